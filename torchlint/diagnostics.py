@@ -1,0 +1,110 @@
+"""What torchlint says about a program: spans, edits, fixes and diagnostics.
+
+Everything here is frozen, picklable and free of LibCST, so that it can cross process borders and be
+written as JSON by any renderer.
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass, field
+from pathlib import Path
+
+
+class Severity(enum.Enum):
+    """How bad a finding is; the order of ``rank`` is the order of ``--fail-on``."""
+
+    NOTE = "note"
+    WARNING = "warning"
+    ERROR = "error"
+
+    @property
+    def rank(self) -> int:
+        """0 for a note, 1 for a warning, 2 for an error."""
+        return ("note", "warning", "error").index(self.value)
+
+
+class Applicability(enum.IntEnum):
+    """How far a fix may be trusted; ordered, so that "may it be applied" is one comparison.
+
+    ``SAFE`` keeps results and intent on every path, ``UNSAFE`` is likely right but something outside
+    the file could notice, ``DISPLAY`` is shown and never applied.
+    """
+
+    DISPLAY = 0
+    UNSAFE = 1
+    SAFE = 2
+
+    @property
+    def label(self) -> str:
+        """The lower-case word used in machine formats."""
+        return self.name.lower()
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Span:
+    """A half-open range of character offsets ``[start, end)`` into the decoded text of one file."""
+
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Position:
+    """A place as editors count it: ``row`` and ``column`` both start at 1, columns in characters."""
+
+    row: int
+    column: int
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Edit:
+    """Replace the characters of ``span`` by ``content``; an empty span inserts."""
+
+    span: Span
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class Fix:
+    """A change that makes one finding go away.
+
+    ``message`` is an imperative sentence without a full stop ("Add `pin_memory=True`"). The edits are
+    sorted, do not overlap, and are applied together or not at all.
+    """
+
+    message: str
+    edits: tuple[Edit, ...]
+    applicability: Applicability
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "edits", tuple(sorted(set(self.edits))))
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    """One finding at one place.
+
+    ``message`` is one sentence without a full stop. ``noqa_row`` is the physical line at whose end a
+    ``# noqa`` comment silences it (the last line of a multi-line statement). ``related`` are further
+    places worth showing, such as the loop that makes a call hot, each with a short remark.
+    """
+
+    code: str
+    name: str
+    message: str
+    severity: Severity
+    path: Path
+    span: Span
+    start: Position
+    end: Position
+    fix: Fix | None = None
+    url: str | None = None
+    noqa_row: int = 0
+    cell: int | None = None
+    related: tuple[tuple[Position, str], ...] = field(default=())
+
+    @property
+    def sort_key(self) -> tuple[str, Position, Position, str, str]:
+        """Path, place, code: the one order in which diagnostics are ever shown."""
+        return (str(self.path), self.start, self.end, self.code, self.message)

@@ -1,0 +1,98 @@
+"""The contract of a rule: a decorated generator over syntax nodes that asks the semantic model.
+
+    @rule("TL403", "attention-weights-unused", severity=WARNING, fix="safe", on=cst.Call,
+          mentions=("MultiheadAttention",))
+    def attention_weights_unused(call: cst.Call, module: Module) -> Iterator[Finding]:
+        '''What it does …'''
+
+The docstring is the rule's documentation page; its sections are ``## What it does``,
+``## Why is this bad?``, ``## Example``, ``## Use instead``, ``## Fix safety`` and ``## References``.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+from torchlint.diagnostics import Fix, Severity
+
+if TYPE_CHECKING:
+    import libcst as cst
+
+    from torchlint.semantics.module import Module
+
+NOTE, WARNING, ERROR = Severity.NOTE, Severity.WARNING, Severity.ERROR
+
+FixKind = Literal["safe", "unsafe", "none"]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What a rule yields: the node to underline, one sentence without a full stop, and maybe a fix.
+
+    ``severity`` overrides the rule's own for this place (advice where the rule usually warns).
+    ``related`` points at other nodes that explain the finding, with a short remark each.
+    """
+
+    node: cst.CSTNode
+    message: str
+    fix: Fix | None = None
+    severity: Severity | None = None
+    related: tuple[tuple[cst.CSTNode, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One code of the catalogue.
+
+    ``fix`` is the best applicability that its fixes can have. ``mentions`` feeds the screen in front
+    of the parse: each item is a set of words separated by ``|``, and a file is only shown to the rule
+    if it contains at least one word of every item.
+    """
+
+    code: str
+    name: str
+    severity: Severity
+    fix: FixKind
+    on: tuple[type, ...]
+    mentions: tuple[str, ...]
+    opt_in: bool
+    check: Callable[[Any, Module], Iterator[Finding]] = field(compare=False)
+
+    @property
+    def page(self) -> str:
+        """The documentation page, in Markdown, without the title."""
+        return inspect.cleandoc(self.check.__doc__ or "")
+
+    @property
+    def summary(self) -> str:
+        """The first sentence of "What it does"."""
+        body = self.page.split("## What it does", 1)[-1].strip()
+        paragraph = " ".join(body.split("\n\n", 1)[0].split())
+        return re.split(r"(?<=[.!?])\s", paragraph, maxsplit=1)[0]
+
+    def may_fire(self, text: str) -> bool:
+        """Whether ``text`` contains what the rule needs to find anything."""
+        return all(any(word in text for word in group.split("|")) for group in self.mentions)
+
+
+def rule(
+    code: str,
+    name: str,
+    *,
+    severity: Severity,
+    fix: FixKind,
+    on: type | tuple[type, ...],
+    mentions: tuple[str, ...] = (),
+    opt_in: bool = False,
+) -> Callable[[Callable[[Any, Module], Iterator[Finding]]], Rule]:
+    """Declare a generator function as a rule; the registry finds it by its type."""
+
+    def declare(check: Callable[[Any, Module], Iterator[Finding]]) -> Rule:
+        kinds = on if isinstance(on, tuple) else (on,)
+        return Rule(code, name, severity, fix, kinds, mentions, opt_in, check)
+
+    return declare
