@@ -1,0 +1,1 @@
+"""Gradients and the training step (TL3)."""

@@ -1,0 +1,1 @@
+"""Synchronisation and traffic between host and device (TL2)."""

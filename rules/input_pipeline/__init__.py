@@ -1,0 +1,1 @@
+"""What feeds the device: loaders, datasets and batches (TL1)."""

@@ -1,0 +1,1 @@
+"""How the network itself is built (TL4)."""

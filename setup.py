@@ -1,0 +1,17 @@
+"""Lists the packages; everything else about the distribution is in pyproject.toml.
+
+The rules live in the top-level folder ``rules/`` and are imported as ``torchlint.rules``. No static
+setting can say "every package under rules/, but below another name", and a list kept by hand would
+have to be edited with each new family.
+"""
+
+from setuptools import find_packages, setup
+
+setup(
+    packages=[
+        *find_packages(include=["torchlint", "torchlint.*"]),
+        "torchlint.rules",
+        *(f"torchlint.rules.{family}" for family in find_packages("rules")),
+    ],
+    package_dir={"torchlint.rules": "rules"},
+)
