@@ -1,0 +1,459 @@
+"""The range of PyTorch releases that may run a program, and where a project says so.
+
+A rule or a fix that depends on the PyTorch version asks the target. It is found, in this order, from the
+``--target-torch`` flag, the ``target-torch`` key, the lowest release that the project's own declarations
+admit, the torch installed beside torchlint, and else it is unknown: any release from 1.7 on.
+
+Nothing here imports torch: an installed release is read from its metadata.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from packaging.version import InvalidVersion, Version
+
+from torchlint import toml
+
+if TYPE_CHECKING:
+    from packaging.specifiers import SpecifierSet
+
+OLDEST = "1.7"
+"""The oldest release that an unknown target stands for."""
+
+# The last patch of each minor release from the oldest supported on. A declaration such as ``>2.0`` or
+# ``!=2.1.0`` needs them to say which release is the lowest it admits; a newer release than these is only
+# ever named by the declaration itself.
+_PATCHES = {
+    **{"1.7": 1, "1.8": 1, "1.9": 1, "1.10": 2, "1.11": 0, "1.12": 1, "1.13": 1},
+    **{"2.0": 1, "2.1": 2, "2.2": 2, "2.3": 1, "2.4": 1, "2.5": 1, "2.6": 0, "2.7": 1, "2.8": 0, "2.9": 1},
+    **{"2.10": 0, "2.11": 0, "2.12": 0, "2.13": 0},
+}
+_RELEASES = tuple(
+    Version(f"{minor}.{patch}") for minor, last in _PATCHES.items() for patch in range(last + 1)
+)
+
+_NAMES = frozenset({"torch", "pytorch", "pytorch-cpu", "pytorch-gpu"})
+
+
+@dataclass(frozen=True)
+class Target:
+    """The torch releases that may run a program: from ``lower`` to ``upper``, both included.
+
+    None on a side means that nothing is known there. ``origin`` says in words where the range comes from;
+    it takes no part in comparisons.
+    """
+
+    lower: Version | None
+    upper: Version | None
+    origin: str = field(default="unknown", compare=False)
+
+    @classmethod
+    def unknown(cls, origin: str = "unknown") -> Target:
+        """Any release from 1.7 on."""
+        return cls(None, None, origin)
+
+    @classmethod
+    def parse(cls, text: str, origin: str = "given") -> Target:
+        """Read ``2.1`` ("2.1 or newer"), a specifier such as ``>=2.1,<2.5``, or ``unknown``.
+
+        Raises:
+            ValueError: the text is none of these; the message says what is expected.
+        """
+        from packaging.specifiers import InvalidSpecifier, SpecifierSet
+
+        text = text.strip()
+        if text == "unknown":
+            return cls.unknown(origin)
+        try:
+            return cls(_final(Version(text)), None, origin)
+        except InvalidVersion:
+            pass
+        try:
+            specifiers = SpecifierSet(text)
+        except InvalidSpecifier:
+            specifiers = SpecifierSet()
+        if not len(specifiers):
+            raise ValueError(
+                f"`{text}` is not a PyTorch version; expected one such as `2.1`, a range such as "
+                "`>=2.1,<2.6`, or `unknown`"
+            )
+        return cls(_lowest(specifiers), _highest(specifiers), origin)
+
+    def admits_below(self, version: str) -> bool:
+        """Whether a release older than ``version`` could run the program; True where nothing is known."""
+        return self.lower is None or self.lower < _version(version)
+
+    def at_least(self, version: str) -> bool:
+        """Whether every release that may run the program is provably ``version`` or newer."""
+        return self.lower is not None and self.lower >= _version(version)
+
+    def admits(self, version: str) -> bool:
+        """Whether ``version`` or a newer release could run the program; True where nothing is known."""
+        return self.upper is None or self.upper >= _version(version)
+
+    def __str__(self) -> str:
+        if self.lower is None and self.upper is None:
+            return "unknown"
+        if self.lower == self.upper:
+            return f"=={self.lower}"
+        bounds = (f">={self.lower}" if self.lower else "", f"<={self.upper}" if self.upper else "")
+        return ",".join(bound for bound in bounds if bound)
+
+
+@lru_cache(maxsize=256)
+def _version(text: str) -> Version:
+    return Version(text)
+
+
+def _final(version: Version) -> Version:
+    """The release that a build belongs to: ``2.1.0+cu118`` and ``2.1.0a0`` count as ``2.1.0``."""
+    return Version(version.base_version)
+
+
+def _named(specifiers: SpecifierSet) -> Iterator[Version]:
+    for specifier in specifiers:
+        try:
+            yield _final(Version(specifier.version.removesuffix(".*")))
+        except InvalidVersion:
+            continue
+
+
+def _admitted(specifiers: SpecifierSet) -> list[Version]:
+    """The known releases, and those that the declaration names, which it admits; lowest first."""
+    from packaging.specifiers import SpecifierSet
+
+    # A local part ("+cu118") pins a build; the question here is the release.
+    plain = SpecifierSet(",".join(re.sub(r"\+[\w.]+", "", str(specifier)) for specifier in specifiers))
+    candidates = {*_RELEASES, *_named(specifiers)}
+    return sorted(version for version in candidates if plain.contains(version, prereleases=True))
+
+
+def _lowest(specifiers: SpecifierSet) -> Version | None:
+    """The lowest release admitted; None where the declaration sets no lower bound of its own."""
+    admitted = _admitted(specifiers)
+    if not admitted or admitted[0] <= _RELEASES[0]:
+        bounded = any(specifier.operator in ("==", ">=", ">", "~=", "===") for specifier in specifiers)
+        return admitted[0] if admitted and bounded else None
+    return admitted[0]
+
+
+def _highest(specifiers: SpecifierSet) -> Version | None:
+    """The highest release admitted; None where releases yet to come are admitted too."""
+    if any(
+        specifiers.contains(Version(text), prereleases=True) for text in (f"{_RELEASES[-1].major}.999", "999")
+    ):
+        return None
+    admitted = _admitted(specifiers)
+    return admitted[-1] if admitted else None
+
+
+# --- declarations of a project ------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Declared:
+    """What one file says about torch: the ranges it declares, whether it pins (a lock file)."""
+
+    name: str
+    ranges: tuple[Target, ...]
+    lock: bool = False
+
+
+def detect(path: Path) -> Target:
+    """The target of the program at ``path`` (a file or a directory) as its project declares it.
+
+    The closest directory upwards whose files mention torch decides. A lower bound in a declaration counts
+    before a pin in a lock file, since who installs the project need not use the lock; where no declaration
+    sets a bound, the pin counts. The lowest admitted release of all declarations is the target's. Without
+    any declaration it is the installed torch, else unknown.
+
+    Unreadable or malformed files declare nothing: other tools report them.
+    """
+    path = path.absolute()
+    directory = path if path.is_dir() else path.parent
+    return _declared(directory) or _installed()
+
+
+@lru_cache(maxsize=4096)
+def _declared(directory: Path) -> Target | None:
+    found = tuple(declared for declared in _declarations(directory) if declared.ranges)
+    if found:
+        return _combine(found)
+    if (directory / ".git").exists() or directory.parent == directory:
+        return None
+    return _declared(directory.parent)
+
+
+def _combine(found: tuple[_Declared, ...]) -> Target:
+    for lock in (False, True):
+        bounded = [
+            (declared, target)
+            for declared in found
+            if declared.lock is lock
+            for target in declared.ranges
+            if target.lower is not None
+        ]
+        if bounded:
+            uppers = [target.upper for _, target in bounded]
+            declared, lowest = min(bounded, key=lambda item: item[1].lower or _RELEASES[0])
+            upper = None if None in uppers else max(upper for upper in uppers if upper is not None)
+            return Target(lowest.lower, upper, declared.name)
+    uppers = [target.upper for declared in found for target in declared.ranges]
+    upper = None if None in uppers else max(upper for upper in uppers if upper is not None)
+    return Target(None, upper, f"{found[0].name}, which sets no lower bound")
+
+
+def _installed() -> Target:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        release = _final(Version(version("torch")))
+    except (PackageNotFoundError, InvalidVersion, TypeError):
+        return Target.unknown("no declaration found, torch not installed")
+    return Target(release, release, "installed torch")
+
+
+def _declarations(directory: Path) -> Iterator[_Declared]:
+    for path in _candidates(directory):
+        try:
+            text = path.read_text(encoding="utf-8-sig", errors="replace")
+        except OSError:
+            continue
+        if "torch" not in text:
+            continue
+        name = path.name
+        ranges: Iterable[Target]
+        lock = name.endswith((".lock", "-lock.yml")) or name.startswith("pylock.")
+        if lock:
+            ranges = _from_lock(text)
+        elif name == "pyproject.toml":
+            ranges = _from_pyproject(text)
+        elif name == "Pipfile":
+            ranges = _from_pipfile(text)
+        elif name == "setup.cfg":
+            ranges = _from_setup_cfg(text)
+        elif name == "setup.py":
+            ranges = _from_setup_py(text)
+        elif name.startswith("environment"):
+            ranges = _from_environment(text)
+        else:
+            ranges = _from_requirements(text)
+        yield _Declared(name, tuple(ranges), lock)
+
+
+_FILES = (
+    "pyproject.toml",
+    "setup.cfg",
+    "setup.py",
+    "Pipfile",
+    "environment.yml",
+    "environment.yaml",
+    "uv.lock",
+    "poetry.lock",
+    "pdm.lock",
+    "pylock.toml",
+    "Pipfile.lock",
+    "conda-lock.yml",
+)
+
+
+def _candidates(directory: Path) -> Iterator[Path]:
+    for name in _FILES:
+        path = directory / name
+        if path.is_file():
+            yield path
+    try:
+        yield from sorted(path for path in directory.glob("requirements*.txt") if path.is_file())
+        yield from sorted(path for path in directory.glob("requirements/*.txt") if path.is_file())
+    except OSError:
+        return
+
+
+def _of_requirement(text: str) -> Iterator[Target]:
+    """The range of one PEP 508 requirement, if it is torch's."""
+    from packaging.requirements import InvalidRequirement, Requirement
+
+    try:
+        requirement = Requirement(text.strip())
+    except InvalidRequirement:
+        return
+    if requirement.name.lower() == "torch":
+        yield Target(_lowest(requirement.specifier), _highest(requirement.specifier))
+
+
+def _requirements(value: object) -> Iterator[Target]:
+    """The ranges in a list of requirement strings; anything else in the list is passed over."""
+    if isinstance(value, list):
+        for item in value:
+            if isinstance(item, str):
+                yield from _of_requirement(item)
+
+
+def _table(value: object, *keys: str) -> Mapping[str, Any]:
+    for key in keys:
+        value = value.get(key) if isinstance(value, dict) else None
+    return value if isinstance(value, dict) else {}
+
+
+def _from_pyproject(text: str) -> Iterator[Target]:
+    document = _toml(text)
+    project = _table(document, "project")
+    yield from _requirements(project.get("dependencies"))
+    for group in (
+        _table(project, "optional-dependencies"),
+        _table(document, "dependency-groups"),
+        _table(document, "tool", "pdm", "dev-dependencies"),
+    ):
+        for requirements in group.values():
+            yield from _requirements(requirements)
+    yield from _requirements(_table(document, "tool", "uv").get("dev-dependencies"))
+    poetry = _table(document, "tool", "poetry")
+    tables = [_table(poetry, "dependencies"), _table(poetry, "dev-dependencies")]
+    tables += [_table(group, "dependencies") for group in _table(poetry, "group").values()]
+    tables += [_table(document, "tool", "pixi", key) for key in ("dependencies", "pypi-dependencies")]
+    for table in tables:
+        for name in _NAMES & table.keys():
+            yield from _of_table_entry(table[name])
+
+
+def _from_pipfile(text: str) -> Iterator[Target]:
+    document = _toml(text)
+    for section in ("packages", "dev-packages"):
+        entry = _table(document, section).get("torch")
+        if entry is not None:
+            yield from _of_table_entry(entry)
+
+
+def _of_table_entry(entry: object) -> Iterator[Target]:
+    """The range of ``torch = ENTRY`` as Poetry, Pixi and Pipenv write it: a string, a table, a list."""
+    for item in entry if isinstance(entry, list) else [entry]:
+        text = item.get("version", "*") if isinstance(item, dict) else item
+        if isinstance(text, str):
+            yield _of_loose_specifier(text)
+
+
+def _of_loose_specifier(text: str) -> Target:
+    """Read a constraint in the dialects of Poetry and conda: ``^2.1``, ``~2.1``, ``2.1.*``, ``=2.1``."""
+    from packaging.specifiers import InvalidSpecifier, SpecifierSet
+
+    alternatives = []
+    for alternative in text.split("||" if "||" in text else "|"):
+        parts = []
+        for part in alternative.split(","):
+            part = part.strip().replace(" ", "")
+            if part in ("", "*"):
+                continue
+            match = re.fullmatch(r"(\^|~=?|===?|!=|[<>]=?|=)?v?([\d.]+[\w.+]*?)(\.?\*)?", part)
+            if match is None:
+                return Target.unknown()
+            operator, version = match.group(1) or "", match.group(2).rstrip(".")
+            wildcard = match.group(3) is not None
+            if operator == "^":
+                parts += [f">={version}", f"<{int(version.split('.')[0]) + 1}"]
+            elif operator == "~":
+                parts += [f">={version}", "==" + ".".join(version.split(".")[:2]) + ".*"]
+            elif operator in ("=", "") or wildcard:
+                exact = operator == "" and not wildcard and version.count(".") >= 2
+                comparison = operator if operator == "!=" else "=="
+                parts.append(f"{comparison}{version}" if exact else f"{comparison}{version}.*")
+            else:
+                parts.append(operator + version)
+        alternatives.append(",".join(parts))
+    try:
+        ranges = [SpecifierSet(alternative) for alternative in alternatives]
+    except InvalidSpecifier:
+        return Target.unknown()
+    lowers = [_lowest(specifiers) for specifiers in ranges]
+    uppers = [_highest(specifiers) for specifiers in ranges]
+    return Target(
+        None if None in lowers else min(lower for lower in lowers if lower is not None),
+        None if None in uppers else max(upper for upper in uppers if upper is not None),
+    )
+
+
+def _from_setup_cfg(text: str) -> Iterator[Target]:
+    import configparser
+
+    parser = configparser.ConfigParser(interpolation=None)
+    try:
+        parser.read_string(text)
+    except configparser.Error:
+        return
+    blocks = [parser.get("options", "install_requires", fallback="")]
+    if parser.has_section("options.extras_require"):
+        blocks += [value for _, value in parser.items("options.extras_require")]
+    for block in blocks:
+        yield from _from_requirements(block)
+
+
+def _from_setup_py(text: str) -> Iterator[Target]:
+    """Requirement strings such as ``"torch>=1.10"``; a bare ``"torch"`` may be any word and is not one."""
+    import ast
+    import warnings
+
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            module = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return
+    for node in ast.walk(module):
+        text = node.value if isinstance(node, ast.Constant) else None
+        if isinstance(text, str) and re.match(r"\s*torch\s*[\[(<>=~!]", text):
+            yield from _of_requirement(text)
+
+
+def _from_requirements(text: str) -> Iterator[Target]:
+    for line in re.sub(r"\\\r?\n", " ", text).splitlines():
+        line = re.split(r"\s#|^#", line)[0]
+        yield from _of_requirement(re.split(r"\s--", line)[0])
+
+
+_CONDA = re.compile(
+    r"^\s*-\s*[\"']?(?:[\w./-]+::)?(torch|pytorch|pytorch-cpu|pytorch-gpu)(?![\w-])([^\"'#]*)"
+)
+
+
+def _from_environment(text: str) -> Iterator[Target]:
+    """The ``- pytorch=2.1`` and ``- torch==2.1`` items of a conda environment; builds are passed over."""
+    for line in text.splitlines():
+        match = _CONDA.match(line)
+        if match is None:
+            continue
+        name, constraint = match.group(1), match.group(2).strip()
+        if name == "torch":
+            yield from _of_requirement(name + constraint)
+            continue
+        # ``pytorch=2.1=py3.10_cuda`` and ``pytorch 2.1.* *cuda*``: the last part is the build.
+        constraint = re.sub(r"^(=?=?[\w.*]+)=[^=]+$", r"\1", constraint)
+        constraint = re.sub(r"^([^\s,]+)\s+[^\s,<>=!]*\*?\w*\*?$", r"\1", constraint)
+        yield _of_loose_specifier(constraint)
+
+
+def _from_lock(text: str) -> Iterator[Target]:
+    """The pins of a lock file; one that resolves several platforms may hold more than one."""
+    patterns = (
+        r'^name = "torch"\r?\nversion = "([^"]+)"',
+        r'"torch":\s*\{[^{}]*"version":\s*"==([^"]+)"',
+        r"^- name: (?:py)?torch\r?\n\s+version: ['\"]?([\w.+]+)",
+    )
+    for pattern in patterns:
+        for pin in re.findall(pattern, text, re.MULTILINE):
+            try:
+                release = _final(Version(pin))
+            except InvalidVersion:
+                continue
+            yield Target(release, release)
+
+
+def _toml(text: str) -> Mapping[str, Any]:
+    try:
+        return toml.loads(text)
+    except toml.TOMLDecodeError:
+        return {}
