@@ -1,0 +1,796 @@
+"""Scopes, bindings and reaching definitions: what a name means at the place where it is read.
+
+Three questions are answered, each on demand and each remembered:
+
+* ``bindings(name)``: the definitions that can reach this read, by the structure of the statements
+  around it (a later assignment in the same loop counts, one in the other branch does not);
+* ``uses(binding)``: the reads that a definition reaches;
+* ``qualified(node)``: the dotted name in the library that a name or attribute stands for, through
+  every form of import and alias; None where it is ambiguous, shadowed or the user's own.
+"""
+
+from __future__ import annotations
+
+import builtins
+import enum
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import libcst as cst
+
+from torchlint.syntax import SyntaxTree
+
+_BUILTINS = frozenset(dir(builtins))
+_COMPREHENSIONS = (cst.ListComp, cst.SetComp, cst.GeneratorExp, cst.DictComp)
+
+
+class ScopeKind(enum.Enum):
+    """The kinds of scope that Python has."""
+
+    MODULE = "module"
+    CLASS = "class"
+    FUNCTION = "function"
+    COMPREHENSION = "comprehension"
+
+
+class BindingKind(enum.Enum):
+    """How a name came to be bound."""
+
+    ASSIGN = "assign"
+    AUGMENT = "augment"
+    DECLARE = "declare"  # an annotation without a value
+    LOOP = "loop"
+    COMPREHENSION = "comprehension"
+    WITH = "with"
+    IMPORT = "import"
+    PARAMETER = "parameter"
+    FUNCTION = "function"
+    CLASS = "class"
+    WALRUS = "walrus"
+    EXCEPT = "except"
+    MATCH = "match"
+    DELETE = "delete"
+
+
+@dataclass(eq=False, slots=True)
+class Scope:
+    """A namespace: the node that makes it, the scope around it, and the names bound in it."""
+
+    node: cst.CSTNode
+    kind: ScopeKind
+    parent: Scope | None
+    bindings: dict[str, list[Binding]] = field(default_factory=dict)
+    globals: set[str] = field(default_factory=set)
+    nonlocals: set[str] = field(default_factory=set)
+
+    @property
+    def module(self) -> Scope:
+        """The outermost scope."""
+        scope = self
+        while scope.parent is not None:
+            scope = scope.parent
+        return scope
+
+
+@dataclass(eq=False, slots=True)
+class Binding:
+    """One definition of a name.
+
+    ``value`` is the expression that it comes from: the right side of an assignment, the iterable of a
+    loop, the context manager of a ``with``. ``path`` says which part of it: each step is an index into
+    a tuple being unpacked (negative behind a starred target), or None for the starred target itself.
+    ``imported`` is the dotted name that an import binds; ``line`` the node and all nodes around it.
+    """
+
+    name: str
+    node: cst.CSTNode
+    scope: Scope
+    kind: BindingKind
+    value: cst.BaseExpression | None = None
+    path: tuple[int | None, ...] = ()
+    imported: str | None = None
+    line: tuple[cst.CSTNode, ...] = ()
+
+
+@dataclass(eq=False, slots=True)
+class AttributeBinding:
+    """An assignment to an attribute, ``owner.attr = value``; ``path`` as in ``Binding``."""
+
+    target: cst.Attribute
+    kind: BindingKind
+    value: cst.BaseExpression | None
+    path: tuple[int | None, ...] = ()
+
+
+class Names:
+    """The names of one file.
+
+    ``known`` tells whether a dotted name exists in a library that torchlint knows; it decides what a
+    star import can have brought in.
+    """
+
+    def __init__(self, tree: SyntaxTree, known: Callable[[str], bool] = lambda name: False) -> None:
+        self.tree = tree
+        self._known = known
+        self.module_scope = Scope(tree.root, ScopeKind.MODULE, None)
+        self._scopes: dict[cst.CSTNode, Scope] = {tree.root: self.module_scope}
+        self._scope_of: dict[cst.CSTNode, Scope] = {tree.root: self.module_scope}
+        self._reaching: dict[cst.CSTNode, tuple[Binding, ...]] = {}
+        self._uses: dict[Binding, list[cst.Name]] = {}
+        self._qualified: dict[cst.CSTNode, str | None] = {}
+        self._pending: set[cst.CSTNode] = set()
+        self.star_modules: list[str] = []
+        self.attributes: dict[str, list[AttributeBinding]] = {}
+        self.by_node: dict[cst.CSTNode, Binding] = {}
+        self._bind_all()
+
+    # ------------------------------------------------------------------ scopes
+
+    def scope(self, node: cst.CSTNode) -> Scope:
+        """The scope in which ``node`` is evaluated.
+
+        Defaults, decorators, annotations and base classes belong to the scope around the definition,
+        and so does the first iterable of a comprehension.
+        """
+        found = self._scope_of.get(node)
+        if found is not None:
+            return found
+        parents = self.tree.parents
+        trail: list[cst.CSTNode] = []
+        child = node
+        while True:
+            found = self._scope_of.get(child)
+            if found is not None:
+                break
+            trail.append(child)
+            parent = parents.get(child)
+            if parent is None:
+                found = self.module_scope
+                break
+            if isinstance(parent, (cst.FunctionDef, cst.ClassDef, cst.Lambda)) and child is parent.body:
+                found = self.scope_of(parent)
+                break
+            if isinstance(parent, _COMPREHENSIONS):
+                # The trail ends with the first ``for``; only its iterable is evaluated outside.
+                outside = child is parent.for_in and len(trail) > 1 and trail[-2] is parent.for_in.iter
+                found = self.scope(parent) if outside else self.scope_of(parent)
+                break
+            child = parent
+        for step in trail:
+            if not isinstance(step, (cst.CompFor, cst.Parameters, cst.Param)):
+                self._scope_of[step] = found
+        return found
+
+    def scope_of(self, node: cst.CSTNode) -> Scope:
+        """The scope that a function, lambda, class, comprehension or the module makes."""
+        scope = self._scopes.get(node)
+        if scope is None:
+            if isinstance(node, cst.ClassDef):
+                kind = ScopeKind.CLASS
+            elif isinstance(node, (cst.FunctionDef, cst.Lambda)):
+                kind = ScopeKind.FUNCTION
+            else:
+                kind = ScopeKind.COMPREHENSION
+            scope = self._scopes[node] = Scope(node, kind, self.scope(node))
+        return scope
+
+    # ------------------------------------------------------------------ collecting
+
+    def _bind_all(self) -> None:
+        tree = self.tree
+        for declaration in tree.nodes(cst.Global, cst.Nonlocal):
+            scope = self.scope(declaration)
+            declared = scope.globals if isinstance(declaration, cst.Global) else scope.nonlocals
+            declared.update(item.name.value for item in declaration.names)
+        for node in tree.nodes(
+            cst.Import,
+            cst.ImportFrom,
+            cst.FunctionDef,
+            cst.Lambda,
+            cst.ClassDef,
+            cst.Assign,
+            cst.AnnAssign,
+            cst.AugAssign,
+            cst.For,
+            cst.CompFor,
+            cst.WithItem,
+            cst.NamedExpr,
+            cst.ExceptHandler,
+            cst.ExceptStarHandler,
+            cst.Del,
+            cst.MatchAs,
+            cst.MatchStar,
+            cst.MatchMapping,
+            cst.TypeAlias,
+        ):
+            self._collect(node)
+
+    def _collect(self, node: cst.CSTNode) -> None:
+        match node:
+            case cst.Assign():
+                for target in node.targets:
+                    self._target(target.target, BindingKind.ASSIGN, node.value)
+            case cst.AnnAssign():
+                kind = BindingKind.ASSIGN if node.value is not None else BindingKind.DECLARE
+                self._target(node.target, kind, node.value)
+            case cst.AugAssign():
+                self._target(node.target, BindingKind.AUGMENT, node.value)
+            case cst.For():
+                self._target(node.target, BindingKind.LOOP, node.iter)
+            case cst.CompFor():
+                self._target(node.target, BindingKind.COMPREHENSION, node.iter)
+            case cst.NamedExpr():
+                self._target(node.target, BindingKind.WALRUS, node.value)
+            case cst.WithItem(asname=cst.AsName() as alias):
+                self._target(alias.name, BindingKind.WITH, node.item)
+            case cst.ExceptHandler(name=cst.AsName() as alias):
+                self._target(alias.name, BindingKind.EXCEPT, None)
+            case cst.ExceptStarHandler(name=cst.AsName() as alias):
+                self._target(alias.name, BindingKind.EXCEPT, None)
+            case cst.Del():
+                self._target(node.target, BindingKind.DELETE, None)
+            case cst.MatchAs(name=cst.Name() as name) | cst.MatchStar(name=cst.Name() as name):
+                self._bind(name.value, name, BindingKind.MATCH)
+            case cst.MatchMapping(rest=cst.Name() as name):
+                self._bind(name.value, name, BindingKind.MATCH)
+            case cst.TypeAlias():
+                self._bind(node.name.value, node.name, BindingKind.DECLARE)
+            case cst.FunctionDef():
+                self._bind(node.name.value, node, BindingKind.FUNCTION)
+                self._parameters(node, node.params)
+            case cst.Lambda():
+                self._parameters(node, node.params)
+            case cst.ClassDef():
+                self._bind(node.name.value, node, BindingKind.CLASS)
+            case cst.Import():
+                for imported in node.names:
+                    dotted = _dotted(imported.name)
+                    if imported.asname is not None and isinstance(imported.asname.name, cst.Name):
+                        name = imported.asname.name.value
+                        self._bind(name, imported, BindingKind.IMPORT, imported=dotted)
+                    else:
+                        root = dotted.partition(".")[0]
+                        self._bind(root, imported, BindingKind.IMPORT, imported=root)
+            case cst.ImportFrom():
+                self._import_from(node)
+            case _:
+                pass
+
+    def _import_from(self, node: cst.ImportFrom) -> None:
+        base = "." * len(node.relative) + (_dotted(node.module) if node.module is not None else "")
+        if isinstance(node.names, cst.ImportStar):
+            self.star_modules.append(base)
+            return
+        for alias in node.names:
+            name = _dotted(alias.name)
+            dotted = f"{base}{name}" if base.endswith(".") else f"{base}.{name}"
+            bound = alias.asname.name if alias.asname is not None else alias.name
+            if isinstance(bound, cst.Name):
+                self._bind(bound.value, alias, BindingKind.IMPORT, imported=dotted)
+
+    def _parameters(self, function: cst.CSTNode, params: cst.Parameters) -> None:
+        scope = self.scope_of(function)
+        for param in all_parameters(params):
+            self._add(Binding(param.name.value, param, scope, BindingKind.PARAMETER))
+
+    def _target(
+        self,
+        target: cst.CSTNode,
+        kind: BindingKind,
+        value: cst.BaseExpression | None,
+        path: tuple[int | None, ...] = (),
+    ) -> None:
+        match target:
+            case cst.Name():
+                self._bind(target.value, target, kind, value, path)
+            case cst.Attribute():
+                assigned = AttributeBinding(target, kind, value, path)
+                self.attributes.setdefault(target.attr.value, []).append(assigned)
+            case cst.Tuple() | cst.List():
+                count = len(target.elements)
+                starred = next(
+                    (i for i, e in enumerate(target.elements) if isinstance(e, cst.StarredElement)), count
+                )
+                for index, element in enumerate(target.elements):
+                    step = index if index < starred else None if index == starred else index - count
+                    self._target(element.value, kind, value, (*path, step))
+            case _:
+                pass
+
+    def _bind(
+        self,
+        name: str,
+        node: cst.CSTNode,
+        kind: BindingKind,
+        value: cst.BaseExpression | None = None,
+        path: tuple[int | None, ...] = (),
+        imported: str | None = None,
+    ) -> None:
+        scope = self.scope(node)
+        if kind is BindingKind.WALRUS:
+            # A walrus in a comprehension binds in the function around it.
+            while scope.kind is ScopeKind.COMPREHENSION and scope.parent is not None:
+                scope = scope.parent
+        if name in scope.globals:
+            scope = scope.module
+        elif name in scope.nonlocals:
+            outer = scope.parent
+            while outer is not None and not (outer.kind is ScopeKind.FUNCTION and name in outer.bindings):
+                outer = outer.parent
+            scope = outer or scope
+        self._add(Binding(name, node, scope, kind, value, path, imported))
+
+    def _add(self, binding: Binding) -> None:
+        binding.line = (binding.node, *self.tree.ancestors(binding.node))
+        binding.scope.bindings.setdefault(binding.name, []).append(binding)
+        self.by_node[binding.node] = binding
+
+    # ------------------------------------------------------------------ reading
+
+    @cached_property
+    def reads(self) -> dict[str, list[cst.Name]]:
+        """Every name that is read, by spelling, in source order."""
+        found: dict[str, list[cst.Name]] = {}
+        for name in self.tree.nodes(cst.Name):
+            if self.is_read(name):
+                found.setdefault(name.value, []).append(name)
+        return found
+
+    def is_read(self, name: cst.Name) -> bool:
+        """Whether this name node loads a variable; the target of ``x += 1`` both loads and stores."""
+        parent = self.tree.parents.get(name)
+        match parent:
+            case cst.Attribute() | cst.Arg():
+                return name is parent.value
+            case cst.Param():
+                return name is parent.default
+            case cst.For() | cst.CompFor() | cst.AnnAssign() | cst.NamedExpr():
+                return name is not parent.target
+            case cst.Element() | cst.StarredElement():
+                return not self._is_target(parent)
+            case _:
+                return not isinstance(parent, _NAMING)
+
+    def _is_target(self, element: cst.CSTNode) -> bool:
+        child, parent = element, self.tree.parents.get(element)
+        while isinstance(parent, (cst.Tuple, cst.List, cst.Element, cst.StarredElement)):
+            child, parent = parent, self.tree.parents.get(parent)
+        if isinstance(parent, (cst.For, cst.CompFor)):
+            return child is parent.target
+        return isinstance(parent, (cst.AssignTarget, cst.Del, cst.AsName))
+
+    def bindings(self, name: cst.Name) -> tuple[Binding, ...]:
+        """The definitions that can reach this read, in source order; empty for builtins and unknowns."""
+        found = self._reaching.get(name)
+        if found is None:
+            found = self._reaching[name] = self.bindings_at(name.value, name)
+        return found
+
+    def bindings_at(self, name: str, at: cst.CSTNode) -> tuple[Binding, ...]:
+        """The definitions of ``name`` that a read at ``at`` would see.
+
+        Within the scope that binds it the flow of control decides; a function or lambda that reads a
+        name of a scope around it may run at any time and sees all its definitions.
+        """
+        scope = self.lookup(name, at)
+        if scope is None:
+            return ()
+        candidates = scope.bindings[name]
+        if len(candidates) == 1 and candidates[0].kind in _UNMOVED:
+            return tuple(candidates)
+        here: Scope | None = self.scope(at)
+        while here is not scope and here is not None and here.kind is ScopeKind.COMPREHENSION:
+            here = here.parent
+        if here is scope and scope.kind is not ScopeKind.COMPREHENSION:
+            found = _Flow(self.tree, candidates).reaching(at)
+        else:
+            found = [b for b in candidates if b.kind is not BindingKind.DELETE]
+        return tuple(sorted(found, key=lambda b: self.tree.order[b.node]))
+
+    def lookup(self, name: str, at: cst.CSTNode) -> Scope | None:
+        """The scope in which ``name`` is bound, as seen from ``at``; None if no scope binds it."""
+        scope: Scope | None = self.scope(at)
+        own = True
+        while scope is not None:
+            if name in scope.globals:
+                return scope.module if name in scope.module.bindings else None
+            if name in scope.bindings and (own or scope.kind is not ScopeKind.CLASS):
+                return scope
+            own = own and scope.kind is ScopeKind.COMPREHENSION
+            scope = scope.parent
+        return None
+
+    def uses(self, binding: Binding) -> list[cst.Name]:
+        """The reads that this definition reaches, in source order, nested scopes included."""
+        found = self._uses.get(binding)
+        if found is None:
+            reads = self.reads.get(binding.name, [])
+            found = self._uses[binding] = [read for read in reads if binding in self.bindings(read)]
+        return found
+
+    # ------------------------------------------------------------------ dotted names
+
+    def qualified(self, node: cst.CSTNode) -> str | None:
+        """The library's dotted name for a name or attribute; builtins are ``builtins.print``.
+
+        Spellings of one thing are brought to its public one (``torch.utils.data.dataloader.DataLoader``
+        is ``torch.utils.data.DataLoader``). None: ambiguous, shadowed, computed or the user's own.
+        """
+        if node in self._qualified:
+            return self._qualified[node]
+        if node in self._pending:
+            return None
+        self._pending.add(node)
+        try:
+            result: str | None = None
+            if isinstance(node, cst.Name):
+                result = self._qualified_name(node)
+            elif isinstance(node, cst.Attribute):
+                base = self.qualified(node.value)
+                if base is not None:
+                    result = canonical(f"{base}.{node.attr.value}")
+        finally:
+            self._pending.discard(node)
+        self._qualified[node] = result
+        return result
+
+    def _qualified_name(self, name: cst.Name) -> str | None:
+        bindings = self.bindings(name)
+        if bindings:
+            # ``except ImportError: thing = None`` leaves the import as the only meaning.
+            answers = {self.bound_name(binding) for binding in bindings if not _is_none(binding.value)}
+            return answers.pop() if len(answers) == 1 else None
+        if self.lookup(name.value, name) is not None:
+            return None
+        for module in self.star_modules:
+            dotted = canonical(f"{module}.{name.value}")
+            if self._known(dotted):
+                return dotted
+        return f"builtins.{name.value}" if name.value in _BUILTINS else None
+
+    def bound_name(self, binding: Binding) -> str | None:
+        """The dotted name that a definition makes its name stand for, if it does."""
+        if binding.kind is BindingKind.IMPORT and binding.imported is not None:
+            return canonical(binding.imported)
+        if binding.kind is BindingKind.ASSIGN and not binding.path:
+            if isinstance(binding.value, (cst.Name, cst.Attribute)):
+                return self.qualified(binding.value)
+        return None
+
+    def spelling(self, qualified: str, at: cst.CSTNode) -> str | None:
+        """How code at ``at`` can spell a dotted name with the imports that the file has.
+
+        The shortest of the spellings that mean exactly this there; None if no import serves.
+        """
+        found: list[tuple[int, str]] = []
+        for name, bindings in self.module_scope.bindings.items():
+            if len(bindings) != 1 or bindings[0].kind is not BindingKind.IMPORT:
+                continue
+            target = canonical(bindings[0].imported or "")
+            if qualified != target and not qualified.startswith(target + "."):
+                continue
+            in_reach = self.lookup(name, at) is self.module_scope
+            later = self.tree.order[bindings[0].node] > self.tree.order[at]
+            conditional = self.tree.enclosing(bindings[0].node, cst.If, cst.Try, cst.TryStar) is not None
+            if in_reach and not conditional and not (later and self.scope(at) is self.module_scope):
+                text = name + qualified[len(target) :]
+                found.append((len(text), text))
+        return min(found)[1] if found else None
+
+
+_UNMOVED = frozenset(
+    {
+        BindingKind.IMPORT,
+        BindingKind.FUNCTION,
+        BindingKind.CLASS,
+        BindingKind.PARAMETER,
+        BindingKind.COMPREHENSION,
+    }
+)
+
+# Nodes whose direct name children give or drop a name, and never read one.
+_NAMING = (
+    cst.FunctionDef,
+    cst.ClassDef,
+    cst.ImportAlias,
+    cst.ImportFrom,
+    cst.Import,
+    cst.AsName,
+    cst.NameItem,
+    cst.AssignTarget,
+    cst.Del,
+    cst.TypeAlias,
+    cst.TypeVar,
+    cst.MatchAs,
+    cst.MatchStar,
+    cst.MatchKeywordElement,
+    cst.MatchMapping,
+)
+
+
+class _Flow:
+    """Which of several definitions of one name reach a place, by the structure of the statements.
+
+    ``_after`` tells what comes out at the end of a statement: the definitions that may have been the
+    last one, and whether what held before the statement is certainly gone. ``jumps_leave`` says whether
+    ``break`` and ``continue`` count as leaving: they do for the rest of the loop's body, and they do not
+    for what the loop leaves behind.
+    """
+
+    def __init__(self, tree: SyntaxTree, bindings: Iterable[Binding]) -> None:
+        self.tree = tree
+        self.within: dict[cst.CSTNode, list[Binding]] = {}
+        for binding in sorted(bindings, key=lambda b: tree.order[b.node]):
+            for node in binding.line:
+                self.within.setdefault(node, []).append(binding)
+
+    def reaching(self, use: cst.CSTNode) -> list[Binding]:
+        """The definitions that may be the last one before ``use``, deletions left out."""
+        found: list[Binding] = []
+        parents = self.tree.parents
+        child, parent = use, parents.get(use)
+        while parent is not None and not self._step(child, parent, found):
+            child, parent = parent, parents.get(parent)
+        return list(dict.fromkeys(b for b in found if b.kind is not BindingKind.DELETE))
+
+    def _step(self, child: cst.CSTNode, parent: cst.CSTNode, found: list[Binding]) -> bool:
+        """Take up what reaches ``child`` from inside ``parent``; whether all that came before is dead."""
+        match parent:
+            case cst.IndentedBlock() | cst.Module() | cst.SimpleStatementLine() | cst.SimpleStatementSuite():
+                index = next(i for i, statement in enumerate(parent.body) if statement is child)
+                return self._before(parent.body[:index], found, jumps_leave=True)
+            case cst.For() if child is parent.body:
+                if self._take(parent.target, found):
+                    return True
+                found.extend(self._around(parent.body))
+            case cst.For() if child is parent.orelse:
+                found.extend(self._around(parent.body))
+                self._take(parent.target, found)
+            case cst.While():
+                if child is not parent.test and self._take(parent.test, found):
+                    return True
+                found.extend(self._around(parent.body))
+            case cst.If() if child is not parent.test:
+                return self._take(parent.test, found)
+            case cst.With():
+                stop = next((i for i, item in enumerate(parent.items) if item is child), len(parent.items))
+                return any(self._take(item, found) for item in reversed(parent.items[:stop]))
+            case cst.Try() | cst.TryStar() if child is not parent.body:
+                if child is parent.orelse:
+                    return self._before(parent.body.body, found, jumps_leave=True)
+                found.extend(self.within.get(parent.body, ()))
+                if child is parent.finalbody:
+                    for handler in parent.handlers:
+                        found.extend(self.within.get(handler, ()))
+                    if parent.orelse is not None:
+                        found.extend(self.within.get(parent.orelse, ()))
+            case cst.ExceptHandler() | cst.ExceptStarHandler() if child is parent.body:
+                return parent.name is not None and self._take(parent.name, found)
+            case cst.MatchCase() if child is not parent.pattern:
+                return self._take(parent.pattern, found)
+            case cst.FunctionDef() | cst.Lambda() if child is parent.body:
+                self._take(parent.params, found)
+                # Only a definition of the scope that reads it ends the search; a lambda or a
+                # comprehension passes on to the function around it.
+                return True
+            case cst.ClassDef() if child is parent.body:
+                return True
+            case cst.BaseExpression():
+                # Inside one expression only a walrus further left can have bound the name.
+                before = [
+                    b
+                    for b in self.within.get(parent, ())
+                    if b.kind is BindingKind.WALRUS
+                    and child not in b.line
+                    and self.tree.order[b.node] < self.tree.order[child]
+                ]
+                found.extend(before[-1:])
+            case _:
+                pass
+        return False
+
+    def _take(self, node: cst.CSTNode, found: list[Binding]) -> bool:
+        last = self.within.get(node, [])[-1:]
+        found.extend(last)
+        return bool(last)
+
+    def _before(self, statements: Sequence[cst.CSTNode], found: list[Binding], *, jumps_leave: bool) -> bool:
+        for statement in reversed(statements):
+            if statement in self.within:
+                live, kills = self._after(statement, jumps_leave)
+                found.extend(live)
+                if kills:
+                    return True
+        return False
+
+    def _around(self, body: cst.BaseSuite) -> list[Binding]:
+        """What a whole iteration of a loop may leave behind for the next one, or for after the loop."""
+        return self._block(body, jumps_leave=False)[0] if body in self.within else []
+
+    def _block(self, body: cst.BaseSuite, jumps_leave: bool) -> tuple[list[Binding], bool]:
+        if leaves(body, jumps_leave=jumps_leave):
+            return [], True
+        found: list[Binding] = []
+        return found, self._before(body.body, found, jumps_leave=jumps_leave)
+
+    def _after(self, node: cst.CSTNode, jumps_leave: bool) -> tuple[list[Binding], bool]:
+        match node:
+            case cst.SimpleStatementLine() | cst.SimpleStatementSuite():
+                found: list[Binding] = []
+                return found, self._before(node.body, found, jumps_leave=jumps_leave)
+            case cst.If():
+                return self._after_if(node, jumps_leave)
+            case cst.For() | cst.While():
+                return self._after_loop(node, jumps_leave)
+            case cst.With():
+                live, kills = self._block(node.body, jumps_leave)
+                if not kills:
+                    kills = any(self._take(item, live) for item in reversed(node.items))
+                return live, kills
+            case cst.Try() | cst.TryStar():
+                return self._after_try(node, jumps_leave)
+            case cst.Match():
+                return self._after_match(node, jumps_leave)
+            case cst.FunctionDef() | cst.ClassDef():
+                own = [b for b in self.within.get(node, []) if b.node is node]
+                return own, bool(own)
+            case _:
+                last = self.within.get(node, [])[-1:]
+                return last, bool(last)
+
+    def _after_if(self, node: cst.If, jumps_leave: bool) -> tuple[list[Binding], bool]:
+        live, kills = self._block(node.body, jumps_leave)
+        if isinstance(node.orelse, cst.If):
+            other, other_kills = self._after_if(node.orelse, jumps_leave)
+        elif node.orelse is not None:
+            other, other_kills = self._block(node.orelse.body, jumps_leave)
+        else:
+            other, other_kills = [], False
+        tested = self.within.get(node.test, [])[-1:]
+        if tested and not (kills and other_kills):
+            return live + other + tested, True
+        return live + other, kills and other_kills
+
+    def _after_loop(self, node: cst.For | cst.While, jumps_leave: bool) -> tuple[list[Binding], bool]:
+        live = list(self._around(node.body))
+        self._take(node.target if isinstance(node, cst.For) else node.test, live)
+        # ``while True`` is only left from inside, so what its body binds first has been bound.
+        kills = isinstance(node, cst.While) and _is_true(node.test) and self._block(node.body, False)[1]
+        if node.orelse is not None:
+            other, other_kills = self._block(node.orelse.body, jumps_leave)
+            return live + other, kills or other_kills
+        return live, kills and bool(live)
+
+    def _after_try(self, node: cst.Try | cst.TryStar, jumps_leave: bool) -> tuple[list[Binding], bool]:
+        live, kills = self._block(node.body, jumps_leave)
+        if node.orelse is not None:
+            after, after_kills = self._block(node.orelse.body, jumps_leave)
+            live = after if after_kills else live + after
+            kills = kills or after_kills
+        for handler in node.handlers:
+            caught, caught_kills = self._block(handler.body, jumps_leave)
+            live = live + caught
+            if not caught_kills:
+                # What the body bound before it failed is still there after this handler.
+                live = live + self.within.get(node.body, [])
+                kills = False
+        if node.finalbody is not None:
+            last, last_kills = self._block(node.finalbody.body, jumps_leave)
+            live, kills = (last, True) if last_kills else (live + last, kills)
+        return live, kills
+
+    def _after_match(self, node: cst.Match, jumps_leave: bool) -> tuple[list[Binding], bool]:
+        live: list[Binding] = []
+        total, all_kill = False, True
+        for case in node.cases:
+            branch, kills = self._block(case.body, jumps_leave)
+            if not kills:
+                kills = self._take(case.pattern, branch)
+            live += branch
+            all_kill = all_kill and kills
+            catch_all = isinstance(case.pattern, cst.MatchAs) and case.pattern.pattern is None
+            total = total or (catch_all and case.guard is None)
+        return live, total and all_kill
+
+
+def leaves(body: cst.BaseSuite, *, jumps_leave: bool = True) -> bool:
+    """Whether control certainly does not run off the end of this block.
+
+    ``jumps_leave``: whether ``break`` and ``continue`` count beside ``return`` and ``raise``.
+    """
+    if not body.body:
+        return False
+    last: cst.CSTNode = body.body[-1]
+    if isinstance(last, cst.SimpleStatementLine):
+        last = last.body[-1]
+    if isinstance(last, (cst.Return, cst.Raise)):
+        return True
+    if isinstance(last, (cst.Continue, cst.Break)):
+        return jumps_leave
+    if isinstance(last, cst.With):
+        return leaves(last.body, jumps_leave=jumps_leave)
+    while isinstance(last, cst.If):
+        if last.orelse is None or not leaves(last.body, jumps_leave=jumps_leave):
+            return False
+        last = last.orelse
+        if isinstance(last, cst.Else):
+            return leaves(last.body, jumps_leave=jumps_leave)
+    return False
+
+
+def all_parameters(params: cst.Parameters) -> Iterator[cst.Param]:
+    """Every parameter of a function in the order of its signature, ``*args`` and ``**kwargs`` included."""
+    yield from params.posonly_params
+    yield from params.params
+    if isinstance(params.star_arg, cst.Param):
+        yield params.star_arg
+    yield from params.kwonly_params
+    if params.star_kwarg is not None:
+        yield params.star_kwarg
+
+
+def _dotted(node: cst.CSTNode) -> str:
+    if isinstance(node, cst.Attribute):
+        return f"{_dotted(node.value)}.{node.attr.value}"
+    assert isinstance(node, cst.Name)
+    return node.value
+
+
+def _is_none(value: cst.BaseExpression | None) -> bool:
+    return isinstance(value, cst.Name) and value.value == "None"
+
+
+def _is_true(test: cst.BaseExpression) -> bool:
+    return (isinstance(test, cst.Name) and test.value == "True") or (
+        isinstance(test, cst.Integer) and test.value != "0"
+    )
+
+
+# Modules whose members are public under a shorter name.
+_MOVED_PREFIXES = (
+    ("lightning.pytorch.", "lightning."),
+    ("pytorch_lightning.", "lightning."),
+    ("torch.utils.data.dataloader.", "torch.utils.data."),
+    ("torch.utils.data.dataset.", "torch.utils.data."),
+    ("torch.utils.data.sampler.", "torch.utils.data."),
+    ("torch.utils.data.distributed.", "torch.utils.data."),
+    ("torch.autograd.variable.", "torch.autograd."),
+    ("torch.autograd.grad_mode.", "torch."),
+    ("torch.cuda.amp.autocast_mode.", "torch.cuda.amp."),
+    ("torch.cuda.amp.grad_scaler.", "torch.cuda.amp."),
+    ("torch.amp.autocast_mode.", "torch.amp."),
+    ("torch.amp.grad_scaler.", "torch.amp."),
+    ("torch.nn.parallel.data_parallel.", "torch.nn.parallel."),
+    ("torch.nn.parallel.distributed.", "torch.nn.parallel."),
+    ("torch.nn.parameter.", "torch.nn."),
+    ("torch._tensor.", "torch."),
+    ("torch.optim.optimizer.", "torch.optim."),
+)
+_MOVED = {
+    "pytorch_lightning": "lightning",
+    "lightning.pytorch": "lightning",
+    "torch.tensor.Tensor": "torch.Tensor",
+    "torch.nn.functional.Tensor": "torch.Tensor",
+    "torch.nn.parallel.DataParallel": "torch.nn.DataParallel",
+    "torch.autograd.no_grad": "torch.no_grad",
+    "torch.autograd.enable_grad": "torch.enable_grad",
+    "torch.autograd.inference_mode": "torch.inference_mode",
+    "torch.autograd.set_grad_enabled": "torch.set_grad_enabled",
+    "torch.amp.autocast": "torch.autocast",
+}
+
+
+def canonical(dotted: str) -> str:
+    """The public name of a library member, whichever of its modules it was reached through."""
+    if dotted.startswith("torch.nn.modules."):
+        last = dotted.rpartition(".")[2]
+        return f"torch.nn.{last}" if last[:1].isupper() else dotted
+    if dotted.startswith("torch.optim."):
+        rest = dotted.split(".")[2:]
+        if len(rest) == 2 and rest[0].islower() and rest[0] != "lr_scheduler" and rest[1][:1].isupper():
+            dotted = f"torch.optim.{rest[1]}"
+    for old, new in _MOVED_PREFIXES:
+        if dotted.startswith(old):
+            dotted = new + dotted[len(old) :]
+    return _MOVED.get(dotted, dotted)
