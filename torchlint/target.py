@@ -29,14 +29,12 @@ OLDEST = "1.7"
 # The last patch of each minor release from the oldest supported on. A declaration such as ``>2.0`` or
 # ``!=2.1.0`` needs them to say which release is the lowest it admits; a newer release than these is only
 # ever named by the declaration itself.
-_PATCHES = {
-    **{"1.7": 1, "1.8": 1, "1.9": 1, "1.10": 2, "1.11": 0, "1.12": 1, "1.13": 1},
-    **{"2.0": 1, "2.1": 2, "2.2": 2, "2.3": 1, "2.4": 1, "2.5": 1, "2.6": 0, "2.7": 1, "2.8": 0, "2.9": 1},
-    **{"2.10": 0, "2.11": 0, "2.12": 0, "2.13": 0},
-}
-_RELEASES = tuple(
-    Version(f"{minor}.{patch}") for minor, last in _PATCHES.items() for patch in range(last + 1)
+_LAST_PATCH = (
+    *(("1.7", 1), ("1.8", 1), ("1.9", 1), ("1.10", 2), ("1.11", 0), ("1.12", 1), ("1.13", 1)),
+    *(("2.0", 1), ("2.1", 2), ("2.2", 2), ("2.3", 1), ("2.4", 1), ("2.5", 1), ("2.6", 0), ("2.7", 1)),
+    *(("2.8", 0), ("2.9", 1), ("2.10", 0), ("2.11", 0), ("2.12", 0), ("2.13", 0)),
 )
+_RELEASES = tuple(Version(f"{minor}.{patch}") for minor, last in _LAST_PATCH for patch in range(last + 1))
 
 _NAMES = frozenset({"torch", "pytorch", "pytorch-cpu", "pytorch-gpu"})
 
@@ -404,9 +402,9 @@ def _from_setup_py(text: str) -> Iterator[Target]:
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return
     for node in ast.walk(module):
-        text = node.value if isinstance(node, ast.Constant) else None
-        if isinstance(text, str) and re.match(r"\s*torch\s*[\[(<>=~!]", text):
-            yield from _of_requirement(text)
+        value = node.value if isinstance(node, ast.Constant) else None
+        if isinstance(value, str) and re.match(r"\s*torch\s*[\[(<>=~!]", value):
+            yield from _of_requirement(value)
 
 
 def _from_requirements(text: str) -> Iterator[Target]:

@@ -1,0 +1,168 @@
+"""Which rules exist: those under ``torchlint.rules``, and those of installed rule packs.
+
+A rule pack is a distribution with an entry point in the group ``torchlint.rules`` that names a module or a
+package; every module in it is searched for rules, as the ones under ``torchlint.rules`` are.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import importlib.util
+import pkgutil
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from torchlint.diagnostics import Severity
+from torchlint.rule import Rule
+
+ENTRY_POINT_GROUP = "torchlint.rules"
+
+_BUILT_IN = "torchlint.rules"
+# Bench cases live beside the rules and need torch; they are no rules.
+_CASES = "cases"
+
+
+class RegistryError(Exception):
+    """The rules cannot be listed: a rule pack does not load, or two rules share a code or a name."""
+
+
+@cache
+def rules() -> Mapping[str, Rule]:
+    """Every rule by its code, in the order of the codes. Imports all rule modules, and so LibCST.
+
+    Raises:
+        RegistryError: see there.
+    """
+    return _collect(rule for module in _modules() for rule in _imported(module))
+
+
+@cache
+def catalogue() -> Mapping[str, Rule]:
+    """The same rules as their files declare them, read without importing LibCST.
+
+    What is needed to list, select, screen and document rules is there; ``on`` is empty and ``check``
+    carries the documentation only. A file whose declarations are not written as constants is imported.
+
+    Raises:
+        RegistryError: see ``rules``.
+    """
+    return _collect(rule for module in _modules() for rule in _declared(module))
+
+
+def _collect(found: Iterator[Rule]) -> Mapping[str, Rule]:
+    by_code: dict[str, Rule] = {}
+    by_name: dict[str, Rule] = {}
+    for rule in found:
+        for known, key in ((by_code, rule.code), (by_name, rule.name)):
+            if key in known:
+                raise RegistryError(
+                    f"two rules are called `{key}`: {_home(known[key])} and {_home(rule)}; "
+                    "a rule pack must use codes and names of its own"
+                )
+            known[key] = rule
+    return MappingProxyType(dict(sorted(by_code.items())))
+
+
+def _home(rule: Rule) -> str:
+    return f"{rule.check.__module__}.{rule.check.__qualname__}"
+
+
+def _modules() -> Iterator[str]:
+    """The names of all modules that may hold rules, none of them imported; packages are."""
+    from importlib.metadata import entry_points
+
+    yield from _modules_under(_BUILT_IN)
+    for entry_point in sorted(entry_points(group=ENTRY_POINT_GROUP), key=lambda entry: entry.name):
+        try:
+            yield from _modules_under(entry_point.module)
+        except ImportError as error:
+            raise RegistryError(
+                f"the rule pack `{entry_point.name}` ({entry_point.value}) does not load: {error}"
+            ) from error
+
+
+def _modules_under(name: str) -> Iterator[str]:
+    spec = importlib.util.find_spec(name)
+    if spec is None:
+        raise ModuleNotFoundError(f"no module named {name!r}")
+    yield name
+    for module in pkgutil.iter_modules(spec.submodule_search_locations or ()):
+        if module.name == _CASES:
+            continue
+        inner = f"{name}.{module.name}"
+        if module.ispkg:
+            yield from _modules_under(inner)
+        else:
+            yield inner
+
+
+def _imported(module: str) -> Iterator[Rule]:
+    try:
+        namespace = vars(importlib.import_module(module))
+    except Exception as error:
+        if module.startswith(_BUILT_IN):
+            raise
+        raise RegistryError(f"the rule module `{module}` does not load: {error!r}") from error
+    for value in namespace.values():
+        if isinstance(value, Rule) and value.check.__module__ == module:
+            yield value
+
+
+def _declared(module: str) -> Iterator[Rule]:
+    spec = importlib.util.find_spec(module)
+    if spec is None or spec.origin is None or not spec.has_location or not spec.origin.endswith(".py"):
+        yield from _imported(module)
+        return
+    text = Path(spec.origin).read_text(encoding="utf-8")
+    if "@rule" not in text and "Rule" not in text:
+        return
+    try:
+        found = [
+            _read(function, decorator, module)
+            for function in ast.parse(text, spec.origin).body
+            if isinstance(function, ast.FunctionDef)
+            for decorator in function.decorator_list
+            if isinstance(decorator, ast.Call) and _last_name(decorator.func) == "rule"
+        ]
+    except (SyntaxError, ValueError, TypeError):
+        found = []
+    if found:
+        yield from found
+    else:
+        yield from _imported(module)
+
+
+def _last_name(node: ast.expr) -> str:
+    return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
+
+
+def _read(function: ast.FunctionDef, decorator: ast.Call, module: str) -> Rule:
+    """The declaration in ``@rule(CODE, NAME, severity=…, …)``.
+
+    Raises:
+        ValueError, TypeError: it is not written with constants.
+    """
+    given: dict[str, Any] = dict(zip(("code", "name"), map(ast.literal_eval, decorator.args), strict=False))
+    for keyword in decorator.keywords:
+        if keyword.arg == "on":
+            continue
+        if keyword.arg == "severity":
+            given["severity"] = Severity[_last_name(keyword.value)]
+        elif keyword.arg is None:
+            raise ValueError("declared with **")
+        else:
+            given[keyword.arg] = ast.literal_eval(keyword.value)
+    check = _documentation(function.name, module, ast.get_docstring(function))
+    return Rule(on=(), check=check, **{"mentions": (), "opt_in": False, **given})
+
+
+def _documentation(name: str, module: str, page: str | None) -> Callable[..., Iterator[Any]]:
+    def check(node: object, module: object) -> Iterator[Any]:
+        raise TypeError(f"{name} was read for its documentation only; registry.rules() has what runs")
+
+    check.__doc__, check.__name__, check.__qualname__, check.__module__ = page, name, name, module
+    return check
