@@ -1,0 +1,611 @@
+"""Edits of the original text, built from syntax nodes.
+
+Each function answers with the edits that make one change, or with None where the change cannot be made
+without risk. Nothing outside the edits is touched: comments, layout, tabs and line ends stay as the author
+wrote them, and new lines take the line end and the indentation of their neighbours.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterable, Sequence
+
+import libcst as cst
+
+from torchlint.diagnostics import Edit, Span
+from torchlint.syntax import SyntaxTree
+
+Edits = tuple[Edit, ...]
+
+_STRINGS: tuple[type[cst.CSTNode], ...] = (cst.SimpleString, cst.FormattedString, cst.TemplatedString)
+_IDENTIFIER = re.compile(r"\w")
+_LINE_END = re.compile(r"\r\n|\n|\r")
+
+# Expressions that bind tighter than any operator beside them.
+_ATOMS = (
+    cst.Name,
+    cst.Attribute,
+    cst.Call,
+    cst.Subscript,
+    cst.Float,
+    cst.Imaginary,
+    cst.Integer,
+    cst.SimpleString,
+    cst.FormattedString,
+    cst.List,
+    cst.Set,
+    cst.Dict,
+    cst.ListComp,
+    cst.SetComp,
+    cst.DictComp,
+    cst.Ellipsis,
+)
+# Places in which any expression but an unparenthesised tuple, walrus or yield stands without parentheses.
+_OPEN_PLACES = (
+    cst.Arg,
+    cst.Annotation,
+    cst.AnnAssign,
+    cst.Assert,
+    cst.Assign,
+    cst.AugAssign,
+    cst.DictElement,
+    cst.Element,
+    cst.Expr,
+    cst.For,
+    cst.If,
+    cst.Index,
+    cst.NamedExpr,
+    cst.Param,
+    cst.Return,
+    cst.While,
+)
+_NEEDS_PARENTHESES_IN_OPEN_PLACES = (cst.Tuple, cst.NamedExpr, cst.Yield, cst.GeneratorExp)
+
+
+def apply_edits(text: str, edits: Iterable[Edit]) -> str:
+    """``text`` with the edits made.
+
+    Raises:
+        ValueError: two edits overlap, or insert at the same place.
+    """
+    parts: list[str] = []
+    at, previous = 0, None
+    for edit in sorted(edits):
+        if edit.span.start < at or (previous is not None and edit.span == previous.span):
+            raise ValueError(f"edits overlap at offset {edit.span.start}")
+        parts += text[at : edit.span.start], edit.content
+        at, previous = edit.span.end, edit
+    return "".join([*parts, text[at:]])
+
+
+# ---------------------------------------------------------------------------------------------------------
+# Expressions
+
+
+def replace(tree: SyntaxTree, node: cst.CSTNode, code: str) -> Edits:
+    """Put ``code`` where ``node`` stands.
+
+    The parentheses that an expression owns go with it; new ones are added where an operator beside it
+    would otherwise take ``code`` apart, and a space where two words would otherwise grow together.
+    """
+    span = tree.outer_span(node)
+    if isinstance(node, cst.BaseExpression) and _needs_parentheses(tree, node, code):
+        code = f"({code})"
+    text = tree.text
+    if code:
+        if span.start and _joins(text[span.start - 1], code[0]):
+            code = " " + code
+        if span.end < len(text) and _joins(code[-1], text[span.end]):
+            code += " "
+    return (Edit(span, code),)
+
+
+def _joins(left: str, right: str) -> bool:
+    return bool(_IDENTIFIER.match(left) and _IDENTIFIER.match(right))
+
+
+def _needs_parentheses(tree: SyntaxTree, node: cst.BaseExpression, code: str) -> bool:
+    try:
+        new = cst.parse_expression(code)
+    except cst.ParserSyntaxError:
+        # Several lines that only brackets hold together, or no expression at all (an edit of a target).
+        return "\n" in code and not code.startswith("(")
+    if new.lpar:
+        return False
+    parent = tree.parent(node)
+    if isinstance(new, _ATOMS):
+        # Two that bind tightly are read as something else: ``5.real``, and ``{{`` in an f-string.
+        return (isinstance(new, cst.Integer) and isinstance(parent, cst.Attribute)) or (
+            code.startswith("{") and isinstance(parent, cst.FormattedStringExpression)
+        )
+    if isinstance(parent, _OPEN_PLACES):
+        return isinstance(new, _NEEDS_PARENTHESES_IN_OPEN_PLACES)
+    return True
+
+
+def set_argument_value(tree: SyntaxTree, argument: cst.Arg, code: str) -> Edits:
+    """Give ``argument`` another value; its keyword, star, comma and comments stay."""
+    return replace(tree, argument.value, code)
+
+
+def add_argument(
+    tree: SyntaxTree, call: cst.Call, text: str, *, keyword: str, keyword_only: bool = False
+) -> Edits | None:
+    """Append ``keyword=text`` to the arguments of ``call``.
+
+    None beside ``**kwargs`` and where the keyword is given already. ``*args`` might hold the value under
+    its position, so it refuses too, unless the caller knows the parameter to be ``keyword_only``. Whether a
+    plain positional argument fills the parameter is known by the signature only, not here.
+    """
+    for argument in call.args:
+        if argument.star == "**" or (argument.star == "*" and not keyword_only):
+            return None
+        if argument.keyword is not None and argument.keyword.value == keyword:
+            return None
+    new = f"{keyword}={text}"
+    close = tree.span(call).end - 1
+    if not call.args:
+        return _add_first_argument(tree, call, close, new)
+
+    source = tree.text
+    last = call.args[-1]
+    end = tree.span(last).end
+    bare = isinstance(last.value, cst.GeneratorExp) and not last.value.lpar
+    if bare:
+        return _insert(tree.span(last).start, "(") + _insert(end, f"), {new}")
+
+    comma = _after_comma(source, end, close)
+    layout = _own_line_indent(tree, call, comma, close)
+    if layout is None:
+        return _insert(end, f", {new}")
+    newline = _line_end_near(tree, end)
+    line = f"{newline}{layout}{new}"
+    anchor = _after_comment(source, end if comma is None else comma)
+    if comma is not None:
+        return _insert(anchor, f"{line},")
+    if anchor == end:
+        return _insert(end, f",{line}")
+    return _insert(end, ",") + _insert(anchor, line)
+
+
+def _add_first_argument(tree: SyntaxTree, call: cst.Call, close: int, new: str) -> Edits:
+    """``f()``: between the brackets there is white space at most, and comments."""
+    source = tree.text
+    start = _opening_bracket(tree, call)
+    if "#" not in source[start:close]:
+        return (Edit(Span(start, close), new),)
+    indent = _indent_at(source, close) + tree.root.default_indent
+    return _insert(_line_start(source, close), f"{indent}{new},{_line_end_near(tree, start)}")
+
+
+def _opening_bracket(tree: SyntaxTree, call: cst.Call) -> int:
+    """The offset behind the bracket that opens the arguments of ``call``."""
+    source = tree.text
+    at = tree.outer_span(call.func).end
+    while source[at] != "(":
+        at = _line_end(source, at) if source[at] == "#" else at + 1
+    return at + 1
+
+
+def _own_line_indent(tree: SyntaxTree, call: cst.Call, comma: int | None, close: int) -> str | None:
+    """The indentation for a further line of arguments, None if the arguments do not stand one a line."""
+    source = tree.text
+    starts = [tree.span(argument).start for argument in call.args]
+    if not all(_starts_line(source, start) for start in starts[1:]):
+        return None
+    if not _starts_line(source, starts[-1]):
+        return None
+    if len(starts) == 1:
+        # ``f(⏎ value ⏎)`` is as much "all on one line" as "one a line"; a comma or a comment decides.
+        tail = source[tree.span(call.args[-1]).end : close]
+        if comma is None and "#" not in tail:
+            return None
+        if not _LINE_END.search(tail):
+            return None
+    return _indent_at(source, starts[-1])
+
+
+def remove_argument(tree: SyntaxTree, argument: cst.Arg) -> Edits:
+    """Take ``argument`` out of its call, with the comma and the end-of-line comment that belong to it."""
+    call = tree.parent(argument)
+    if not isinstance(call, cst.Call):
+        raise TypeError("only an argument of a call can be removed")
+    source = tree.text
+    index = next(i for i, other in enumerate(call.args) if other is argument)
+    span = tree.span(argument)
+    before = tree.span(call.args[index - 1]) if index else None
+    after = tree.span(call.args[index + 1]) if index + 1 < len(call.args) else None
+    close = tree.span(call).end - 1
+    limit = after.start if after is not None else close
+    comma = _after_comma(source, span.end, limit)
+    tail = comma if comma is not None else span.end
+
+    if before is None and after is None:
+        opening = _opening_bracket(tree, call)
+        if "#" not in source[opening : span.start] and "#" not in source[span.end : close]:
+            return _delete(opening, close)
+
+    # The comma before the last argument ends up last; it stays only where the layout had one there.
+    comma_before: Edits = ()
+    if before is not None and after is None and comma is None:
+        ahead = _after_comma(source, before.end, span.start)
+        if ahead is not None:
+            comma_before = _delete(ahead - 1, ahead)
+
+    line_end = _line_end(source, tail)
+    if _starts_line(source, span.start) and not source[tail:line_end].split("#")[0].strip():
+        return _delete(_line_start(source, span.start), _next_line(source, line_end)) + comma_before
+    if after is not None and not _has_line_end_or_comment(source[tail : after.start]):
+        return _delete(span.start, after.start)
+    if before is not None and "#" not in source[before.end : span.start]:
+        return _delete(before.end, span.end)
+    if after is not None and "#" not in source[tail : after.start]:
+        return _delete(span.start, after.start)
+    return _delete(span.start, tail) + comma_before
+
+
+# ---------------------------------------------------------------------------------------------------------
+# Statements
+
+
+def remove_statement(tree: SyntaxTree, statement: cst.CSTNode) -> Edits | None:
+    """Take out a statement: its whole line, or its part of a line shared by semicolons.
+
+    A block that would be left empty gets ``pass``. Comments on lines of their own above the statement stay;
+    a comment at the end of its line goes with it. None for an ``elif``, which is no statement of its own.
+    """
+    holder = tree.parent(statement)
+    if isinstance(statement, cst.BaseSmallStatement):
+        if not isinstance(holder, (cst.SimpleStatementLine, cst.SimpleStatementSuite)):
+            return None
+        if len(holder.body) > 1:
+            return _remove_beside_semicolon(tree, holder.body, statement)
+        if isinstance(holder, cst.SimpleStatementSuite):
+            return (Edit(tree.span(statement), "pass"),)
+        statement, holder = holder, tree.parent(holder)
+    if not isinstance(holder, (cst.IndentedBlock, cst.Module)):
+        return None
+    source = tree.text
+    start = _first_decorator(tree, statement)
+    line_end = _end_with_comments(source, tree.span(statement).end, _indent_at(source, start))
+    if isinstance(holder, cst.IndentedBlock) and len(holder.body) == 1:
+        return (Edit(Span(start, line_end), "pass"),)
+    return _delete(_line_start(source, start), _next_line(source, line_end))
+
+
+def _remove_beside_semicolon(
+    tree: SyntaxTree, body: Sequence[cst.BaseSmallStatement], statement: cst.BaseSmallStatement
+) -> Edits:
+    index = next(i for i, other in enumerate(body) if other is statement)
+    if index + 1 < len(body):
+        return _delete(tree.span(statement).start, tree.span(body[index + 1]).start)
+    return _delete(tree.span(body[index - 1]).end, tree.span(statement).end)
+
+
+def add_decorator(tree: SyntaxTree, function: cst.FunctionDef, code: str) -> Edits:
+    """Put ``@code`` on a line of its own directly above ``def``, below the decorators that are there.
+
+    The innermost place is the right one beside ``@staticmethod``, ``@classmethod`` and ``@property``, which
+    want a function to wrap and do not give one back.
+
+    Raises:
+        ValueError: ``code`` has the ``@`` sign already.
+    """
+    if code.startswith("@"):
+        raise ValueError("the code of a decorator is given without its sign")
+    start = tree.span(function).start
+    newline = _line_end_near(tree, start)
+    return _insert(start, f"@{code}{newline}{_indent_at(tree.text, start)}")
+
+
+def wrap(tree: SyntaxTree, statements: Sequence[cst.CSTNode], header: str) -> Edits | None:
+    """Indent a run of neighbouring statements under ``header`` (``with torch.no_grad():``).
+
+    Comments between them move along; lines inside a string over several lines stay as they are. None where
+    the statements are not neighbours in one block of lines.
+    """
+    lines = list(dict.fromkeys(tree.statement(statement) for statement in statements))
+    block = tree.parent(lines[0]) if lines else None
+    if not isinstance(block, (cst.IndentedBlock, cst.Module)):
+        return None
+    siblings: list[cst.CSTNode] = list(block.body)
+    first = siblings.index(lines[0])
+    if siblings[first : first + len(lines)] != lines:
+        return None
+
+    text = tree.text
+    start = _first_decorator(tree, lines[0])
+    indent = _indent_at(text, start)
+    unit = _indent_unit(tree, block)
+    end = _end_with_comments(text, tree.span(lines[-1]).end, indent)
+    newline = _line_end_near(tree, start)
+    edits = [Edit(Span(start, start), f"{header}{newline}{indent}{unit}")]
+    for at in _code_lines(tree, _next_line(text, _line_end(text, start)), end):
+        edits += _insert(at + len(indent) if text.startswith(indent, at) else at, unit)
+    return tuple(edits)
+
+
+def insert_before(tree: SyntaxTree, statement: cst.CSTNode, code: str) -> Edits | None:
+    """Put the lines of ``code`` above ``statement``, its decorators and the comments attached to it.
+
+    Beside other statements on one line, ``code`` of one line goes before it with a semicolon; more than
+    that is refused with None, as is an ``elif``.
+    """
+    if _shares_line(tree, statement, first=True):
+        return None if _LINE_END.search(code) else _insert(tree.span(statement).start, f"{code}; ")
+    line = _block_statement(tree, statement)
+    if line is None:
+        return None
+    text = tree.text
+    start = _first_decorator(tree, line)
+    indent = _indent_at(text, start)
+    at = _line_start(text, start)
+    while at and text.startswith(f"{indent}#", _line_above(text, at)):
+        at = _line_above(text, at)
+    if at == 0:
+        # Comments at the top (``#!``, encoding, licence) belong to the file.
+        at = _line_start(text, start)
+    newline = _line_end_near(tree, start)
+    return _insert(at, _reindented(code, indent, newline) + newline)
+
+
+def insert_after(tree: SyntaxTree, statement: cst.CSTNode, code: str) -> Edits | None:
+    """Put the lines of ``code`` below ``statement`` and the comments inside its block.
+
+    Beside other statements on one line, ``code`` of one line goes after it with a semicolon; more than
+    that is refused with None, as is an ``elif``.
+    """
+    if _shares_line(tree, statement, first=False):
+        return None if _LINE_END.search(code) else _insert(tree.span(statement).end, f"; {code}")
+    line = _block_statement(tree, statement)
+    if line is None:
+        return None
+    text = tree.text
+    indent = _indent_at(text, _first_decorator(tree, line))
+    end = _end_with_comments(text, tree.span(line).end, indent)
+    newline = _line_end_near(tree, tree.span(line).start)
+    return _insert(end, newline + _reindented(code, indent, newline))
+
+
+def _shares_line(tree: SyntaxTree, statement: cst.CSTNode, *, first: bool) -> bool:
+    """Whether a small statement stands in a suite, or has a neighbour on the side given."""
+    holder = tree.parent(statement)
+    if not isinstance(statement, cst.BaseSmallStatement):
+        return False
+    if isinstance(holder, cst.SimpleStatementSuite):
+        return True
+    assert isinstance(holder, cst.SimpleStatementLine)
+    return statement is not holder.body[0 if first else -1]
+
+
+def _block_statement(tree: SyntaxTree, statement: cst.CSTNode) -> cst.CSTNode | None:
+    line = tree.statement(statement)
+    return line if isinstance(tree.parent(line), (cst.IndentedBlock, cst.Module)) else None
+
+
+# ---------------------------------------------------------------------------------------------------------
+# Imports
+
+
+def add_import(tree: SyntaxTree, code: str) -> Edits:
+    """Make the import statement ``code`` part of the module, where a reader would look for it.
+
+    Beside an import of the same package if the module has one at its top level, so that nothing new is
+    loaded earlier than the author loads it; else after the imports at the head of the file, grouped by
+    where they come from; else below the docstring and the ``__future__`` imports. No edit if the very same
+    statement is there already.
+    """
+    wanted = _import_statements(cst.parse_statement(code))[0]
+    package = _package(wanted)
+    body = list(tree.root.body)
+    if any(small.deep_equals(wanted) for line in body for small in _import_statements(line)):
+        return ()
+    same = [line for line in body if any(_package(small) == package for small in _import_statements(line))]
+    if not same:
+        return _add_import_to_head(tree, code)
+    if isinstance(wanted, cst.Import):
+        start = tree.span(same[0]).start
+        return _insert(start, code + _line_end_near(tree, start))
+    last = body.index(same[0])
+    while last + 1 < len(body) and body[last + 1] in same:
+        last += 1
+    return _below(tree, body[last], code, blank_lines=0)
+
+
+def _add_import_to_head(tree: SyntaxTree, code: str) -> Edits:
+    """An import of a package that the module does not import at its top level."""
+    head: dict[int, cst.CSTNode] = {}
+    header: cst.CSTNode | None = None
+    for index, line in enumerate(tree.root.body):
+        imports = _import_statements(line)
+        if imports and _group(imports[0]) != _FUTURE:
+            head[_group(imports[0])] = line
+        elif imports or (index == 0 and _is_docstring(line)):
+            header = line
+        else:
+            break
+    if _THIRD_PARTY in head:
+        return _below(tree, head[_THIRD_PARTY], code, blank_lines=0)
+    above = head.get(_STANDARD, header)
+    if above is not None:
+        return _below(tree, above, code, blank_lines=1)
+    if not tree.root.body:
+        return _insert(len(tree.text), code + tree.root.default_newline)
+    start = _first_decorator(tree, tree.root.body[0])
+    return _insert(start, code + _line_end_near(tree, start) * 2)
+
+
+_FUTURE, _STANDARD, _THIRD_PARTY, _LOCAL = range(4)
+
+
+def _import_statements(line: cst.CSTNode) -> list[cst.Import | cst.ImportFrom]:
+    """The imports on a line that holds nothing else."""
+    if not isinstance(line, cst.SimpleStatementLine):
+        return []
+    imports = [small for small in line.body if isinstance(small, (cst.Import, cst.ImportFrom))]
+    return imports if len(imports) == len(line.body) else []
+
+
+def _group(statement: cst.Import | cst.ImportFrom) -> int:
+    """Where an import comes from, in the order in which the groups are written."""
+    package = _package(statement)
+    if package == "__future__":
+        return _FUTURE
+    if not package:
+        return _LOCAL
+    return _STANDARD if package in sys.stdlib_module_names else _THIRD_PARTY
+
+
+def _package(statement: cst.Import | cst.ImportFrom) -> str:
+    """The top-level package that an import statement loads; empty for a relative import."""
+    name: cst.CSTNode | None
+    if isinstance(statement, cst.Import):
+        name = statement.names[0].name
+    else:
+        name = None if statement.relative else statement.module
+    while isinstance(name, cst.Attribute):
+        name = name.value
+    return name.value if isinstance(name, cst.Name) else ""
+
+
+def _is_docstring(line: cst.CSTNode) -> bool:
+    return (
+        isinstance(line, cst.SimpleStatementLine)
+        and isinstance(line.body[0], cst.Expr)
+        and isinstance(line.body[0].value, (cst.SimpleString, cst.ConcatenatedString))
+    )
+
+
+def _below(tree: SyntaxTree, line: cst.CSTNode, code: str, *, blank_lines: int) -> Edits:
+    """Insert ``code`` as a line below the statement ``line``, apart from its neighbours by blank lines."""
+    text = tree.text
+    newline = _line_end_near(tree, tree.span(line).start)
+    end = _line_end(text, tree.span(line).end)
+    follows = _next_line(text, end)
+    apart = follows == len(text) or _LINE_END.match(text, follows) is not None
+    return _insert(end, newline * (1 + blank_lines) + code + ("" if apart else newline * blank_lines))
+
+
+# ---------------------------------------------------------------------------------------------------------
+# Places in the text
+
+
+def _insert(at: int, content: str) -> Edits:
+    return (Edit(Span(at, at), content),)
+
+
+def _delete(start: int, end: int) -> Edits:
+    return (Edit(Span(start, end), ""),)
+
+
+def _line_start(text: str, at: int) -> int:
+    return max(text.rfind("\n", 0, at), text.rfind("\r", 0, at)) + 1
+
+
+def _line_end(text: str, at: int) -> int:
+    """The offset at which the line of ``at`` ends, before its line-end characters."""
+    found = _LINE_END.search(text, at)
+    return found.start() if found else len(text)
+
+
+def _next_line(text: str, line_end: int) -> int:
+    found = _LINE_END.match(text, line_end)
+    return found.end() if found else line_end
+
+
+def _line_above(text: str, line_start: int) -> int:
+    """The start of the line above the one that starts at ``line_start``."""
+    end = line_start - 2 if text[line_start - 2 : line_start] == "\r\n" else line_start - 1
+    return _line_start(text, end)
+
+
+def _starts_line(text: str, at: int) -> bool:
+    return not text[_line_start(text, at) : at].strip()
+
+
+def _indent_at(text: str, at: int) -> str:
+    """The white space that the line of ``at`` begins with, form feeds aside."""
+    line = text[_line_start(text, at) : at]
+    return line[: len(line) - len(line.lstrip())].replace("\x0c", "")
+
+
+def _line_end_near(tree: SyntaxTree, at: int) -> str:
+    """The line-end characters of the line of ``at``; those of the file if it is the last."""
+    found = _LINE_END.search(tree.text, at)
+    return found.group() if found else tree.root.default_newline
+
+
+def _after_comma(text: str, start: int, limit: int) -> int | None:
+    """The offset behind the comma between two arguments; comments are skipped. None if there is none."""
+    at = start
+    while at < limit:
+        if text[at] == ",":
+            return at + 1
+        at = _line_end(text, at) if text[at] == "#" else at + 1
+    return None
+
+
+def _after_comment(text: str, at: int) -> int:
+    """The end of the comment that follows ``at`` on its line; ``at`` itself where none does."""
+    end = _line_end(text, at)
+    return end if text[at:end].lstrip().startswith("#") else at
+
+
+def _has_line_end_or_comment(text: str) -> bool:
+    return "#" in text or _LINE_END.search(text) is not None
+
+
+def _first_decorator(tree: SyntaxTree, statement: cst.CSTNode) -> int:
+    decorators = getattr(statement, "decorators", ())
+    return tree.span(decorators[0] if decorators else statement).start
+
+
+def _indent_unit(tree: SyntaxTree, block: cst.CSTNode) -> str:
+    unit = block.indent if isinstance(block, cst.IndentedBlock) else None
+    return unit if unit is not None else tree.root.default_indent
+
+
+def _end_with_comments(text: str, end: int, indent: str) -> int:
+    """The end of the last line of a statement, with the comments indented deeper that follow it."""
+    last = _line_end(text, end)
+    at = last
+    while True:
+        start = _next_line(text, at)
+        if start == at:
+            return last
+        at = _line_end(text, start)
+        line = text[start:at]
+        if not line.strip():
+            continue
+        content = line.lstrip()
+        if not content.startswith("#") or len(line) - len(content) <= len(indent):
+            return last
+        last = at
+
+
+def _code_lines(tree: SyntaxTree, start: int, end: int) -> list[int]:
+    """The starts of the lines from ``start`` to ``end`` that are neither blank nor inside a string."""
+    text = tree.text
+    strings = [tree.span(node) for node in tree.nodes(*_STRINGS)]
+    strings = [span for span in strings if span.end > start and _LINE_END.search(text, span.start, span.end)]
+    starts = []
+    at = start
+    while at < end:
+        line_end = _line_end(text, at)
+        if text[at:line_end].strip() and not any(span.start < at < span.end for span in strings):
+            starts.append(at + len(text[at:line_end]) - len(text[at:line_end].lstrip("\x0c")))
+        following = _next_line(text, line_end)
+        if following == line_end:
+            break
+        at = following
+    return starts
+
+
+def _reindented(code: str, indent: str, newline: str) -> str:
+    """``code``, written at the left margin with ``\\n``, as lines of a block; strings stay as they are."""
+    if not _LINE_END.search(code):
+        return indent + code
+    tree = SyntaxTree(code)
+    edits = [Edit(Span(at, at), indent) for at in _code_lines(tree, 0, len(code))]
+    return apply_edits(code, edits).replace("\n", newline)
