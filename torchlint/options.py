@@ -1,8 +1,13 @@
-"""What a run can be told: the settings of one file."""
+"""What a run can be told: one dataclass is the source of the flags, the config keys and their docs."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import difflib
+import enum
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
 
 from torchlint.target import Target
 
@@ -25,3 +30,497 @@ class LintSettings:
     extend_safe_fixes: frozenset[str] = frozenset()
     extend_unsafe_fixes: frozenset[str] = frozenset()
     ignore_noqa: bool = False
+
+
+class Kind(enum.Enum):
+    """What a value looks like in a config file, and in words for people."""
+
+    BOOL = "true or false"
+    INTEGER = "a whole number of 0 or more"
+    STRING = "a string"
+    PATH = "a path"
+    CHOICE = "one of the listed words"
+    TARGET = 'a version such as "2.1", a range such as ">=2.1,<2.6", or "unknown"'
+    RULES = "a list of rule codes, code prefixes, rule names or ALL"
+    PATTERNS = "a list of glob patterns"
+    RULES_BY_PATTERN = "a table from glob pattern to a list of rules"
+
+
+class Section(enum.Enum):
+    """The headings of ``check --help``."""
+
+    FIXING = "Fixing"
+    REPORTING = "Reporting"
+    RULES = "Rule selection"
+    FILES = "Files"
+    RUNNING = "Running"
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What is said of one option besides its default: it makes the flag, the config key and the docs.
+
+    ``config`` and ``cli`` say where it may be given. A ``switch`` is a flag without its ``--no-`` twin.
+    ``env`` is the environment variable that stands in for the flag. ``per_file`` options come from the
+    config closest to each file, the others from the one closest to the working directory.
+    """
+
+    kind: Kind
+    section: Section
+    help: str
+    example: str = ""
+    choices: tuple[str, ...] = ()
+    metavar: str = ""
+    short: str = ""
+    env: str = ""
+    config: bool = True
+    cli: bool = True
+    switch: bool = False
+    per_file: bool = False
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """A glob in ``.gitignore`` syntax, with the directory that it is relative to."""
+
+    text: str
+    root: Path
+
+
+# Directories that hold other people's code, caches or builds.
+EXCLUDED = (
+    ".bzr .direnv .eggs .git .git-rewrite .hg .ipynb_checkpoints .mypy_cache .nox .pants.d .pytest_cache "
+    ".pytype .ruff_cache .svn .tox .venv .vscode __pycache__ __pypackages__ _build buck-out build dist "
+    "node_modules site-packages venv"
+)
+INCLUDED = ("*.py", "*.pyw")
+_ANYWHERE = Path()
+
+
+def _patterns(texts: Iterable[str]) -> tuple[Pattern, ...]:
+    return tuple(Pattern(text, _ANYWHERE) for text in texts)
+
+
+def _says(*args: Any, **kwargs: Any) -> Mapping[str, Setting]:
+    return {"setting": Setting(*args, **kwargs)}
+
+
+FORMATS = ("full", "concise", "grouped", "json", "json-lines", "github")
+DEFAULT_SELECT = ("TL",)
+
+_FIX, _REPORT, _RULES, _FILES, _RUN = Section
+
+
+@dataclass(frozen=True)
+class Options:
+    """Everything that flags, environment and config files decide, resolved for one place."""
+
+    fix: bool = field(
+        default=False,
+        metadata=_says(Kind.BOOL, _FIX, "Apply fixes and write the files.", "fix = true"),
+    )
+    unsafe_fixes: bool = field(
+        default=False,
+        metadata=_says(
+            Kind.BOOL,
+            _FIX,
+            "Count unsafe fixes as fixes too: likely right, but something outside the file could notice.",
+            "unsafe-fixes = true",
+        ),
+    )
+    diff: bool = field(
+        default=False,
+        metadata=_says(
+            Kind.BOOL,
+            _FIX,
+            "Print what --fix would change as a diff and write nothing; exit 1 if there is a change.",
+            config=False,
+            switch=True,
+        ),
+    )
+    show_fixes: bool = field(
+        default=False,
+        metadata=_says(Kind.BOOL, _FIX, "List the fixes that were applied.", "show-fixes = true"),
+    )
+    fix_only: bool = field(
+        default=False,
+        metadata=_says(
+            Kind.BOOL,
+            _FIX,
+            "Apply fixes, and report nothing that is left. Implies --fix.",
+            "fix-only = true",
+        ),
+    )
+    output_format: str = field(
+        default="full",
+        metadata=_says(
+            Kind.CHOICE,
+            _REPORT,
+            "How findings are printed.",
+            'output-format = "concise"',
+            choices=FORMATS,
+            env="TORCHLINT_OUTPUT_FORMAT",
+        ),
+    )
+    output_file: Path | None = field(
+        default=None,
+        metadata=_says(
+            Kind.PATH,
+            _REPORT,
+            "Write the report to this file instead of standard output.",
+            metavar="FILE",
+            short="-o",
+            env="TORCHLINT_OUTPUT_FILE",
+            config=False,
+        ),
+    )
+    statistics: bool = field(
+        default=False,
+        metadata=_says(
+            Kind.BOOL, _REPORT, "Print counts by rule instead of findings.", config=False, switch=True
+        ),
+    )
+    fail_on: str = field(
+        default="warning",
+        metadata=_says(
+            Kind.CHOICE,
+            _REPORT,
+            "The least severe finding that makes the exit status 1. Notes are always shown.",
+            'fail-on = "note"',
+            choices=("note", "warning", "error"),
+        ),
+    )
+    exit_zero: bool = field(
+        default=False,
+        metadata=_says(
+            Kind.BOOL,
+            _REPORT,
+            "Exit with 0 even if there are findings.",
+            short="-e",
+            config=False,
+            switch=True,
+        ),
+    )
+    exit_non_zero_on_fix: bool = field(
+        default=False,
+        metadata=_says(Kind.BOOL, _REPORT, "Exit with 1 if a file was fixed.", config=False, switch=True),
+    )
+    show_files: bool = field(
+        default=False,
+        metadata=_says(
+            Kind.BOOL, _REPORT, "List the files that would be checked.", config=False, switch=True
+        ),
+    )
+    show_settings: bool = field(
+        default=False,
+        metadata=_says(Kind.BOOL, _REPORT, "Print the settings that a file gets.", config=False, switch=True),
+    )
+    select: tuple[str, ...] = field(
+        default=DEFAULT_SELECT,
+        metadata=_says(
+            Kind.RULES,
+            _RULES,
+            "Enable only these rules. A prefix such as TL2 or TL leaves opt-in rules off; "
+            "their code, their name or ALL turns them on.",
+            'select = ["TL1", "TL2", "TL301"]',
+            per_file=True,
+        ),
+    )
+    ignore: tuple[str, ...] = field(
+        default=(),
+        metadata=_says(
+            Kind.RULES,
+            _RULES,
+            "Disable these rules. Where a rule is both selected and ignored the more specific wins.",
+            'ignore = ["TL302", "loader-without-workers"]',
+            per_file=True,
+        ),
+    )
+    extend_select: tuple[str, ...] = field(
+        default=(),
+        metadata=_says(
+            Kind.RULES,
+            _RULES,
+            "Enable these rules on top of the selected ones.",
+            'extend-select = ["TL311"]',
+            per_file=True,
+        ),
+    )
+    per_file_ignores: tuple[tuple[Pattern, tuple[str, ...]], ...] = field(
+        default=(),
+        metadata=_says(
+            Kind.RULES_BY_PATTERN,
+            _RULES,
+            "Disable rules in the files that match a glob; `!` in front means all other files.",
+            'per-file-ignores = { "tests/**" = ["TL2"], "__init__.py" = ["ALL"] }',
+            metavar="GLOB:RULE",
+            per_file=True,
+        ),
+    )
+    extend_per_file_ignores: tuple[tuple[Pattern, tuple[str, ...]], ...] = field(
+        default=(),
+        metadata=_says(
+            Kind.RULES_BY_PATTERN,
+            _RULES,
+            "As per-file-ignores, on top of those of an extended file.",
+            'extend-per-file-ignores = { "examples/**" = ["TL1"] }',
+            metavar="GLOB:RULE",
+            per_file=True,
+        ),
+    )
+    fixable: tuple[str, ...] = field(
+        default=("ALL",),
+        metadata=_says(
+            Kind.RULES,
+            _RULES,
+            "Offer fixes of these rules only.",
+            'fixable = ["TL1", "TL301"]',
+            per_file=True,
+        ),
+    )
+    unfixable: tuple[str, ...] = field(
+        default=(),
+        metadata=_says(Kind.RULES, _RULES, "Never fix these rules.", 'unfixable = ["TL401"]', per_file=True),
+    )
+    extend_safe_fixes: tuple[str, ...] = field(
+        default=(),
+        metadata=_says(
+            Kind.RULES,
+            _RULES,
+            "Treat the unsafe fixes of these rules as safe.",
+            'extend-safe-fixes = ["TL101"]',
+            cli=False,
+            per_file=True,
+        ),
+    )
+    extend_unsafe_fixes: tuple[str, ...] = field(
+        default=(),
+        metadata=_says(
+            Kind.RULES,
+            _RULES,
+            "Treat the safe fixes of these rules as unsafe.",
+            'extend-unsafe-fixes = ["TL301"]',
+            cli=False,
+            per_file=True,
+        ),
+    )
+    target_torch: Target | None = field(
+        default=None,
+        metadata=_says(
+            Kind.TARGET,
+            _RULES,
+            "The PyTorch releases that may run the code: 2.1 (and newer), a range, or unknown. Without it: "
+            "the lowest release that the project's declarations admit, else the installed one, else unknown.",
+            'target-torch = "2.1"',
+            metavar="VERSION",
+            env="TORCHLINT_TARGET_TORCH",
+            per_file=True,
+        ),
+    )
+    workers: int = field(
+        default=4,
+        metadata=_says(
+            Kind.INTEGER,
+            _RULES,
+            "The number of data loader workers that fixes write.",
+            "workers = 8",
+            cli=False,
+            per_file=True,
+        ),
+    )
+    ignore_noqa: bool = field(
+        default=False,
+        metadata=_says(Kind.BOOL, _RULES, "Do not obey suppression comments.", config=False, switch=True),
+    )
+    exclude: tuple[Pattern, ...] = field(
+        default=_patterns(EXCLUDED.split()),
+        metadata=_says(
+            Kind.PATTERNS,
+            _FILES,
+            "Leave out files and directories that match, in .gitignore syntax. Replaces the usual ones.",
+            'exclude = ["third_party", "*_pb2.py"]',
+            per_file=True,
+        ),
+    )
+    extend_exclude: tuple[Pattern, ...] = field(
+        default=(),
+        metadata=_says(
+            Kind.PATTERNS,
+            _FILES,
+            "Leave these out as well as what exclude says.",
+            'extend-exclude = ["legacy/"]',
+            per_file=True,
+        ),
+    )
+    include: tuple[Pattern, ...] = field(
+        default=_patterns(INCLUDED),
+        metadata=_says(
+            Kind.PATTERNS,
+            _FILES,
+            "Which files of a directory are checked. A file named on the command line always is.",
+            'include = ["*.py"]',
+            cli=False,
+            per_file=True,
+        ),
+    )
+    extend_include: tuple[Pattern, ...] = field(
+        default=(),
+        metadata=_says(
+            Kind.PATTERNS,
+            _FILES,
+            "Check these as well as what include says.",
+            'extend-include = ["*.pyi"]',
+            cli=False,
+            per_file=True,
+        ),
+    )
+    respect_gitignore: bool = field(
+        default=True,
+        metadata=_says(
+            Kind.BOOL,
+            _FILES,
+            "Leave out what .gitignore and its like leave out.",
+            "respect-gitignore = false",
+        ),
+    )
+    force_exclude: bool = field(
+        default=False,
+        metadata=_says(
+            Kind.BOOL,
+            _FILES,
+            "Leave out excluded files even if they are named on the command line.",
+            "force-exclude = true",
+        ),
+    )
+    stdin_filename: Path | None = field(
+        default=None,
+        metadata=_says(
+            Kind.PATH,
+            _FILES,
+            "The name of what is read from standard input with `-`.",
+            metavar="FILE",
+            config=False,
+        ),
+    )
+    jobs: int = field(
+        default=0,
+        metadata=_says(
+            Kind.INTEGER,
+            _RUN,
+            "Number of worker processes; 0 means one for each processor.",
+            metavar="N",
+            short="-j",
+            env="TORCHLINT_JOBS",
+            config=False,
+        ),
+    )
+    required_version: str = field(
+        default="",
+        metadata=_says(
+            Kind.STRING,
+            _RUN,
+            "Refuse to run with another version of torchlint.",
+            'required-version = ">=0.1"',
+            cli=False,
+        ),
+    )
+
+    @property
+    def writes(self) -> bool:
+        """Whether files are to be changed."""
+        return (self.fix or self.fix_only) and not self.diff
+
+
+def settings() -> Mapping[str, Setting]:
+    """What is said of each field of `Options`, by field name, in order."""
+    return {item.name: item.metadata["setting"] for item in fields(Options)}
+
+
+def defaults() -> Mapping[str, Any]:
+    """The value of each field of `Options` when nobody says anything."""
+    return {item.name: item.default for item in fields(Options)}
+
+
+def key(name: str) -> str:
+    """The spelling of a field in flags and config files."""
+    return name.replace("_", "-")
+
+
+def config_keys() -> Mapping[str, str]:
+    """Field names by config key."""
+    return {key(name): name for name, setting in settings().items() if setting.config}
+
+
+def convert(name: str, value: object, root: Path) -> Any:
+    """The value of field ``name`` from what a config file gives; globs are relative to ``root``.
+
+    Raises:
+        ValueError: the value has the wrong type or is none of those allowed; the message is for people.
+    """
+    setting = settings()[name]
+    kind = setting.kind
+    if kind is Kind.BOOL and isinstance(value, bool):
+        return value
+    if kind is Kind.INTEGER and isinstance(value, int) and not isinstance(value, bool) and value >= 0:
+        return value
+    if kind is Kind.STRING and isinstance(value, str):
+        return value
+    if kind is Kind.PATH and isinstance(value, str):
+        return root / value
+    if kind is Kind.CHOICE and isinstance(value, str):
+        if value in setting.choices:
+            return value
+        raise ValueError(
+            f"`{value}` is none of {', '.join(f'`{choice}`' for choice in setting.choices)}"
+            + did_you_mean(value, setting.choices)
+        )
+    if kind is Kind.TARGET and isinstance(value, str):
+        return Target.parse(value, "target-torch")
+    if kind in (Kind.RULES, Kind.PATTERNS) and isinstance(value, (list, tuple)) and _is_strings(value):
+        return tuple(value) if kind is Kind.RULES else tuple(Pattern(text, root) for text in value)
+    if kind is Kind.RULES_BY_PATTERN and isinstance(value, dict) and all(map(_is_strings, value.values())):
+        return tuple((Pattern(text, root), tuple(rules)) for text, rules in value.items())
+    raise ValueError(f"expected {kind.value}, found {_describe(value)}")
+
+
+def _is_strings(value: object) -> bool:
+    return isinstance(value, (list, tuple)) and all(isinstance(item, str) for item in value)
+
+
+def _describe(value: object) -> str:
+    names = {
+        bool: "a boolean",
+        int: "a number",
+        float: "a number",
+        str: "a string",
+        list: "a list",
+        dict: "a table",
+    }
+    kind = names.get(type(value), f"a {type(value).__name__}")
+    if isinstance(value, list):
+        odd = next((item for item in value if not isinstance(item, str)), None)
+        return f"a list with {_describe(odd)} in it" if odd is not None else kind
+    if isinstance(value, dict):
+        odd_key = next((name for name, item in value.items() if not _is_strings(item)), None)
+        return f"a table whose `{odd_key}` is {_describe(value[odd_key])}" if odd_key is not None else kind
+    return f"{kind} (`{str(value).lower() if isinstance(value, bool) else value}`)"
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """``; did you mean `x`?`` for the closest known word, or nothing."""
+    by_folded = {item.casefold(): item for item in known}
+    close = difflib.get_close_matches(word.casefold(), by_folded, n=1, cutoff=0.6)
+    return f"; did you mean `{by_folded[close[0]]}`?" if close else ""
+
+
+def plain(value: Any) -> Any:
+    """An option's value as JSON can hold it."""
+    if isinstance(value, Pattern):
+        return value.text
+    if isinstance(value, (Path, Target)):
+        return str(value)
+    if isinstance(value, tuple):
+        if value and isinstance(value[0], tuple):
+            return {pattern.text: list(rules) for pattern, rules in value}
+        return [plain(item) for item in value]
+    return value
