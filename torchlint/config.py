@@ -1,0 +1,392 @@
+"""Config files: where they are, what they may say, and the settings that a file ends up with.
+
+The config closest to a file decides, alone; ``extend`` names a file to start from. Within one directory
+``.torchlint.toml`` counts before ``torchlint.toml`` before ``[tool.torchlint]`` of ``pyproject.toml``.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from torchlint import __version__, options, selectors, target, toml
+from torchlint.files import absolute, matches
+from torchlint.options import Kind, LintSettings, Options, did_you_mean
+from torchlint.rule import Rule
+from torchlint.selectors import Selection, UnknownSelectorError
+
+FILE_NAMES = (".torchlint.toml", "torchlint.toml", "pyproject.toml")
+COMMAND_LINE = "the command line"
+
+
+class ConfigError(Exception):
+    """A config file or a flag says something that torchlint cannot follow; the message is for people."""
+
+
+@dataclass(frozen=True)
+class Layer:
+    """What one source says: converted values by field name of `Options`.
+
+    ``origin`` names the source for people; ``path`` and ``text`` are the file's, to point into it.
+    """
+
+    values: Mapping[str, Any] = field(default_factory=dict)
+    origin: str = COMMAND_LINE
+    path: Path | None = None
+    text: str = ""
+
+    @property
+    def selection(self) -> Selection:
+        """The rule selectors of this layer."""
+        values = self.values
+        return Selection(
+            select=values.get("select"),
+            extend_select=values.get("extend_select", ()),
+            ignore=values.get("ignore", ()),
+            fixable=values.get("fixable"),
+            unfixable=values.get("unfixable", ()),
+        )
+
+    def error(self, key: str, message: str) -> ConfigError:
+        """A `ConfigError` that points at ``key`` in the file, or names it where there is no file."""
+        if self.path is None:
+            return ConfigError(f"{message} (`{key}` from {self.origin})")
+        return ConfigError(f"{message}{_excerpt(self.path, self.text, key)}")
+
+
+# --- reading one file ---------------------------------------------------------------------------------
+
+
+def read(path: Path) -> tuple[Layer, ...] | None:
+    """The layers of a config file, those it extends first; None for a pyproject.toml that has no table.
+
+    Raises:
+        ConfigError: the file, or one it extends, cannot be read or followed.
+    """
+    return _read(path, ())
+
+
+def _read(path: Path, seen: tuple[Path, ...]) -> tuple[Layer, ...] | None:
+    path = absolute(path)
+    if path in seen:
+        chain = " → ".join(str(item) for item in (*seen, path))
+        raise ConfigError(f"config files extend each other in a circle: {chain}")
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        raise ConfigError(f"cannot read {path}: {reason}") from error
+    if path.name == "pyproject.toml" and "torchlint" not in text:
+        return None
+    try:
+        document: Any = toml.loads(text)
+    except toml.TOMLDecodeError as error:
+        raise _syntax_error(path, text, error) from error
+    if path.name == "pyproject.toml":
+        tool = document.get("tool")
+        document = tool.get("torchlint") if isinstance(tool, dict) else None
+        if document is None:
+            return None
+        if not isinstance(document, dict):
+            raise ConfigError(f"`tool.torchlint` must be a table{_excerpt(path, text, 'torchlint')}")
+    layer = Layer({}, f"`{path}`", path, text)
+    base: tuple[Layer, ...] = ()
+    if "extend" in document:
+        base = _extended(layer, document.pop("extend"), (*seen, path))
+    return (*base, Layer(_values(document, layer, path.parent), layer.origin, path, text))
+
+
+def _extended(layer: Layer, value: object, seen: tuple[Path, ...]) -> tuple[Layer, ...]:
+    if not isinstance(value, str):
+        raise layer.error("extend", f"`extend` must be {Kind.PATH.value} to another config file")
+    path = seen[-1].parent / Path(os.path.expandvars(value)).expanduser()
+    if not path.is_file():
+        raise layer.error("extend", f"`extend` names {path}, which is not a file")
+    layers = _read(path, seen)
+    if layers is None:
+        raise layer.error("extend", f"`extend` names {path}, which has no `[tool.torchlint]` table")
+    return layers
+
+
+def inline(text: str, root: Path) -> Layer:
+    """The layer of one ``--config 'KEY = VALUE'``.
+
+    Raises:
+        ConfigError: it is not TOML, or no known key.
+    """
+    origin = f"`--config {text}`"
+    try:
+        document = toml.loads(text)
+    except toml.TOMLDecodeError as error:
+        raise ConfigError(
+            f'`--config {text}` is neither a file nor TOML such as `fail-on = "note"`: {error}'
+        ) from error
+    layer = Layer({}, origin)
+    if "extend" in document:
+        raise ConfigError("`extend` works in config files only; give `--config FILE`")
+    return Layer(_values(document, layer, root), origin)
+
+
+def _values(document: Mapping[str, Any], layer: Layer, root: Path) -> Mapping[str, Any]:
+    known = options.config_keys()
+    values = {}
+    for key, value in document.items():
+        name = known.get(key)
+        if name is None:
+            hint = did_you_mean(key, [*known, "extend"])
+            raise layer.error(key, f"unknown key `{key}`{hint}") from None
+        try:
+            values[name] = options.convert(name, value, root)
+        except ValueError as error:
+            raise layer.error(key, f"invalid value for `{key}`: {error}") from None
+    return values
+
+
+def _excerpt(path: Path, text: str, key: str) -> str:
+    """`` in FILE, line N`` and the line with ``key`` underlined, if it is found in the text."""
+    for row, line in enumerate(text.splitlines(), 1):
+        match = re.match(rf"\s*(?:[\w-]+\s*\.\s*)*[\"']?({re.escape(key)})[\"']?\s*[.=]", line) or re.match(
+            rf"\s*\[+[^\]]*\b({re.escape(key)})[\"']?\s*\]", line
+        )
+        if match:
+            return f" in {path}, line {row}" + _caret(line, row, match.start(1), match.end(1))
+    return f" in {path}"
+
+
+def _caret(line: str, row: int, start: int, end: int) -> str:
+    gutter = " " * len(str(row))
+    shown = line.replace("\t", " ")
+    return f"\n{gutter} |\n{row} | {shown}\n{gutter} | {' ' * start}{'^' * max(1, end - start)}"
+
+
+def _syntax_error(path: Path, text: str, error: toml.TOMLDecodeError) -> ConfigError:
+    match = re.search(r"^(.*) \(at line (\d+), column (\d+)\)$", str(error))
+    if match is None:
+        return ConfigError(f"{path} is not valid TOML: {error}")
+    row, column = int(match.group(2)), int(match.group(3))
+    lines = text.splitlines()
+    line = lines[row - 1] if row <= len(lines) else ""
+    return ConfigError(
+        f"{path} is not valid TOML: {match.group(1)}, line {row}" + _caret(line, row, column - 1, column)
+    )
+
+
+# --- the settings of a place --------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Settings:
+    """Layers resolved: the options, and the rules that they leave enabled.
+
+    ``layers`` come lowest priority first. Raises `ConfigError` on first use of what cannot be resolved.
+    """
+
+    layers: tuple[Layer, ...]
+    rules: Mapping[str, Rule]
+
+    @cached_property
+    def options(self) -> Options:
+        """Every option: the highest layer that gives it wins, but ``extend-…`` options add up."""
+        values: dict[str, Any] = {}
+        for layer in self.layers:
+            for name, value in layer.values.items():
+                adds = name.startswith("extend_")
+                values[name] = (*values.get(name, ()), *value) if adds else value
+        return Options(**values)
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """The config files behind these settings, the deciding one last."""
+        return tuple(layer.path for layer in self.layers if layer.path is not None)
+
+    @cached_property
+    def enabled(self) -> tuple[str, ...]:
+        """The codes of the enabled rules, before per-file ignores."""
+        return selectors.enabled(self._selections, self.rules)
+
+    @cached_property
+    def _selections(self) -> list[Selection]:
+        self._check_selectors()
+        default = Selection(select=options.DEFAULT_SELECT)
+        return [default, *(layer.selection for layer in self.layers)]
+
+    def _check_selectors(self) -> None:
+        settings = options.settings()
+        for layer in self.layers:
+            for name, value in layer.values.items():
+                kind = settings[name].kind
+                if kind is Kind.RULES_BY_PATTERN:
+                    named = [selector for _, chosen in value for selector in chosen]
+                elif kind is Kind.RULES:
+                    named = list(value)
+                else:
+                    continue
+                for selector in named:
+                    try:
+                        selectors.expand(selector, self.rules)
+                    except UnknownSelectorError as error:
+                        key = options.key(name)
+                        if layer.path is None:
+                            raise ConfigError(f"{error} (in `{key}` from {layer.origin})") from None
+                        raise layer.error(key, f"{error} in `{key}`,") from None
+
+    @cached_property
+    def _common(self) -> LintSettings:
+        chosen = self.options
+        return LintSettings(
+            rules=self.enabled,
+            fixable=selectors.fixable(self._selections, self.rules),
+            unsafe_fixes=chosen.unsafe_fixes,
+            workers=chosen.workers,
+            extend_safe_fixes=selectors.expand_all(chosen.extend_safe_fixes, self.rules),
+            extend_unsafe_fixes=selectors.expand_all(chosen.extend_unsafe_fixes, self.rules),
+            ignore_noqa=chosen.ignore_noqa,
+        )
+
+    @cached_property
+    def _made(self) -> dict[tuple[frozenset[str], target.Target], LintSettings]:
+        return {}
+
+    def lint(self, path: Path) -> LintSettings:
+        """What the checker needs for the file at ``path``; equal settings are one object."""
+        chosen = self.options
+        off = frozenset[str]().union(
+            *(
+                selectors.expand_all(named, self.rules)
+                for pattern, named in (*chosen.per_file_ignores, *chosen.extend_per_file_ignores)
+                if matches(pattern, path)
+            )
+        )
+        found = chosen.target_torch if chosen.target_torch is not None else target.detect(path)
+        made = self._made.get((off, found))
+        if made is None:
+            common = self._common
+            made = self._made[off, found] = LintSettings(
+                rules=tuple(code for code in common.rules if code not in off),
+                fixable=common.fixable,
+                unsafe_fixes=common.unsafe_fixes,
+                target=found,
+                workers=common.workers,
+                extend_safe_fixes=common.extend_safe_fixes,
+                extend_unsafe_fixes=common.extend_unsafe_fixes,
+                ignore_noqa=common.ignore_noqa,
+            )
+        return made
+
+
+class Resolver:
+    """Finds the settings of any place from the flags, the ``--config`` values and the files around it.
+
+    ``given`` is what the command line says; ``configs`` the values of ``--config`` in order; with
+    ``isolated`` no config file is looked for. Globs of the command line are relative to ``directory``.
+
+    Raises:
+        ConfigError: a ``--config`` value cannot be followed.
+    """
+
+    def __init__(
+        self,
+        rules: Mapping[str, Rule],
+        given: Mapping[str, Any] | None = None,
+        configs: Sequence[str] = (),
+        *,
+        isolated: bool = False,
+        directory: Path | None = None,
+    ) -> None:
+        self.rules = rules
+        self.directory = directory or Path.cwd()
+        self.isolated = isolated
+        self._inline: list[Layer] = []
+        self._file: tuple[Layer, ...] | None = None
+        for value in configs:
+            self._add(value)
+        self._given = Layer(given or {})
+        self._by_config: dict[Path | None, Settings] = {}
+        self._configs: dict[Path, Path | None] = {}
+        self.run = self.settings(self.directory)
+        self._check_version(self.run)
+
+    def _add(self, value: str) -> None:
+        path = self.directory / Path(value).expanduser()
+        if not _is_file(path):
+            if "=" not in value:
+                raise ConfigError(f'`--config {value}` is neither a file nor TOML such as `fail-on = "note"`')
+            self._inline.append(inline(value, self.directory))
+            return
+        if self.isolated:
+            raise ConfigError(f"`--config {value}` names a file, which `--isolated` forbids")
+        if self._file is not None:
+            raise ConfigError("`--config` may name only one file")
+        layers = read(path)
+        if layers is None:
+            raise ConfigError(f"{path} has no `[tool.torchlint]` table")
+        self._file = layers
+
+    def settings(self, directory: Path) -> Settings:
+        """The settings of the files in ``directory``.
+
+        Raises:
+            ConfigError: the closest config file cannot be followed.
+        """
+        config = None if self.isolated or self._file is not None else self._closest(directory)
+        settings = self._by_config.get(config)
+        if settings is None:
+            layers = self._file or (read(config) if config else None) or ()
+            settings = Settings((*layers, *self._inline, self._given), self.rules)
+            self._check_version(settings)
+            self._by_config[config] = settings
+        return settings
+
+    def lint(self, path: Path) -> LintSettings:
+        """What the checker needs for the file at ``path``."""
+        return self.settings(path.absolute().parent).lint(path.absolute())
+
+    def _closest(self, directory: Path) -> Path | None:
+        """The config file that decides for ``directory``, the user's own where no project has one."""
+        if directory not in self._configs:
+            found = next(_configs_in(directory), None)
+            if found is None:
+                at_top = directory.parent == directory
+                found = user_config() if at_top else self._closest(directory.parent)
+            self._configs[directory] = found
+        return self._configs[directory]
+
+    def _check_version(self, settings: Settings) -> None:
+        required = settings.options.required_version
+        if not required:
+            return
+        from packaging.specifiers import InvalidSpecifier, SpecifierSet
+
+        try:
+            admitted = SpecifierSet(required if required[0] in "<>=!~" else f"=={required}")
+        except InvalidSpecifier:
+            raise ConfigError(f"`required-version` must be a version specifier, not `{required}`") from None
+        if not admitted.contains(__version__, prereleases=True):
+            raise ConfigError(f"this project requires torchlint {required}; this is {__version__}")
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except (OSError, ValueError):
+        return False
+
+
+def _configs_in(directory: Path) -> Iterator[Path]:
+    for name in FILE_NAMES:
+        path = directory / name
+        if _is_file(path) and (name != "pyproject.toml" or read(path) is not None):
+            yield path
+
+
+def user_config() -> Path | None:
+    """The user's own config file, which counts where no project has one."""
+    from platformdirs import user_config_path
+
+    path = user_config_path("torchlint", appauthor=False) / "torchlint.toml"
+    return path if _is_file(path) else None

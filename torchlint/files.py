@@ -1,0 +1,244 @@
+"""Which files a run is about: directories searched, excludes and ignore files honoured."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from pathspec import GitIgnoreSpec
+
+from torchlint.options import Options, Pattern
+
+_IGNORE_FILES = (".gitignore", ".ignore")
+_NOTEBOOK = ".ipynb"
+
+
+@dataclass(frozen=True)
+class Discovery:
+    """The files found, sorted and absolute, and what could not be looked at, in words."""
+
+    files: tuple[Path, ...]
+    warnings: tuple[str, ...] = ()
+
+
+def absolute(path: Path) -> Path:
+    """``path`` from the root and without ``..``; links are kept, unlike with `Path.resolve`."""
+    return Path(os.path.normpath(path.absolute()))
+
+
+def matches(pattern: Pattern, path: Path, *, directory: bool = False) -> bool:
+    """Whether ``path``, or a directory above it and below the pattern's root, matches.
+
+    Both paths are absolute. ``!`` in front of a pattern turns the answer round. A path outside the root
+    matches by its name alone.
+    """
+    text, negated = (pattern.text[1:], True) if pattern.text.startswith("!") else (pattern.text, False)
+    return _spec((text,), str(pattern.root)).match_file(_relative(path, pattern.root, directory)) != negated
+
+
+def _relative(path: Path, root: Path, directory: bool) -> str:
+    text, base = str(path), str(root)
+    base = base if base.endswith(os.sep) else base + os.sep
+    inside = text[len(base) :] if text.startswith(base) else path.name
+    return inside.replace(os.sep, "/") + ("/" if directory else "")
+
+
+@lru_cache(maxsize=1024)
+def _spec(texts: tuple[str, ...], root: str) -> GitIgnoreSpec:
+    base = root.replace(os.sep, "/").rstrip("/") + "/"
+    lines = []
+    for text in texts:
+        bang, body = ("!", text[1:]) if text.startswith("!") else ("", text)
+        if body.startswith("./"):
+            body = body[1:]
+        elif body.startswith(base):
+            body = "/" + body[len(base) :]
+        # In a config file a leading `#` is part of the name, not a comment.
+        lines.append(bang + ("\\" + body if body.startswith("#") else body))
+    return GitIgnoreSpec.from_lines(lines)
+
+
+class _Filter:
+    """Patterns of one or more roots, in order: the last that matches decides, as in .gitignore."""
+
+    def __init__(self, patterns: Iterable[Pattern], default_root: Path) -> None:
+        grouped: dict[Path, list[str]] = {}
+        for pattern in patterns:
+            root = pattern.root if pattern.root.is_absolute() else default_root
+            grouped.setdefault(root, []).append(pattern.text)
+        self._specs = [(root, _spec(tuple(texts), str(root))) for root, texts in grouped.items()]
+
+    def matches(self, path: Path, directory: bool) -> bool:
+        """Whether any group of patterns takes ``path`` in."""
+        return any(spec.match_file(_relative(path, root, directory)) for root, spec in self._specs)
+
+    def without(self, path: Path) -> _Filter:
+        """The groups that leave the directory ``path`` alone: naming it overrules the others."""
+        kept = _Filter((), path)
+        kept._specs = [
+            (root, spec) for root, spec in self._specs if not spec.match_file(_relative(path, root, True))
+        ]
+        return kept
+
+
+class _Ignored:
+    """The ignore files that hold for a directory, outermost first; the innermost that speaks decides."""
+
+    def __init__(self, specs: tuple[tuple[Path, GitIgnoreSpec], ...] = ()) -> None:
+        self._specs = specs
+
+    def below(self, directory: Path) -> _Ignored:
+        """With the ignore files that lie in ``directory`` itself."""
+        own = tuple(
+            (directory, spec)
+            for spec in (_ignore_file(directory / name) for name in _IGNORE_FILES)
+            if spec is not None
+        )
+        return _Ignored((*self._specs, *own)) if own else self
+
+    def matches(self, path: Path, directory: bool) -> bool:
+        """Whether ``path`` is ignored."""
+        for root, spec in reversed(self._specs):
+            verdict = spec.check_file(_relative(path, root, directory)).include
+            if verdict is not None:
+                return verdict
+        return False
+
+    @classmethod
+    def above(cls, directory: Path) -> _Ignored:
+        """What holds for ``directory`` from outside: its repository's ignore files, and the user's own.
+
+        A directory that is itself ignored and yet named starts afresh: naming it overrules.
+        """
+        repository = next((up for up in (directory, *directory.parents) if (up / ".git").exists()), None)
+        if repository is None:
+            return cls()
+        specs: list[tuple[Path, GitIgnoreSpec]] = []
+        for path in (_global_ignore_file(), repository / ".git" / "info" / "exclude"):
+            spec = _ignore_file(path)
+            if spec is not None:
+                specs.append((repository, spec))
+        ignored = cls(tuple(specs))
+        between = [up for up in reversed(directory.parents) if up == repository or repository in up.parents]
+        for up in between:
+            ignored = ignored.below(up)
+        if directory != repository and ignored.matches(directory, True):
+            return cls()
+        return ignored
+
+
+def _global_ignore_file() -> Path:
+    base = os.environ.get("XDG_CONFIG_HOME")
+    return (Path(base) if base else Path("~/.config").expanduser()) / "git" / "ignore"
+
+
+def _ignore_file(path: Path) -> GitIgnoreSpec | None:
+    try:
+        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+    except (OSError, ValueError):
+        return None
+    try:
+        return GitIgnoreSpec.from_lines(lines)
+    except ValueError:
+        return None
+
+
+def discover(
+    paths: Sequence[Path],
+    options_for: Callable[[Path], Options],
+    *,
+    respect_gitignore: bool = True,
+    force_exclude: bool = False,
+) -> Discovery:
+    """The files to check among ``paths``: files as named, directories searched.
+
+    ``options_for`` gives the options of the files in a directory. A path that does not exist is kept, for
+    the run to report. Directory links are not followed. Excluded files that are named are kept unless
+    ``force_exclude``.
+    """
+    found: set[Path] = set()
+    warnings: list[str] = []
+    for path in paths:
+        path = absolute(path)
+        if path.is_dir():
+            if not (force_exclude and _excluded(path, True, options_for, respect_gitignore)):
+                found.update(_search(path, options_for, respect_gitignore, force_exclude, warnings))
+        elif path.suffix == _NOTEBOOK:
+            warnings.append(f"skipped {path}: notebooks are not checked")
+        elif not (force_exclude and _excluded(path, False, options_for, respect_gitignore)):
+            found.add(path)
+    return Discovery(tuple(sorted(found)), tuple(warnings))
+
+
+def _excluded(
+    path: Path, directory: bool, options_for: Callable[[Path], Options], respect_gitignore: bool
+) -> bool:
+    """Whether a path that was named would have been left out of a search."""
+    chosen = options_for(path if directory else path.parent)
+    filters = _Filter((*chosen.exclude, *chosen.extend_exclude), Path.cwd())
+    if filters.matches(path, directory):
+        return True
+    if not respect_gitignore:
+        return False
+    parents = path.parents
+    top = next((up for up in parents if (up / ".git").exists()), None)
+    if top is None:
+        return False
+    ignored = _Ignored.above(top)
+    for up in reversed(parents[: list(parents).index(top) + 1]):
+        ignored = ignored.below(up)
+    return ignored.matches(path, directory)
+
+
+def _search(
+    top: Path,
+    options_for: Callable[[Path], Options],
+    respect_gitignore: bool,
+    force_exclude: bool,
+    warnings: list[str],
+) -> Iterator[Path]:
+    filters: dict[Options, tuple[_Filter, _Filter]] = {}
+
+    def filters_of(chosen: Options) -> tuple[_Filter, _Filter]:
+        made = filters.get(chosen)
+        if made is None:
+            excludes = _Filter((*chosen.exclude, *chosen.extend_exclude), top)
+            includes = _Filter((*chosen.include, *chosen.extend_include), top)
+            made = filters[chosen] = (excludes if force_exclude else excludes.without(top), includes)
+        return made
+
+    stack = [(top, _Ignored.above(top) if respect_gitignore else _Ignored())]
+    while stack:
+        directory, ignored = stack.pop()
+        if respect_gitignore:
+            ignored = ignored.below(directory)
+        excludes, includes = filters_of(options_for(directory))
+        try:
+            with os.scandir(directory) as entries:
+                listing = sorted(entries, key=lambda entry: entry.name)
+        except OSError as error:
+            warnings.append(f"cannot read the directory {directory}: {error.strerror}")
+            continue
+        for entry in listing:
+            path = Path(entry.path)
+            is_directory = entry.is_dir(follow_symlinks=False)
+            if not is_directory and not (includes.matches(path, False) and _is_program(entry)):
+                continue
+            if excludes.matches(path, is_directory) or ignored.matches(path, is_directory):
+                continue
+            if is_directory:
+                stack.append((path, ignored))
+            else:
+                yield path
+
+
+def _is_program(entry: os.DirEntry[str]) -> bool:
+    """A regular file or a link to one; a dangling link too, except an editor's lock (``.#name``)."""
+    try:
+        return stat.S_ISREG(entry.stat().st_mode)
+    except OSError:
+        return not entry.name.startswith(".#")
