@@ -511,13 +511,13 @@ _TORCH: dict[str, Result] = {
         lcm_ ldexp_ log10_ log1p_ log2_ log_ logit_ nan_to_num_ neg_ negative_ rad2deg_ reciprocal_
         relu_ round_ rrelu_ rsqrt_ selu_ sigmoid_ sin_ sinc_ sinh_ sqrt_ square_ tan_ tanh_ threshold_
         trunc_ xlogy_ zero_ Tensor
-    tensors: meshgrid broadcast_tensors gradient align_tensors unravel_index
+    tensors: meshgrid broadcast_tensors gradient unravel_index
     pair: std_mean var_mean native_dropout lobpcg adaptive_max_pool1d gru rnn_relu rnn_tanh lstm_cell
     triple: lstm svd_lowrank pca_lowrank lu_unpack native_layer_norm native_group_norm
         native_batch_norm
     bool: can_cast is_autocast_enabled is_autocast_cache_enabled is_grad_enabled
         is_inference_mode_enabled is_storage is_tensor is_anomaly_enabled is_vulkan_available
-        cudnn_is_acceptable are_deterministic_algorithms_enabled
+        cudnn_is_acceptable set_flush_denormal are_deterministic_algorithms_enabled
         is_deterministic_algorithms_warn_only_enabled
     number: get_num_interop_threads get_num_threads initial_seed seed get_deterministic_debug_mode
     string: get_float32_matmul_precision typename
@@ -527,7 +527,7 @@ _TORCH: dict[str, Result] = {
     generator: Generator manual_seed
     context: no_grad enable_grad inference_mode set_grad_enabled autocast
     none: save set_default_device set_default_dtype set_default_tensor_type
-        set_deterministic_debug_mode set_float32_matmul_precision set_flush_denormal
+        set_deterministic_debug_mode set_float32_matmul_precision
         set_num_interop_threads set_num_threads set_printoptions set_rng_state set_warn_always
         use_deterministic_algorithms
     function: vmap
@@ -535,7 +535,15 @@ _TORCH: dict[str, Result] = {
     unknown: load
     shape: Size
 """),
-    **_all("tensor", _ELEMENTWISE, _REDUCING, _SHAPING, _ALGEBRA, _TORCH_ONLY, "dequantize resize_as_"),
+    **_all(
+        "tensor",
+        _ELEMENTWISE,
+        _REDUCING,
+        _SHAPING,
+        _ALGEBRA,
+        _TORCH_ONLY,
+        "dequantize resize_as_ resize_as_sparse_",
+    ),
     **{name: _shifted(result) for name, result in _SHARED_OTHERS.items()},
     **_all(Depends("tensors", 1, given="tensors", absent="tensor"), "atleast_1d atleast_2d atleast_3d"),
     "where": Depends("input", 1, given="tensor", absent="tensors"),
@@ -548,9 +556,11 @@ def _pools() -> Iterator[tuple[str, Result]]:
     for size in "123":
         yield f"max_pool{size}d", Depends("return_indices", 6, given=_PAIR, absent="tensor")
         yield f"adaptive_max_pool{size}d", Depends("return_indices", 2, given=_PAIR, absent="tensor")
+        yield f"max_pool{size}d_with_indices", _PAIR
+        yield f"adaptive_max_pool{size}d_with_indices", _PAIR
+    for size in "23":
         yield f"fractional_max_pool{size}d", Depends("return_indices", 4, given=_PAIR, absent="tensor")
-        for name in ("max_pool", "adaptive_max_pool", "fractional_max_pool"):
-            yield f"{name}{size}d_with_indices", _PAIR
+        yield f"fractional_max_pool{size}d_with_indices", _PAIR
 
 
 _WORK: Final = Depends("async_op", None, given="handle", absent="none")
@@ -786,8 +796,9 @@ GRAPHLESS_FUNCTIONS: Final = frozenset(
         *LIKE_FACTORIES,
         *HOST_FACTORIES,
         *_words("""
-    torch.isin torch.searchsorted torch.bucketize torch.nn.functional.one_hot torch.nn.utils.clip_grad_norm_ torch.nn.utils.clip_grad_norm
-    torch.nn.utils.get_total_norm torch.linalg.matrix_rank torchvision.ops.nms
+    torch.isin torch.searchsorted torch.bucketize torch.nn.functional.one_hot
+    torch.nn.utils.clip_grad_norm_ torch.nn.utils.clip_grad_norm torch.nn.utils.get_total_norm
+    torch.linalg.matrix_rank torchvision.ops.nms
     torchvision.ops.batched_nms torchvision.utils.make_grid torch.detach_ torch.autograd.grad
 """),
     )
