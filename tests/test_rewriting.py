@@ -476,7 +476,7 @@ def test_an_argument_taken_from_every_innermost_call_is_the_only_change(source: 
 def test_every_function_body_wrapped_is_the_only_change(source: str) -> None:
     tree = SyntaxTree(source)
     functions = [f for f in tree.nodes(cst.FunctionDef) if tree.enclosing(f, cst.FunctionDef) is None]
-    changes = [rewriting.wrap(tree, f.body.body, "with added:") for f in functions]  # type: ignore[arg-type]
+    changes = [rewriting.wrap(tree, f.body.body, "with added:") for f in functions]
     result = apply_edits(source, [edit for change in changes if change for edit in change])
     before, after = ast.parse(source), ast.parse(result)
     for old, new in zip(_outer_functions(before), _outer_functions(after), strict=True):
