@@ -1,0 +1,39 @@
+"""Workflow commands that GitHub Actions shows as annotations on the changed lines."""
+
+from __future__ import annotations
+
+from torchlint.diagnostics import Diagnostic, Severity
+from torchlint.render.report import Report
+
+_COMMANDS = {Severity.NOTE: "notice", Severity.WARNING: "warning", Severity.ERROR: "error"}
+
+
+def render(report: Report) -> str:
+    """One ``::warning …::…`` line a finding."""
+    return "".join(_command(report, diagnostic) for diagnostic in report.diagnostics)
+
+
+def _command(report: Report, diagnostic: Diagnostic) -> str:
+    start, end = diagnostic.start, diagnostic.end
+    properties = {"title": f"torchlint ({diagnostic.code})", "file": report.absolute(diagnostic.path)}
+    properties["line"] = str(start.row)
+    # GitHub refuses columns of an annotation over several lines.
+    if start.row == end.row:
+        properties |= {"col": str(start.column), "endLine": str(end.row), "endColumn": str(end.column)}
+    else:
+        properties["endLine"] = str(end.row)
+    told = (
+        f"{report.shown(diagnostic.path)}:{start.row}:{start.column}: {diagnostic.code} {diagnostic.message}"
+    )
+    if diagnostic.fix is not None:
+        told += f"\n  help: {diagnostic.fix.message}"
+    listed = ",".join(f"{key}={_property(value)}" for key, value in properties.items())
+    return f"::{_COMMANDS[diagnostic.severity]} {listed}::{_data(told)}\n"
+
+
+def _data(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _data(text).replace(":", "%3A").replace(",", "%2C")

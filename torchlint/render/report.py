@@ -1,0 +1,104 @@
+"""The outcome of a run, and the small questions that every format asks about it."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from torchlint.diagnostics import Applicability, Diagnostic, Position, Severity
+from torchlint.rule import Rule
+
+STDIN = Path("-")
+"""The path of findings in standard input that was given no name."""
+
+Color = str
+_ANSI: Mapping[str, int] = {"red": 31, "green": 32, "yellow": 33, "blue": 34, "cyan": 36}
+
+
+class Text(Protocol):
+    """What the formats need of a source file."""
+
+    @property
+    def text(self) -> str:
+        """The decoded text."""
+
+    def position(self, offset: int) -> Position:
+        """The row and column of a character offset."""
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a run found, ready to be shown.
+
+    ``diagnostics`` are what remains, sorted. ``applied`` counts the fixes of each file by code.
+    ``source`` gives the text of a file that has findings, None if it cannot be read. Paths are shown
+    relative to ``root``. ``width`` is the number of columns that a snippet may take.
+    """
+
+    diagnostics: tuple[Diagnostic, ...]
+    source: Callable[[Path], Text | None]
+    rules: Mapping[str, Rule] = field(default_factory=dict)
+    applied: Mapping[Path, Counter[str]] = field(default_factory=dict)
+    unsafe_fixes: bool = False
+    root: Path = field(default_factory=Path.cwd)
+    color: bool = False
+    width: int = 160
+
+    def fixable(self, diagnostic: Diagnostic) -> bool:
+        """Whether ``--fix``, with the unsafe fixes if this run counts them, would fix it."""
+        if diagnostic.fix is None:
+            return False
+        least = Applicability.UNSAFE if self.unsafe_fixes else Applicability.SAFE
+        return diagnostic.fix.applicability >= least
+
+    def shown(self, path: Path) -> str:
+        """The path as people read it: relative to ``root`` if it lies below, control characters visible."""
+        text = str(path)
+        base = str(self.root).rstrip(os.sep) + os.sep
+        return visible(text[len(base) :] if text.startswith(base) else text)
+
+    def absolute(self, path: Path) -> str:
+        """The path as programs read it."""
+        return str(path) if path == STDIN else str(self.root / path)
+
+    def paint(self, text: str, color: Color = "", *, bold: bool = False) -> str:
+        """``text`` in a colour, if this report is coloured."""
+        if not self.color or not text:
+            return text
+        codes = [str(code) for code in ((1,) if bold else ()) + ((_ANSI[color],) if color else ())]
+        return f"\x1b[{';'.join(codes)}m{text}\x1b[0m" if codes else text
+
+
+def severity_color(severity: Severity) -> Color:
+    """The colour that a severity has in every human format."""
+    return {Severity.NOTE: "cyan", Severity.WARNING: "yellow", Severity.ERROR: "red"}[severity]
+
+
+def visible(text: str) -> str:
+    """``text`` with control characters replaced by visible ones, so that no program drives the terminal."""
+    return "".join(_visible(char) if not char.isprintable() else char for char in text)
+
+
+def _visible(char: str) -> str:
+    point = ord(char)
+    if point < 0x20:
+        return chr(0x2400 + point)
+    return "\u2421" if point == 0x7F else char if char.isspace() and point >= 0xA0 else "\ufffd"
+
+
+def plural(count: int, noun: str) -> str:
+    """``1 fix``, ``2 fixes``."""
+    if count == 1:
+        return f"1 {noun}"
+    return f"{count} {noun}{'es' if noun.endswith('x') else 's'}"
+
+
+def headline(report: Report, diagnostic: Diagnostic) -> str:
+    """``TL202 [*] message``, as the human formats begin."""
+    code = report.paint(diagnostic.code, severity_color(diagnostic.severity), bold=True)
+    mark = f"[{report.paint('*', 'cyan')}] " if report.fixable(diagnostic) else ""
+    return f"{code} {mark}{visible(diagnostic.message)}"

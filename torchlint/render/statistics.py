@@ -1,0 +1,50 @@
+"""How often each rule fired."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+
+from torchlint.diagnostics import Diagnostic
+from torchlint.render.report import Report, severity_color
+
+
+def _by_rule(report: Report) -> list[list[Diagnostic]]:
+    groups: defaultdict[str, list[Diagnostic]] = defaultdict(list)
+    for diagnostic in report.diagnostics:
+        groups[diagnostic.code].append(diagnostic)
+    return sorted(groups.values(), key=lambda group: (-len(group), group[0].code))
+
+
+def render(report: Report) -> str:
+    """``count  code  [*] name`` lines, most frequent first; ``[-]`` where only some can be fixed."""
+    groups = _by_rule(report)
+    width = max((len(str(len(group))) for group in groups), default=0)
+    out = []
+    for group in groups:
+        fixable = sum(map(report.fixable, group))
+        mark = " " if not fixable else report.paint("*" if fixable == len(group) else "-", "cyan")
+        code = report.paint(group[0].code, severity_color(group[0].severity), bold=True)
+        out.append(f"{report.paint(f'{len(group):>{width}}', bold=True)}\t{code}\t[{mark}] {group[0].name}\n")
+    return "".join(out)
+
+
+def render_json(report: Report) -> str:
+    """The same as an array of objects."""
+    found = [
+        {
+            "code": group[0].code,
+            "name": group[0].name,
+            "severity": group[0].severity.value,
+            "count": len(group),
+            "fixable": all(map(report.fixable, group)),
+            "fixable_count": sum(map(report.fixable, group)),
+        }
+        for group in _by_rule(report)
+    ]
+    return json.dumps(found, indent=2) + "\n"
+
+
+def render_json_lines(report: Report) -> str:
+    """The same, one object a line."""
+    return "".join(json.dumps(item) + "\n" for item in json.loads(render_json(report)))
