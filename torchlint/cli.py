@@ -1,0 +1,32 @@
+"""The command line: the commands, the default one, and what every failure exits with.
+
+Start-up is kept cheap: a command's module is imported when it runs, and ``--version`` imports nothing.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+from torchlint import __version__
+
+_DEFAULT = "check"
+# Where each command lives, and the line that the list of commands shows for it.
+_COMMANDS = {
+    "check": ("torchlint.commands.check", "Find and fix problems (the default command)"),
+    "rule": ("torchlint.commands.rule", "Explain a rule, or list all of them"),
+    "explain": ("torchlint.commands.rule", "Another name for `rule`"),
+    "config": ("torchlint.commands.config", "List the config keys, or explain one"),
+    "version": ("torchlint.commands.version", "Print the version"),
+}
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Run the command line and exit; ``argv`` defaults to the process's arguments."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    if arguments in (["--version"], ["-V"]):
+        print(f"torchlint {__version__}")
+        return
+    from torchlint.commands import build
+
+    build(_COMMANDS, _DEFAULT).main(arguments, prog_name="torchlint")

@@ -1,0 +1,145 @@
+"""The commands, and the group that runs ``check`` where no command is named."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from torchlint import __version__
+from torchlint.commands.terminal import FLAGS, VALUED
+from torchlint.config import ConfigError
+from torchlint.options import did_you_mean
+from torchlint.registry import RegistryError
+
+INTERRUPTED = 130
+"""The exit status after Ctrl-C, as shells report a process that SIGINT ended."""
+
+_HELP = ("--help", "-h", "--version", "-V")
+
+
+class Failure(click.ClickException):
+    """Ends the run with status 2 and a message that needs no look at the source."""
+
+    exit_code = 2
+
+    def show(self, file: Any = None) -> None:
+        """Print ``error: message`` on standard error."""
+        click.echo(f"{click.style('error', fg='red', bold=True)}: {self.message}", file=file, err=True)
+
+
+class Group(click.Group):
+    """Imports a command when it is asked for, and runs the default one where none is named."""
+
+    def __init__(self, lazy: Mapping[str, tuple[str, str]], default: str, **attrs: Any) -> None:
+        super().__init__(**attrs)
+        self._lazy = lazy
+        self._default = default
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """All commands, in the order of their declaration."""
+        return list(self._lazy)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of this name, imported now."""
+        if cmd_name not in self._lazy:
+            return None
+        command: click.Command = importlib.import_module(self._lazy[cmd_name][0]).command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The list of commands, from their one-line descriptions, so that none is imported."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, about) for name, (_, about) in self._lazy.items()])
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Put the command first: options that all commands share may come before it."""
+        return super().parse_args(ctx, self._arranged(args, ctx))
+
+    def _arranged(self, args: list[str], ctx: click.Context) -> list[str]:
+        at = 0
+        while at < len(args) and args[at].startswith("-"):
+            if args[at] in FLAGS or args[at].startswith(tuple(f"{name}=" for name in VALUED)):
+                at += 1
+            elif args[at] in VALUED:
+                at += 2
+            else:
+                break
+        word = args[at] if at < len(args) else ""
+        if word in self._lazy:
+            return [word, *args[:at], *args[at + 1 :]]
+        if word in _HELP:
+            return [word]
+        if word.isidentifier() and not os.path.lexists(word):
+            hint = did_you_mean(word, self._lazy)
+            if hint:
+                raise click.UsageError(f"there is no command and no file `{word}`{hint}", ctx)
+        return [self._default, *args]
+
+    def main(  # type: ignore[override]
+        self,
+        args: Sequence[str] | None = None,
+        prog_name: str | None = None,
+        complete_var: str | None = None,
+        standalone_mode: bool = True,
+        **extra: Any,
+    ) -> Any:
+        """Run, and turn every outcome into an exit status: 2 for misuse and internal errors."""
+        try:
+            status = super().main(args, prog_name, complete_var, False, **extra) or 0
+        except click.UsageError as error:
+            command = error.ctx.command_path if error.ctx else "torchlint"
+            Failure(f"{error.format_message()}\n\nTry `{command} --help`.").show()
+            status = 2
+        except click.ClickException as error:
+            error.show()
+            status = 2
+        except (ConfigError, RegistryError) as error:
+            Failure(str(error)).show()
+            status = 2
+        except (click.Abort, KeyboardInterrupt):
+            status = INTERRUPTED
+        except Exception as error:
+            _crash(error)
+            status = 2
+        if standalone_mode:
+            sys.exit(status)
+        return status
+
+
+def _crash(error: Exception) -> None:
+    import traceback
+
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    where = f"{Path(frame.filename).name}:{frame.lineno}"
+    if os.environ.get("TORCHLINT_BACKTRACE"):
+        traceback.print_exception(error)
+        hint = "please report it with the lines above"
+    else:
+        hint = "please report it; TORCHLINT_BACKTRACE=1 shows the details"
+    Failure(f"torchlint {__version__} failed: {type(error).__name__}: {error} ({where}); {hint}").show()
+
+
+def build(lazy: Mapping[str, tuple[str, str]], default: str) -> Group:
+    """The whole command line as a click group."""
+    group = Group(
+        lazy,
+        default,
+        name="torchlint",
+        help="Finds the lines that make PyTorch programs slow, and fixes them.",
+        subcommand_metavar="[COMMAND] [ARGS]...",
+        epilog=(
+            "`torchlint [PATH]…` is short for `torchlint check [PATH]…`; `torchlint check --help` "
+            "lists its options."
+        ),
+        context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    )
+    click.version_option(
+        __version__, "-V", "--version", prog_name="torchlint", message="%(prog)s %(version)s"
+    )(group)
+    return group

@@ -1,0 +1,435 @@
+"""``torchlint check``: find, show and fix."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from torchlint import options, registry
+from torchlint.commands.terminal import Terminal, shared_parameters
+from torchlint.config import Resolver, Settings
+from torchlint.diagnostics import Diagnostic, Severity
+from torchlint.files import absolute, discover
+from torchlint.options import Kind, LintSettings, Options, Section, Setting
+from torchlint.render.report import STDIN, Report
+
+if TYPE_CHECKING:
+    from torchlint.source import Source
+
+_DASH = Path("-")
+_HUMAN = ("full", "concise", "grouped")
+_CRASH = "TL000"
+# Diagnostics about a file that could not be treated at all, or not by every rule.
+_UNTREATED = (_CRASH, "TL001")
+
+
+# --- parameters, made from the options dataclass --------------------------------------------------------
+
+
+def _parameter(name: str, setting: Setting) -> _Option:
+    flag = f"--{options.key(name)}"
+    names = [*([setting.short] if setting.short else []), flag, name]
+    attrs: dict[str, Any] = {"help": setting.help, "default": None, "section": setting.section}
+    if setting.env:
+        attrs |= {"envvar": setting.env, "show_envvar": True}
+    if setting.metavar:
+        attrs["metavar"] = setting.metavar
+    if setting.kind is Kind.BOOL:
+        names = names if setting.switch else [f"{flag}/--no-{options.key(name)}", name]
+        return _Option(names, is_flag=True, **attrs)
+    if setting.kind in (Kind.RULES, Kind.PATTERNS, Kind.RULES_BY_PATTERN):
+        word = "RULE" if setting.kind is Kind.RULES else "GLOB"
+        return _Option(names, **{"multiple": True, "metavar": f"{word},…", **attrs, "default": ()})
+    kinds: dict[Kind, Any] = {
+        Kind.CHOICE: click.Choice(setting.choices),
+        Kind.INTEGER: click.IntRange(min=0),
+        Kind.PATH: click.Path(path_type=Path),
+        Kind.TARGET: click.STRING,
+    }
+    return _Option(names, type=kinds[setting.kind], **attrs)
+
+
+class _Option(click.Option):
+    """An option that knows its heading in the help."""
+
+    def __init__(self, names: list[str], section: Section, **attrs: Any) -> None:
+        super().__init__(names, **attrs)
+        self.section = section
+
+
+class _Command(click.Command):
+    """Shows the options under headings."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """One list of options for each heading, the shared ones last."""
+        headings: dict[str, list[tuple[str, str]]] = {section.value: [] for section in Section}
+        for parameter in self.get_params(ctx):
+            record = parameter.get_help_record(ctx)
+            if isinstance(parameter, click.Option) and record is not None:
+                section = parameter.section if isinstance(parameter, _Option) else Section.RUNNING
+                headings[section.value].append(record)
+        for heading, records in headings.items():
+            with formatter.section(heading):
+                formatter.write_dl(records, col_max=34)
+
+
+def _given(parameters: Mapping[str, Any], directory: Path) -> dict[str, Any]:
+    """The options that the command line or the environment sets, by field name.
+
+    Raises:
+        click.UsageError: a value cannot be read.
+    """
+    given: dict[str, Any] = {}
+    for name, setting in options.settings().items():
+        value = parameters.get(name)
+        if value is None or value == ():
+            continue
+        if setting.kind in (Kind.RULES, Kind.PATTERNS):
+            words = [word.strip() for text in value for word in text.split(",") if word.strip()]
+            value = options.convert(name, words, directory)
+        elif setting.kind is Kind.RULES_BY_PATTERN:
+            value = options.convert(name, _by_pattern(name, value), directory)
+        elif setting.kind is Kind.TARGET:
+            try:
+                value = options.convert(name, value, directory)
+            except ValueError as error:
+                raise click.UsageError(f"--{options.key(name)}: {error}") from None
+        given[name] = value
+    return given
+
+
+def _by_pattern(name: str, texts: tuple[str, ...]) -> dict[str, list[str]]:
+    """``GLOB:RULE[,RULE…][,GLOB:RULE…]`` as a table."""
+    table: dict[str, list[str]] = {}
+    pattern = ""
+    for part in (part.strip() for text in texts for part in text.split(",") if part.strip()):
+        before, colon, rule = part.rpartition(":")
+        if colon:
+            pattern = before
+        if not pattern or not rule:
+            raise click.UsageError(
+                f"--{options.key(name)} takes GLOB:RULE, such as `tests/**:TL2`, not `{part}`"
+            )
+        table.setdefault(pattern, []).append(rule)
+    return table
+
+
+# --- the run -----------------------------------------------------------------------------------------
+
+
+@dataclass
+class _Outcome:
+    """What all files of a run gave together."""
+
+    diagnostics: list[Diagnostic] = field(default_factory=list)
+    applied: dict[Path, Counter[str]] = field(default_factory=dict)
+    diffs: list[str] = field(default_factory=list)
+    sources: dict[Path, Source] = field(default_factory=dict)
+
+    @property
+    def fixed(self) -> int:
+        """The number of fixes applied, or with ``--diff`` found applicable."""
+        return sum(sum(counts.values()) for counts in self.applied.values())
+
+
+def _run(
+    paths: tuple[Path, ...],
+    configs: tuple[str, ...],
+    isolated: bool,
+    color: str,
+    verbose: bool,
+    quiet: bool,
+    silent: bool,
+    **parameters: Any,
+) -> None:
+    terminal = Terminal(color, verbose, quiet, silent)
+    directory = Path.cwd()
+    rules = registry.catalogue()
+    resolver = Resolver(rules, _given(parameters, directory), configs, isolated=isolated, directory=directory)
+    chosen = resolver.run.options
+    terminal.debug(f"{len(resolver.run.enabled)} of {len(rules)} rules selected")
+    if _DASH in paths and len(paths) > 1:
+        raise click.UsageError("`-` reads standard input and cannot be combined with other paths")
+
+    started = time.perf_counter()
+    if _DASH in paths:
+        if chosen.show_files or chosen.show_settings:
+            _show(terminal, resolver, (chosen.stdin_filename or STDIN,), chosen)
+            return
+        outcome = _check_stdin(terminal, resolver, chosen)
+    else:
+        found = discover(
+            paths or (Path(),),
+            lambda place: resolver.settings(place).options,
+            respect_gitignore=chosen.respect_gitignore,
+            force_exclude=chosen.force_exclude,
+        )
+        for warning in found.warnings:
+            terminal.warn(warning)
+        if chosen.show_files or chosen.show_settings:
+            _show(terminal, resolver, found.files, chosen)
+            return
+        if not found.files:
+            terminal.warn("No Python files found under the given path(s)")
+        outcome = _check_files(terminal, resolver, chosen, found.files)
+    terminal.debug(f"done in {time.perf_counter() - started:.2f} s")
+    _tell(terminal, chosen, rules, outcome, directory, stdin=_DASH in paths)
+    raise click.exceptions.Exit(_status(chosen, outcome))
+
+
+def _check_files(
+    terminal: Terminal, resolver: Resolver, chosen: Options, files: tuple[Path, ...]
+) -> _Outcome:
+    from torchlint import runner
+    from torchlint.commands.progress import Progress
+
+    settings = {path: resolver.lint(path) for path in files}
+    _debug_settings(terminal, resolver, settings)
+    outcome = _Outcome()
+    mode = runner.Mode(fix=chosen.writes, diff=chosen.diff)
+    with Progress(enabled=terminal.interactive and not (terminal.quiet or terminal.silent)) as progress:
+        for result in runner.run(files, settings, mode, chosen.jobs, progress):
+            outcome.diagnostics += result.diagnostics
+            if result.applied:
+                outcome.applied[result.path] = result.applied
+            if result.diff:
+                outcome.diffs.append(result.diff)
+    outcome.diagnostics.sort(key=lambda item: item.sort_key)
+    outcome.diffs.sort()
+    return outcome
+
+
+def _debug_settings(terminal: Terminal, resolver: Resolver, settings: Mapping[Path, LintSettings]) -> None:
+    if not terminal.verbose:
+        return
+    terminal.debug(f"{len(settings)} files to check")
+    told = set()
+    for path, lint in settings.items():
+        config = resolver.settings(path.parent).files
+        line = (
+            f"config {config[-1] if config else 'none'}, {len(lint.rules)} rules, "
+            f"target torch {lint.target} ({lint.target.origin})"
+        )
+        if line not in told:
+            told.add(line)
+            terminal.debug(f"{path}: {line}")
+
+
+def _check_stdin(terminal: Terminal, resolver: Resolver, chosen: Options) -> _Outcome:
+    """Check standard input; with a fixing option the fixed text goes to standard output."""
+    from torchlint import runner
+
+    path = absolute(chosen.stdin_filename) if chosen.stdin_filename else STDIN
+    data = sys.stdin.buffer.read()
+    outcome = _Outcome()
+    if chosen.stdin_filename and chosen.force_exclude:
+        found = discover(
+            (path,),
+            lambda place: resolver.settings(place).options,
+            respect_gitignore=chosen.respect_gitignore,
+            force_exclude=True,
+        )
+        if not found.files:
+            if chosen.writes:
+                terminal.out(data)
+            return outcome
+    settings = resolver.lint(path)
+    _debug_settings(terminal, resolver, {path: settings})
+    mode = runner.Mode(fix=chosen.writes, diff=chosen.diff)
+    result, source = runner.run_text(data, path, settings, mode)
+    if chosen.writes:
+        terminal.out(data if source is None else source.encode(source.text))
+    outcome.diagnostics = sorted(result.diagnostics, key=lambda item: item.sort_key)
+    if result.applied:
+        outcome.applied[path] = result.applied
+    if result.diff:
+        outcome.diffs.append(result.diff)
+    if source is not None:
+        outcome.sources[path] = source
+    return outcome
+
+
+# --- what is said of it --------------------------------------------------------------------------------
+
+
+def _tell(
+    terminal: Terminal,
+    chosen: Options,
+    rules: Mapping[str, Any],
+    outcome: _Outcome,
+    directory: Path,
+    *,
+    stdin: bool,
+) -> None:
+    """Print the report, where the options want it."""
+    # The fixed text of standard input has standard output for itself.
+    aside = stdin and chosen.writes
+    stream = sys.stderr if aside else sys.stdout
+    colored = terminal.color == "always" if chosen.output_file else terminal.colored(stream)
+    report = Report(
+        diagnostics=tuple(outcome.diagnostics),
+        source=_sources(outcome),
+        rules=rules,
+        applied=outcome.applied,
+        unsafe_fixes=chosen.unsafe_fixes,
+        root=directory,
+        color=colored,
+        width=terminal.width,
+    )
+    untreated = tuple(item for item in outcome.diagnostics if item.code in _UNTREATED)
+    text, remarks = _body(chosen, report, outcome), _remarks(chosen, report, terminal)
+    if chosen.diff or chosen.fix_only:
+        from torchlint.render import concise
+
+        terminal.err(concise.render(_with(report, untreated, terminal.colored(sys.stderr))))
+        # What follows a diff must not get into a patch.
+        if not terminal.quiet:
+            terminal.err(remarks)
+        remarks = ""
+    if chosen.output_file:
+        terminal.save(chosen.output_file, text + remarks)
+    elif aside:
+        terminal.err(text + remarks)
+    else:
+        terminal.out(text + remarks)
+
+
+def _with(report: Report, diagnostics: tuple[Diagnostic, ...], color: bool) -> Report:
+    from dataclasses import replace
+
+    return replace(report, diagnostics=diagnostics, color=color)
+
+
+def _body(chosen: Options, report: Report, outcome: _Outcome) -> str:
+    """The findings, in the format wanted; the diff, if that is wanted."""
+    if chosen.diff:
+        from torchlint.render import patch
+
+        return "".join(patch.paint_diff(report, diff) for diff in outcome.diffs)
+    if chosen.fix_only:
+        return ""
+    return _renderer(chosen)(report)
+
+
+def _renderer(chosen: Options) -> Callable[[Report], str]:
+    """The format's function; its module is imported now."""
+    name = chosen.output_format
+    if chosen.statistics:
+        from torchlint.render import statistics
+
+        by_format = {"json": statistics.render_json, "json-lines": statistics.render_json_lines}
+        return by_format.get(name, statistics.render)
+    if name in ("json", "json-lines"):
+        from torchlint.render import json as as_json
+
+        return as_json.render if name == "json" else as_json.render_lines
+    if name == "github":
+        from torchlint.render import github
+
+        return github.render
+    if name == "concise":
+        from torchlint.render import concise
+
+        return concise.render
+    if name == "grouped":
+        from torchlint.render import grouped
+
+        return grouped.render
+    from torchlint.render import full
+
+    return full.render
+
+
+def _remarks(chosen: Options, report: Report, terminal: Terminal) -> str:
+    """What follows the findings: the fixes made, the totals. Nothing in a machine's format."""
+    from torchlint.render import summary
+
+    told = ""
+    if chosen.output_format not in _HUMAN and not (chosen.diff or chosen.fix_only):
+        return told
+    if chosen.show_fixes and report.applied:
+        told += summary.render_fixes(report, written=not chosen.diff)
+        told += "" if terminal.quiet else "\n"
+    if terminal.quiet:
+        return told
+    if chosen.diff or chosen.fix_only:
+        return told + summary.render_fix_only(report, written=not chosen.diff)
+    return told + summary.render(report)
+
+
+def _sources(outcome: _Outcome) -> Callable[[Path], Source | None]:
+    """The texts of files with findings, each read once and only the last one kept."""
+    from functools import lru_cache
+
+    from torchlint.source import Source, SourceError
+
+    @lru_cache(maxsize=1)
+    def source(path: Path) -> Source | None:
+        if path in outcome.sources:
+            return outcome.sources[path]
+        try:
+            return Source.read(path)
+        except SourceError:
+            return None
+
+    return source
+
+
+def _status(chosen: Options, outcome: _Outcome) -> int:
+    """The exit status: 2 if torchlint itself failed, 1 if something is left to do, else 0."""
+    if any(item.code == _CRASH for item in outcome.diagnostics):
+        return 2
+    if chosen.exit_zero:
+        return 0
+    if chosen.exit_non_zero_on_fix and outcome.fixed:
+        return 1
+    if chosen.diff or chosen.fix_only:
+        untreated = any(item.code in _UNTREATED for item in outcome.diagnostics)
+        return int(untreated or (chosen.diff and bool(outcome.diffs)))
+    least = Severity(chosen.fail_on).rank
+    return int(any(item.severity.rank >= least for item in outcome.diagnostics))
+
+
+def _show(terminal: Terminal, resolver: Resolver, files: tuple[Path, ...], chosen: Options) -> None:
+    """The files that would be checked, or the settings of the first of them."""
+    if chosen.show_files:
+        terminal.out("".join(f"{path}\n" for path in files))
+        return
+    path = files[0] if files else Path.cwd()
+    terminal.out(_settings_page(path, resolver.settings(path.parent), resolver.lint(path)))
+
+
+def _settings_page(path: Path, settings: Settings, lint: LintSettings) -> str:
+    lines = [f"# Settings of {path}", f"# config: {settings.files[-1] if settings.files else 'none'}"]
+    lines.append(f"# rules: {', '.join(lint.rules) or 'none'}")
+    lines.append(f"# target torch: {lint.target} ({lint.target.origin})")
+    for name in options.settings():
+        value = options.plain(getattr(settings.options, name))
+        lines.append(f"{options.key(name)} = {json.dumps(value)}")
+    return "\n".join(lines) + "\n"
+
+
+def _paths(_: click.Context, __: click.Parameter, value: tuple[str, ...]) -> tuple[Path, ...]:
+    return tuple(Path(text) for text in value)
+
+
+command = _Command(
+    "check",
+    callback=_run,
+    help="Find problems in the Python files at PATH, a file or a directory; the working directory without "
+    "one, standard input with `-`.\n\nExits with 0 if nothing is found or all was fixed, with 1 if findings "
+    "remain, with 2 on misuse or an internal error.",
+    params=[
+        click.Argument(["paths"], nargs=-1, metavar="[PATH]...", callback=_paths),
+        *(_parameter(name, setting) for name, setting in options.settings().items() if setting.cli),
+        *shared_parameters(),
+    ],
+)

@@ -1,0 +1,111 @@
+"""``torchlint rule``: what a rule finds, why it matters and how it is fixed."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+import click
+
+from torchlint import registry
+from torchlint.commands import Failure
+from torchlint.commands.terminal import Terminal, shared_parameters
+from torchlint.rule import Rule
+from torchlint.selectors import UnknownSelectorError
+
+_FIXES = {
+    "safe": "Its fix is safe where nothing in the file speaks against it.",
+    "unsafe": "Its fix is unsafe: it needs `--unsafe-fixes`.",
+    "none": "It has no fix.",
+}
+
+
+def _run(
+    names: tuple[str, ...],
+    every: bool,
+    output_format: str,
+    verbose: bool,
+    quiet: bool,
+    silent: bool,
+    color: str,
+    **_: object,
+) -> None:
+    terminal = Terminal(color, verbose, quiet, silent)
+    rules = registry.catalogue()
+    if every == bool(names):
+        raise click.UsageError("give the code or name of a rule, or --all")
+    chosen = list(rules.values()) if every else [_find(name, rules) for name in names]
+    if output_format == "json":
+        described = [_described(rule) for rule in chosen]
+        terminal.out(json.dumps(described if every or len(chosen) > 1 else described[0], indent=2) + "\n")
+    elif every:
+        terminal.out(_table(chosen))
+    else:
+        text = "\n".join(_page(rule) for rule in chosen)
+        terminal.out(_rendered(text) if terminal.colored(sys.stdout) else text)
+
+
+def _find(name: str, rules: Any) -> Rule:
+    for rule in rules.values():
+        if name in (rule.code, rule.name) or name.upper() == rule.code:
+            found: Rule = rule
+            return found
+    raise Failure(str(UnknownSelectorError(name, rules)).replace("rule selector", "rule", 1))
+
+
+def _described(rule: Rule) -> dict[str, Any]:
+    return {
+        "code": rule.code,
+        "name": rule.name,
+        "severity": rule.severity.value,
+        "fix": rule.fix,
+        "opt_in": rule.opt_in,
+        "summary": rule.summary,
+        "explanation": rule.page,
+    }
+
+
+def _table(rules: list[Rule]) -> str:
+    rows = [(rule.code, rule.name, rule.severity.value, f"fix: {rule.fix}", rule.summary) for rule in rules]
+    widths = [max((len(row[column]) for row in rows), default=0) for column in range(4)]
+    return "".join(
+        "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=False)) + f"  {row[4]}\n"
+        for row in rows
+    )
+
+
+def _page(rule: Rule) -> str:
+    facts = f"Reported as {_article(rule.severity.value)}. {_FIXES[rule.fix]}"
+    if rule.opt_in:
+        facts += " It is off unless it is selected by its code, its name or ALL."
+    return f"# {rule.name} ({rule.code})\n\n{facts}\n\n{rule.page}\n"
+
+
+def _article(word: str) -> str:
+    return f"{'an' if word[0] in 'aeiou' else 'a'} {word}"
+
+
+def _rendered(markdown: str) -> str:
+    """The page as rich shows Markdown in a terminal."""
+    import io
+
+    from rich.console import Console
+    from rich.markdown import Markdown
+
+    stream = io.StringIO()
+    Console(file=stream, force_terminal=True, legacy_windows=False).print(Markdown(markdown))
+    return stream.getvalue()
+
+
+command = click.Command(
+    "rule",
+    callback=_run,
+    help="Explain the rules with these codes or names.",
+    params=[
+        click.Argument(["names"], nargs=-1, metavar="[CODE|NAME]..."),
+        click.Option(["--all", "every"], is_flag=True, help="List all rules."),
+        click.Option(["--output-format"], type=click.Choice(["text", "json"]), default="text"),
+        *shared_parameters(),
+    ],
+)

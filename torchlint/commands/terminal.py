@@ -1,0 +1,141 @@
+"""What every command shares: the options about the run itself, colour, and the two output streams."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TextIO, TypeVar
+
+import click
+
+FLAGS = frozenset(
+    {"--isolated", "-q", "--quiet", "-s", "--silent", "-v", "--verbose"},
+)
+"""Shared options without a value; they may come before the command."""
+
+VALUED = frozenset({"--config", "--color"})
+"""Shared options with a value; they may come before the command."""
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+def shared_parameters() -> list[click.Parameter]:
+    """The options that every command takes."""
+    return [
+        click.Option(
+            ["--config", "configs"],
+            multiple=True,
+            metavar="FILE|KEY=VALUE",
+            help="A config file to use instead of those that would be found, or one key and value as TOML, "
+            "which wins over every file. May be repeated.",
+        ),
+        click.Option(["--isolated"], is_flag=True, help="Look for no config file."),
+        click.Option(
+            ["--color"],
+            type=click.Choice(["auto", "always", "never"]),
+            default="auto",
+            help="When to colour the output; auto heeds NO_COLOR and FORCE_COLOR.",
+        ),
+        click.Option(["-v", "--verbose"], is_flag=True, help="Say on standard error what is done, and why."),
+        click.Option(["-q", "--quiet"], is_flag=True, help="Print findings, and nothing else."),
+        click.Option(["-s", "--silent"], is_flag=True, help="Print nothing; the exit status tells."),
+    ]
+
+
+@dataclass
+class Terminal:
+    """Standard output and standard error of one run, and how much may be said on them.
+
+    ``color`` is ``auto``, ``always`` or ``never``. A reader that closes the pipe early ends the output
+    and not the run: the exit status stays what it would have been.
+    """
+
+    color: str = "auto"
+    verbose: bool = False
+    quiet: bool = False
+    silent: bool = False
+
+    def __post_init__(self) -> None:
+        for stream in (sys.stdout, sys.stderr):
+            # A name or a source line that the terminal's encoding lacks must not end the run.
+            reconfigure = getattr(stream, "reconfigure", None)
+            if reconfigure is not None:
+                reconfigure(errors="backslashreplace")
+                if os.name == "nt":
+                    reconfigure(encoding="utf-8")
+
+    def colored(self, stream: TextIO) -> bool:
+        """Whether colour goes to ``stream``: the flag decides, then NO_COLOR, FORCE_COLOR, the terminal."""
+        if self.color != "auto":
+            return self.color == "always"
+        if os.environ.get("NO_COLOR"):
+            return False
+        if os.environ.get("FORCE_COLOR"):
+            return True
+        return stream.isatty() and os.environ.get("TERM") not in ("dumb", "unknown")
+
+    @property
+    def width(self) -> int:
+        """The number of columns for source lines: the terminal's, 160 where there is none."""
+        if not sys.stdout.isatty():
+            return 160
+        return max(40, shutil.get_terminal_size().columns)
+
+    @property
+    def interactive(self) -> bool:
+        """Whether somebody watches standard error."""
+        return sys.stderr.isatty() and os.environ.get("TERM") not in ("dumb", "unknown")
+
+    def out(self, text: str | bytes) -> None:
+        """Write to standard output."""
+        if not self.silent:
+            _write(sys.stdout, text)
+
+    def err(self, text: str) -> None:
+        """Write to standard error."""
+        if not self.silent:
+            _write(sys.stderr, text)
+
+    def warn(self, message: str) -> None:
+        """Print a warning on standard error."""
+        self._say("warning", "yellow", message)
+
+    def debug(self, message: str) -> None:
+        """Print what is going on on standard error, with ``--verbose``."""
+        if self.verbose:
+            self._say("debug", "blue", message)
+
+    def _say(self, word: str, color: str, message: str) -> None:
+        head = click.style(word, fg=color, bold=True) if self.colored(sys.stderr) else word
+        self.err(f"{head}: {message}\n")
+
+    def save(self, path: Path, text: str) -> None:
+        """Write a report to a file.
+
+        Raises:
+            click.ClickException: the file cannot be written.
+        """
+        from torchlint.commands import Failure
+
+        try:
+            path.write_text(text, encoding="utf-8", errors="backslashreplace")
+        except OSError as error:
+            raise Failure(f"cannot write {path}: {error.strerror}") from error
+
+
+def _write(stream: TextIO, text: str | bytes) -> None:
+    try:
+        if isinstance(text, bytes):
+            stream.flush()
+            stream.buffer.write(text)
+            stream.buffer.flush()
+        else:
+            stream.write(text)
+            stream.flush()
+    except BrokenPipeError:
+        # What comes later, and the flush when the process ends, must find an open stream.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
