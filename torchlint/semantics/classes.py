@@ -1,0 +1,252 @@
+"""The classes of a file: what they inherit, which methods they have, what their instances are."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+import libcst as cst
+
+from torchlint.semantics.api.results import function_result
+from torchlint.semantics.names import AttributeBinding, BindingKind, Names
+from torchlint.semantics.values import Kind
+from torchlint.syntax import SyntaxTree
+
+# Libraries whose loaders are, or stand in for, torch's own and are iterated in the same way.
+_LOADER = re.compile(r"^(torch_geometric|torchdata|monai|dgl|torchvision)\.(\w+\.)*\w*DataLoader\d?$")
+_MODULE_BASE = re.compile(
+    r"(^torch\.(jit\.)?ScriptModule$|Lightning(Module|Lite)$|PreTrainedModel$|(^|\.)ModelMixin$"
+    r"|^timm\.models\.(\w+\.)*[A-Z]\w*$|^torchmetrics\.(\w+\.)*[A-Z]\w*$)"
+)
+_LIGHTNING = re.compile(r"(^|\.)Lightning(Module|Lite)$")
+_KINDS = {
+    "tensor": Kind.TENSOR,
+    "module": Kind.MODULE,
+    "optimizer": Kind.OPTIMIZER,
+    "scheduler": Kind.SCHEDULER,
+    "scaler": Kind.SCALER,
+    "loader": Kind.LOADER,
+    "dataset": Kind.DATASET,
+    "sampler": Kind.SAMPLER,
+    "device": Kind.DEVICE,
+    "generator": Kind.GENERATOR,
+}
+_OTHER_CLASSES = {
+    "accelerate.Accelerator": Kind.ACCELERATOR,
+    "lightning.Fabric": Kind.ACCELERATOR,
+    "lightning.fabric.Fabric": Kind.ACCELERATOR,
+    "transformers.AdamW": Kind.OPTIMIZER,
+    "transformers.Adafactor": Kind.OPTIMIZER,
+    "apex.optimizers.FusedAdam": Kind.OPTIMIZER,
+    "apex.parallel.DistributedDataParallel": Kind.MODULE,
+    "numpy.ndarray": Kind.NDARRAY,
+    "builtins.int": Kind.NUMBER,
+    "builtins.float": Kind.NUMBER,
+    "builtins.bool": Kind.BOOL,
+    "builtins.str": Kind.STRING,
+    "torch.dtype": Kind.DTYPE,
+    "torch.Size": Kind.SHAPE,
+}
+
+
+def kind_of_class(qualified: str) -> Kind:
+    """What instances of a library class are; ``Kind.UNKNOWN`` where torchlint has no use for them."""
+    other = _OTHER_CLASSES.get(qualified)
+    if other is not None:
+        return other
+    if qualified.rpartition(".")[2][:1].isupper():
+        result = function_result(qualified)
+        if isinstance(result, str) and result in _KINDS:
+            return _KINDS[result]
+    if _LOADER.search(qualified):
+        return Kind.LOADER
+    if _MODULE_BASE.search(qualified):
+        return Kind.MODULE
+    return Kind.UNKNOWN
+
+
+@dataclass(eq=False, slots=True)
+class ClassInfo:
+    """A class of this file.
+
+    ``bases`` are the dotted names of the library classes that it inherits from, nearest first, through
+    classes of this file as well; ``opaque`` says that some base is of neither sort.
+    """
+
+    node: cst.ClassDef
+    kind: Kind
+    bases: tuple[str, ...]
+    parents: tuple[ClassInfo, ...]
+    opaque: bool
+    methods: dict[str, cst.FunctionDef]
+    _attributes: dict[str, list[AttributeBinding]] = field(default_factory=dict)
+
+    @property
+    def lineage(self) -> tuple[ClassInfo, ...]:
+        """The class and its ancestors in this file, nearest first."""
+        found: dict[ClassInfo, None] = {self: None}
+        for parent in self.parents:
+            for info in parent.lineage:
+                found.setdefault(info)
+        return tuple(found)
+
+    @property
+    def lightning(self) -> bool:
+        """Whether it is a LightningModule, whose hooks run under the trainer's care."""
+        return any(_LIGHTNING.search(base) for base in self.bases)
+
+    def inherits(self, *names: str) -> bool:
+        """Whether one of these library classes is among its bases."""
+        return any(name in self.bases for name in names)
+
+    def method(self, name: str) -> cst.FunctionDef | None:
+        """The method that an instance answers to this name with, if a class of this file defines it."""
+        for info in self.lineage:
+            if name in info.methods:
+                return info.methods[name]
+        return None
+
+
+class Classes:
+    """The classes of one file, worked out on demand."""
+
+    def __init__(self, tree: SyntaxTree, names: Names) -> None:
+        self.tree = tree
+        self.names = names
+        self._infos: dict[cst.ClassDef, ClassInfo] = {}
+        self._pending: set[cst.ClassDef] = set()
+        self._heirs: dict[cst.ClassDef, list[cst.ClassDef]] | None = None
+
+    def info(self, node: cst.ClassDef) -> ClassInfo:
+        """What is known of a class of this file."""
+        found = self._infos.get(node)
+        if found is None:
+            self._pending.add(node)
+            found = self._infos[node] = self._make(node)
+            self._pending.discard(node)
+        return found
+
+    def _make(self, node: cst.ClassDef) -> ClassInfo:
+        bases: dict[str, None] = {}
+        parents: list[ClassInfo] = []
+        opaque = False
+        for arg in node.bases:
+            base = arg.value
+            if isinstance(base, cst.Subscript):  # Generic[T], Dataset[int]
+                base = base.value
+            own = self.definition(base)
+            if own is not None and own is not node and own not in self._pending:
+                parents.append(self.info(own))
+                continue
+            dotted = self.names.qualified(base)
+            if dotted is None:
+                opaque = True
+            elif dotted not in ("builtins.object", "abc.ABC", "typing.Generic", "typing.Protocol"):
+                bases.setdefault(dotted)
+                opaque = opaque or kind_of_class(dotted) is Kind.UNKNOWN
+        for parent in parents:
+            for dotted in parent.bases:
+                bases.setdefault(dotted)
+            opaque = opaque or parent.opaque
+        methods = {
+            statement.name.value: statement
+            for statement in _statements(node.body)
+            if isinstance(statement, cst.FunctionDef)
+        }
+        kinds = [kind_of_class(dotted) for dotted in bases] + [parent.kind for parent in parents]
+        kind = next((k for k in kinds if k not in (Kind.UNKNOWN, Kind.OBJECT)), Kind.OBJECT)
+        if kind is Kind.OBJECT and opaque and "forward" in methods and self._calls_base(methods):
+            # A base of another file, and it has a forward: a module by every convention.
+            kind = Kind.MODULE
+        return ClassInfo(node, kind, tuple(bases), tuple(parents), opaque, methods)
+
+    def _calls_base(self, methods: dict[str, cst.FunctionDef]) -> bool:
+        """Whether the constructor hands on to a base class, as modules must."""
+        init = methods.get("__init__")
+        if init is None:
+            return True
+        return any(
+            isinstance(node, cst.Attribute) and node.attr.value == "__init__"
+            for node in self.tree.descendants(init)
+        )
+
+    def definition(self, node: cst.CSTNode) -> cst.ClassDef | None:
+        """The class of this file that a name stands for, if it can only be that one."""
+        if not isinstance(node, cst.Name):
+            return None
+        found = [b.node for b in self.names.bindings(node)]
+        if len(found) == 1 and isinstance(found[0], cst.ClassDef):
+            return found[0]
+        return None
+
+    def owner(self, function: cst.CSTNode) -> cst.ClassDef | None:
+        """The class whose body holds this method directly; None for plain functions."""
+        block = self.tree.parent(function)
+        while isinstance(block, (cst.If, cst.Else, cst.IndentedBlock, cst.Try)):
+            up = self.tree.parent(block)
+            if isinstance(up, cst.ClassDef):
+                return up
+            block = up
+        return None
+
+    def heirs(self, node: cst.ClassDef) -> list[cst.ClassDef]:
+        """The classes of this file that inherit from this one, however far down, and the class itself."""
+        if self._heirs is None:
+            self._heirs = {}
+            for other in self.tree.nodes(cst.ClassDef):
+                for info in self.info(other).lineage:
+                    self._heirs.setdefault(info.node, []).append(other)
+        return self._heirs.get(node, [node])
+
+    def self_name(self, method: cst.FunctionDef) -> str | None:
+        """The name under which a method knows its instance; None for static and class methods."""
+        if self.owner(method) is None or not method.params.params and not method.params.posonly_params:
+            return None
+        for decorator in method.decorators:
+            if isinstance(decorator.decorator, cst.Name) and decorator.decorator.value in (
+                "staticmethod",
+                "classmethod",
+            ):
+                return None
+        first = (*method.params.posonly_params, *method.params.params)[0]
+        return first.name.value
+
+    def attribute_bindings(self, info: ClassInfo, attr: str) -> list[AttributeBinding]:
+        """The assignments ``self.attr = …`` in the methods of a class and of its ancestors here."""
+        found = info._attributes.get(attr)
+        if found is None:
+            lineage = {ancestor.node for ancestor in info.lineage}
+            found = [
+                binding
+                for binding in self.names.attributes.get(attr, ())
+                if self.instance_class(binding.target.value) in lineage
+                and binding.kind is not BindingKind.DELETE
+            ]
+            info._attributes[attr] = found
+        return found
+
+    def instance_class(self, node: cst.CSTNode) -> cst.ClassDef | None:
+        """The class of this file whose method calls this expression ``self``."""
+        if not isinstance(node, cst.Name):
+            return None
+        for binding in self.names.bindings(node):
+            if not isinstance(binding.node, cst.Param):
+                return None
+            function = self.tree.parent(self.tree.parents[binding.node])
+            if isinstance(function, cst.FunctionDef) and self.self_name(function) == node.value:
+                return self.owner(function)
+        return None
+
+
+def _statements(body: cst.BaseSuite) -> list[cst.CSTNode]:
+    """The statements of a class body, those under ``if`` and ``try`` included."""
+    found: list[cst.CSTNode] = []
+    for statement in body.body:
+        found.append(statement)
+        if isinstance(statement, cst.If):
+            found.extend(_statements(statement.body))
+            if isinstance(statement.orelse, cst.Else):
+                found.extend(_statements(statement.orelse.body))
+        elif isinstance(statement, cst.Try):
+            found.extend(_statements(statement.body))
+    return found

@@ -1,0 +1,127 @@
+"""Whether a file ever runs on an accelerator: the evidence that host–device rules ask for."""
+
+from __future__ import annotations
+
+import enum
+
+import libcst as cst
+
+from torchlint.semantics.inference import Inference
+from torchlint.semantics.names import Names
+from torchlint.semantics.values import Device, Kind
+from torchlint.syntax import SyntaxTree
+
+# Packages whose presence means that some framework places the model and the batches.
+_FRAMEWORKS = (
+    "accelerate",
+    "lightning",
+    "deepspeed",
+    "apex",
+    "horovod",
+    "fairscale",
+    "colossalai",
+    "transformers.Trainer",
+    "transformers.TrainingArguments",
+    "transformers.Seq2SeqTrainer",
+    "transformers.Seq2SeqTrainingArguments",
+    "torch.distributed",
+    "torch.nn.parallel",
+    "torch.cuda",
+    "torch.xpu",
+    "torch.mps",
+    "torch.accelerator",
+)
+_ASKING_ONLY = frozenset({"is_available", "manual_seed", "manual_seed_all", "device_count", "is_bf16_supported"})
+_DEVICE_WORDS = ("cuda", "mps", "xpu", "npu", "hpu")
+
+
+class Evidence(enum.Enum):
+    """What a file shows about where it runs."""
+
+    ACCELERATOR = "accelerator"
+    """Something is moved to, made on or asked of an accelerator, if only conditionally."""
+    LIBRARY = "library"
+    """Nothing of the sort, but the file defines modules for others to place and run."""
+    CPU = "cpu"
+    """It trains or runs its own models and never names a device but the CPU."""
+
+
+def device_evidence(tree: SyntaxTree, names: Names, inference: Inference) -> Evidence:
+    """Weigh the calls, keywords, strings and imports of a file."""
+    if _moves(tree, names, inference) or _names_device(tree) or _imports_framework(tree, names):
+        return Evidence.ACCELERATOR
+    return Evidence.LIBRARY if _for_others(tree, names, inference) else Evidence.CPU
+
+
+def _moves(tree: SyntaxTree, names: Names, inference: Inference) -> bool:
+    for call in tree.nodes(cst.Call):
+        func = call.func
+        if isinstance(func, cst.Attribute):
+            name = func.attr.value
+            if name in ("cuda", "xpu", "npu", "hpu") and len(call.args) <= 2:
+                return True
+            if name in ("to", "to_device", "move_to_device") and call.args:
+                argument = call.args[0]
+                value = inference.value(argument.value)
+                if value.kind in (Kind.DEVICE, Kind.STRING) and value.device is Device.ACCELERATOR:
+                    return True
+        for arg in call.args:
+            if arg.keyword is not None and arg.keyword.value in ("device", "map_location", "device_ids"):
+                value = inference.value(arg.value)
+                if value.kind in (Kind.DEVICE, Kind.STRING) and value.device is Device.ACCELERATOR:
+                    return True
+        if names.qualified(func) == "torch.device":
+            value = inference.value(call)
+            if value.device is Device.ACCELERATOR:
+                return True
+    return False
+
+
+def _names_device(tree: SyntaxTree) -> bool:
+    for string in tree.nodes(cst.SimpleString):
+        text = string.value.strip("rRbBuU'\"")
+        if text.partition(":")[0] in _DEVICE_WORDS:
+            return True
+    return False
+
+
+def _imports_framework(tree: SyntaxTree, names: Names) -> bool:
+    for bindings in names.module_scope.bindings.values():
+        for binding in bindings:
+            dotted = names.bound_name(binding) if binding.imported is not None else None
+            if dotted is not None and dotted.startswith(_FRAMEWORKS):
+                return True
+    for attribute in tree.nodes(cst.Attribute):
+        dotted = names.qualified(attribute)
+        if dotted is not None and dotted.startswith(_FRAMEWORKS):
+            head, _, last = dotted.rpartition(".")
+            if last not in _ASKING_ONLY and dotted not in _FRAMEWORKS:
+                return True
+    return False
+
+
+def _for_others(tree: SyntaxTree, names: Names, inference: Inference) -> bool:
+    """Whether the file defines modules and neither trains nor runs them itself."""
+    modules = [
+        node for node in tree.nodes(cst.ClassDef) if inference.classes.info(node).kind is Kind.MODULE
+    ]
+    if not modules:
+        return False
+    for attribute in tree.nodes(cst.Attribute):
+        if attribute.attr.value == "backward" and isinstance(tree.parent(attribute), cst.Call):
+            owner = tree.enclosing(attribute, cst.ClassDef)
+            if owner is None or inference.classes.info(owner).kind is not Kind.OBJECT:
+                return False
+    guard = any(
+        isinstance(node.left, cst.Name) and node.left.value == "__name__" for node in tree.nodes(cst.Comparison)
+    )
+    return not guard or not _runs_model(tree, inference)
+
+
+def _runs_model(tree: SyntaxTree, inference: Inference) -> bool:
+    """Whether module-level code (a main guard included) trains: it builds an optimizer of its own."""
+    return any(
+        inference.value(call).kind is Kind.OPTIMIZER
+        for call in tree.nodes(cst.Call)
+        if isinstance(tree.parent(call), cst.Assign)
+    )

@@ -1,0 +1,387 @@
+"""The façade that rules ask: one object for one file, every part built when it is first needed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol
+
+import libcst as cst
+
+from torchlint import rewriting
+from torchlint.diagnostics import Applicability, Edit, Fix
+from torchlint.semantics import calls
+from torchlint.semantics.api import results
+from torchlint.semantics.api.signatures import SIGNATURES
+from torchlint.semantics.classes import Classes, kind_of_class
+from torchlint.semantics.evidence import Evidence, device_evidence
+from torchlint.semantics.inference import Function, Inference
+from torchlint.semantics.names import Binding, Names
+from torchlint.semantics.places import Grad, Hot, Phase, Places
+from torchlint.semantics.values import MISSING, UNKNOWN, Device, Kind, Value
+from torchlint.syntax import SyntaxTree
+from torchlint.target import Target
+
+Edits = tuple[Edit, ...]
+
+
+class Settings(Protocol):
+    """What the model wants to know of the options."""
+
+    @property
+    def target(self) -> Target:
+        """The torch releases that may run the file."""
+
+    @property
+    def workers(self) -> int:
+        """How many loader workers a fix should ask for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """What a call passes for one parameter, with its value.
+
+    ``given``, ``absent`` and ``unknown`` exclude one another; unknown is behind ``*args`` or ``**kwargs``.
+    ``value`` and ``constant`` are those of the default if the argument is absent.
+    """
+
+    bound: calls.Argument
+    value: Value
+
+    @property
+    def given(self) -> bool:
+        """Whether the call spells a value."""
+        return self.bound.given
+
+    @property
+    def absent(self) -> bool:
+        """Whether the call provably leaves it to its default."""
+        return self.bound.absent
+
+    @property
+    def unknown(self) -> bool:
+        """Whether nothing can be said."""
+        return self.bound.unknown
+
+    @property
+    def node(self) -> cst.BaseExpression | None:
+        """The value expression, if there is exactly one."""
+        return self.bound.node
+
+    @property
+    def arg(self) -> cst.Arg | None:
+        """The argument to edit, if the value has one of its own."""
+        return self.bound.arg
+
+    @property
+    def constant(self) -> object:
+        """The Python constant that the parameter gets; ``MISSING`` if that is not known."""
+        if self.bound.absent:
+            default = self.bound.default
+            return MISSING if isinstance(default, calls.Default) else default
+        return self.value.constant if self.bound.given else MISSING
+
+
+@dataclass(frozen=True, slots=True)
+class Spelling:
+    """How a file can write a library name, and the edits (an import) that make it possible."""
+
+    text: str
+    edits: Edits
+
+
+class Module:
+    """The semantic model of one file.
+
+    Every question is answered lazily and remembered. Unknown stays unknown: None, ``UNKNOWN`` or False
+    wherever the file does not show the answer.
+    """
+
+    def __init__(self, tree: SyntaxTree, settings: Settings) -> None:
+        self.tree = tree
+        self.settings = settings
+
+    # ------------------------------------------------------------------ parts
+
+    @cached_property
+    def names(self) -> Names:
+        """Scopes, bindings and dotted names."""
+        return Names(self.tree, _is_library_name)
+
+    @cached_property
+    def classes(self) -> Classes:
+        """The classes of the file."""
+        return Classes(self.tree, self.names)
+
+    @cached_property
+    def inference(self) -> Inference:
+        """The evaluator of expressions."""
+        inference = Inference(self.tree, self.names, self.classes)
+        inference.grad_off = lambda node: self.grad(node) is Grad.OFF
+        return inference
+
+    @cached_property
+    def places(self) -> Places:
+        """Loops, hotness, phases and grad mode."""
+        return Places(self)
+
+    @property
+    def target(self) -> Target:
+        """The torch releases that may run this file."""
+        return self.settings.target
+
+    # ------------------------------------------------------------------ names and values
+
+    def qualified(self, node: cst.CSTNode) -> str | None:
+        """The public dotted library name that a name or attribute stands for; None for anything else."""
+        return self.names.qualified(node)
+
+    def value(self, node: cst.CSTNode) -> Value:
+        """What an expression can evaluate to."""
+        return self.inference.value(node)
+
+    def bindings(self, name: cst.Name) -> tuple[Binding, ...]:
+        """The definitions that reach a read of a name."""
+        return self.names.bindings(name)
+
+    def binding_of(self, target: cst.CSTNode) -> Binding | None:
+        """The binding that an assignment target, parameter, import or definition makes."""
+        return self.names.by_node.get(target)
+
+    def uses(self, binding: Binding) -> list[cst.Name]:
+        """The reads that a definition reaches."""
+        return self.names.uses(binding)
+
+    def is_tensor(self, node: cst.CSTNode) -> bool:
+        """Whether an expression is known to be a tensor."""
+        return self.value(node).kind is Kind.TENSOR
+
+    def on_device(self, node: cst.CSTNode) -> bool:
+        """Whether an expression is a tensor that lives on an accelerator where this file has one.
+
+        A tensor whose place the file does not show counts if the file as a whole runs on one.
+        """
+        value = self.value(node)
+        if not value.tensorlike or value.device is Device.CPU:
+            return False
+        return self.accelerated
+
+    # ------------------------------------------------------------------ calls
+
+    def call(self, call: cst.Call) -> calls.BoundCall:
+        """The arguments of a call laid against the signature of what it calls."""
+        found = self._bound.get(call)
+        if found is None:
+            signature, presets = self._signature(call)
+            found = self._bound[call] = calls.bind(call, signature, presets=presets)
+        return found
+
+    @cached_property
+    def _bound(self) -> dict[cst.Call, calls.BoundCall]:
+        return {}
+
+    def argument(self, call: cst.Call, name: str) -> Argument:
+        """What a call passes for the parameter ``name``."""
+        bound = self.call(call).get(name)
+        return Argument(bound, self.value(bound.node) if bound.node is not None else UNKNOWN)
+
+    def _signature(self, call: cst.Call) -> tuple[calls.Signature | None, Sequence[cst.Call]]:
+        dotted = self.qualified(call.func)
+        if dotted is not None:
+            return SIGNATURES.get(dotted), ()
+        callee = self.value(call.func)
+        definition = callee.definition
+        if isinstance(definition, (cst.FunctionDef, cst.Lambda)):
+            bound = isinstance(definition, cst.FunctionDef) and callee.receiver is not None
+            return calls.signature_of_function(definition, bound=bound), callee.presets
+        if isinstance(definition, cst.ClassDef) and callee.kind is Kind.CLASS:
+            info = self.classes.info(definition)
+            init = info.method("__init__")
+            if init is not None:
+                return calls.signature_of_function(init, bound=True), callee.presets
+            known = [SIGNATURES[base] for base in info.bases if base in SIGNATURES]
+            return (known[0] if known and not info.opaque else None), callee.presets
+        if callee.receiver is not None and callee.cls is not None:
+            owner = _METHOD_OWNERS.get(callee.receiver.kind)
+            return (SIGNATURES.get(owner + callee.cls) if owner else None), ()
+        if callee.cls is not None:
+            return SIGNATURES.get(callee.cls), callee.presets
+        return None, ()
+
+    def class_of(self, call: cst.Call) -> str | None:
+        """The dotted library class that a call makes an instance of, through local subclasses and ``partial``.
+
+        A user's own class counts as the library class it inherits from only if it leaves the
+        constructor alone.
+        """
+        dotted = self.qualified(call.func)
+        if dotted is not None:
+            return dotted if kind_of_class(dotted) is not Kind.UNKNOWN else None
+        callee = self.value(call.func)
+        if callee.kind is not Kind.CLASS:
+            return None
+        if isinstance(callee.definition, cst.ClassDef):
+            info = self.classes.info(callee.definition)
+            if info.method("__init__") is not None or info.opaque:
+                return None
+            return next((base for base in info.bases if kind_of_class(base) is not Kind.UNKNOWN), None)
+        return callee.cls
+
+    def method_call(self, call: cst.Call) -> tuple[cst.BaseExpression, str] | None:
+        """The receiver and the name of a call written ``receiver.name(...)``; None for library functions."""
+        if isinstance(call.func, cst.Attribute) and self.qualified(call.func) is None:
+            return call.func.value, call.func.attr.value
+        return None
+
+    def callee(self, call: cst.Call) -> Function | None:
+        """The function of this file that a call runs (a method, a lambda, a module's ``forward``)."""
+        return self.inference.callee(call)
+
+    def callers(self, function: cst.CSTNode) -> list[cst.Call]:
+        """The calls in this file that run a function of this file."""
+        return self.inference.callers(function)
+
+    def function(self, node: cst.CSTNode) -> Function | None:
+        """The function or lambda whose body holds a node; a decorator or default is outside it."""
+        scope = self.names.scope(node)
+        while scope.parent is not None:
+            if isinstance(scope.node, (cst.FunctionDef, cst.Lambda)):
+                return scope.node
+            scope = scope.parent
+        return None
+
+    # ------------------------------------------------------------------ places
+
+    def hot(self, node: cst.CSTNode) -> Hot | None:
+        """Whether a node runs in every iteration of a loop that does device work, and which way."""
+        return self.places.hot(node)
+
+    def loops(self, node: cst.CSTNode) -> list[cst.CSTNode]:
+        """The loops and comprehensions around a node within its function, innermost first."""
+        return self.places.loops(node)
+
+    def throttled(self, node: cst.CSTNode) -> bool:
+        """Whether a node runs only in some iterations of the loop around it."""
+        return self.places.throttled(node)
+
+    def phase(self, node: cst.CSTNode) -> Phase:
+        """What the program is doing when a node runs: training, evaluation, a forward …"""
+        return self.places.phase(node)
+
+    def grad(self, node: cst.CSTNode) -> Grad:
+        """Whether autograd records when a node runs."""
+        return self.places.grad(node)
+
+    def compiled(self, node: cst.CSTNode) -> bool:
+        """Whether a node is inside a function or module that ``torch.compile`` compiles."""
+        return self.places.compiled(node)
+
+    def main_guarded(self, node: cst.CSTNode) -> bool:
+        """Whether a node runs only when the file is run as a script."""
+        return self.places.main_guarded(node)
+
+    # ------------------------------------------------------------------ the file as a whole
+
+    @cached_property
+    def evidence(self) -> Evidence:
+        """What the file shows about where it runs."""
+        return device_evidence(self.tree, self.names, self.inference)
+
+    @property
+    def accelerated(self) -> bool:
+        """Whether this file ever runs on an accelerator, or defines modules that others will run on one."""
+        return self.evidence is not Evidence.CPU
+
+    @cached_property
+    def seeded(self) -> bool:
+        """Whether the file seeds a random stream, so that the stream is part of its results."""
+        for call in self.tree.nodes(cst.Call):
+            func = call.func
+            name = func.attr.value if isinstance(func, cst.Attribute) else getattr(func, "value", "")
+            if isinstance(name, str) and "seed" in name.lower():
+                dotted = self.qualified(func) or ""
+                if not dotted.startswith(("random.", "numpy.")):
+                    return True
+        return False
+
+    # ------------------------------------------------------------------ fixes
+
+    def spell(self, qualified: str, at: cst.CSTNode) -> Spelling | None:
+        """How to write a library name at a place, importing its root package if no import serves.
+
+        None if the root package's own name means something else there.
+        """
+        text = self.names.spelling(qualified, at)
+        if text is not None:
+            return Spelling(text, ())
+        root = qualified.partition(".")[0]
+        if self.names.lookup(root, at) is not None or root in self.names.module_scope.bindings:
+            return None
+        return Spelling(qualified, rewriting.add_import(self.tree, f"import {root}"))
+
+    def safe(self, message: str, *edits: Edits | None) -> Fix | None:
+        """A safe fix of these edits; None if one of them could not be made."""
+        return _fix(message, Applicability.SAFE, edits)
+
+    def unsafe(self, message: str, *edits: Edits | None) -> Fix | None:
+        """An unsafe fix of these edits; None if one of them could not be made."""
+        return _fix(message, Applicability.UNSAFE, edits)
+
+    def replace(self, node: cst.CSTNode, code: str) -> Edits:
+        """Put ``code`` where ``node`` stands."""
+        return rewriting.replace(self.tree, node, code)
+
+    def set_argument(self, call: cst.Call, name: str, code: str) -> Edits | None:
+        """Make a call pass ``code`` for a parameter, in place if it passes something, else as a keyword.
+
+        None where the argument may already be hidden in ``*args`` or ``**kwargs``.
+        """
+        bound = self.call(call).get(name)
+        if bound.given:
+            return rewriting.set_argument_value(self.tree, bound.arg, code) if bound.arg is not None else None
+        if bound.unknown:
+            return None
+        return rewriting.add_argument(self.tree, call, code, keyword=name)
+
+    def remove_argument(self, call: cst.Call, name: str) -> Edits | None:
+        """Drop the argument for a parameter; None if the call does not spell it."""
+        bound = self.call(call).get(name)
+        return rewriting.remove_argument(self.tree, bound.arg) if bound.arg is not None else None
+
+    def remove_statement(self, node: cst.CSTNode) -> Edits | None:
+        """Remove the statement that holds ``node``."""
+        return rewriting.remove_statement(self.tree, self.tree.statement(node))
+
+    def add_decorator(self, function: cst.FunctionDef, code: str) -> Edits:
+        """Put ``@code`` directly above ``def``, below every decorator there is."""
+        return rewriting.add_decorator(self.tree, function, code)
+
+    def wrap(self, statements: Sequence[cst.CSTNode], header: str) -> Edits | None:
+        """Put sibling statements into a block under ``header``."""
+        return rewriting.wrap(self.tree, statements, header)
+
+    def source(self, node: cst.CSTNode) -> str:
+        """The text of a node as the file spells it."""
+        return self.tree.source(node)
+
+
+_METHOD_OWNERS = {
+    Kind.TENSOR: "torch.Tensor",
+    Kind.BATCH: "torch.Tensor",
+    Kind.MODULE: "torch.nn.Module",
+    Kind.OPTIMIZER: "torch.optim.Optimizer",
+}
+
+
+def _fix(message: str, applicability: Applicability, parts: Sequence[Edits | None]) -> Fix | None:
+    edits: list[Edit] = []
+    for part in parts:
+        if part is None:
+            return None
+        edits.extend(part)
+    return Fix(message, tuple(edits), applicability)
+
+
+def _is_library_name(dotted: str) -> bool:
+    return dotted in SIGNATURES or results.function_result(dotted) is not None

@@ -1,0 +1,240 @@
+"""What an expression can be: the lattice in which programs are evaluated.
+
+A ``Value`` never says more than the file shows. ``UNKNOWN`` is a proper answer, and joining two
+different answers gives it.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Final
+
+import libcst as cst
+
+
+class Kind(enum.Enum):
+    """What sort of thing an expression evaluates to.
+
+    ``BATCH`` is a structure of tensors whose shape the file does not show: what a loader yields, what a
+    model of another file returns. Its parts are batches or tensors.
+    """
+
+    TENSOR = "tensor"
+    BATCH = "batch"
+    MODULE = "module"
+    OPTIMIZER = "optimizer"
+    SCHEDULER = "scheduler"
+    LOADER = "loader"
+    DATASET = "dataset"
+    SAMPLER = "sampler"
+    SCALER = "scaler"
+    ACCELERATOR = "accelerator"  # accelerate.Accelerator, lightning.Fabric
+    PARAMETERS = "parameters"
+    NDARRAY = "ndarray"
+    NUMBER = "number"
+    STRING = "string"
+    BOOL = "bool"
+    NONE = "none"
+    LIST = "list"
+    TUPLE = "tuple"
+    DICT = "dict"
+    SHAPE = "shape"
+    CLASS = "class"
+    FUNCTION = "function"
+    NAMESPACE = "namespace"
+    DEVICE = "device"
+    DTYPE = "dtype"
+    GENERATOR = "generator"  # torch.Generator
+    ITERATOR = "iterator"  # of a loader, a list, a generator function
+    OBJECT = "object"  # an instance of a class of this file that is none of the above
+    UNKNOWN = "unknown"
+
+
+class Device(enum.Enum):
+    """Where a tensor, module, batch or device value lives; ACCELERATOR also when it only may."""
+
+    CPU = "cpu"
+    ACCELERATOR = "accelerator"
+    UNKNOWN = "unknown"
+
+
+class Graph(enum.Enum):
+    """Whether a tensor drags an autograd graph along; ATTACHED also when it only may."""
+
+    ATTACHED = "attached"
+    DETACHED = "detached"
+    UNKNOWN = "unknown"
+
+
+class Missing(enum.Enum):
+    """The type of ``MISSING``: a constant that is not known (None is a constant)."""
+
+    MISSING = "missing"
+
+
+MISSING: Final = Missing.MISSING
+
+Definition = cst.ClassDef | cst.FunctionDef | cst.Lambda
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """What is known of an expression.
+
+    Attributes:
+        cls: dotted library name: of the class of an instance, or of the class, function or module that
+            the expression itself names.
+        definition: the class (of an instance or named) or function of this file.
+        origin: the node that made the thing, such as the ``DataLoader(...)`` call of a loader; batches
+            keep the origin of their loader.
+        elements: the items of a tuple or list of known length.
+        item: what each item of a container or iterator is.
+        constant: the Python constant, if the expression has only one.
+        receiver: the instance that a method is bound to.
+        presets: the ``functools.partial`` calls around a callable, innermost first.
+        leaf: a tensor that is a parameter.
+    """
+
+    kind: Kind
+    device: Device = Device.UNKNOWN
+    graph: Graph = Graph.UNKNOWN
+    dtype: str | None = None
+    cls: str | None = None
+    definition: Definition | None = None
+    origin: cst.CSTNode | None = None
+    elements: tuple[Value, ...] | None = None
+    item: Value | None = None
+    constant: object = MISSING
+    receiver: Value | None = None
+    presets: tuple[cst.Call, ...] = ()
+    leaf: bool = False
+
+    @property
+    def known(self) -> bool:
+        """Whether the kind is known."""
+        return self.kind is not Kind.UNKNOWN
+
+    @property
+    def tensorlike(self) -> bool:
+        """A tensor, or a structure of tensors."""
+        return self.kind is Kind.TENSOR or self.kind is Kind.BATCH
+
+    @property
+    def host(self) -> bool:
+        """A value that certainly lives in host memory: numbers, strings, arrays, shapes, CPU tensors."""
+        return self.kind in _HOST_KINDS or (self.tensorlike and self.device is Device.CPU)
+
+    def on(self, device: Device) -> Value:
+        """The same thing on another device."""
+        return replace(self, device=device)
+
+    def attached(self, graph: Graph) -> Value:
+        """The same thing with another relation to autograd."""
+        return replace(self, graph=graph)
+
+
+_HOST_KINDS = frozenset({Kind.NUMBER, Kind.STRING, Kind.BOOL, Kind.NONE, Kind.SHAPE, Kind.NDARRAY})
+
+UNKNOWN: Final = Value(Kind.UNKNOWN)
+NONE: Final = Value(Kind.NONE, constant=None)
+NUMBER: Final = Value(Kind.NUMBER)
+STRING: Final = Value(Kind.STRING)
+BOOL: Final = Value(Kind.BOOL)
+SHAPE: Final = Value(Kind.SHAPE, item=NUMBER)
+NDARRAY: Final = Value(Kind.NDARRAY)
+DTYPE: Final = Value(Kind.DTYPE)
+TENSOR: Final = Value(Kind.TENSOR)
+BATCH: Final = Value(Kind.BATCH)
+MODULE: Final = Value(Kind.MODULE)
+
+
+def join_devices(devices: Iterable[Device]) -> Device:
+    """Where a thing may be that is in one of these places: an accelerator wins, then the unknown."""
+    found = set(devices)
+    for device in (Device.ACCELERATOR, Device.UNKNOWN, Device.CPU):
+        if device in found:
+            return device
+    return Device.UNKNOWN
+
+
+def join_graphs(graphs: Iterable[Graph]) -> Graph:
+    """Whether a tensor computed from these carries a graph."""
+    found = set(graphs)
+    for graph in (Graph.ATTACHED, Graph.UNKNOWN, Graph.DETACHED):
+        if graph in found:
+            return graph
+    return Graph.UNKNOWN
+
+
+def join(values: Iterable[Value]) -> Value:
+    """What an expression is that may be any of these.
+
+    ``None`` gives way to anything else (an attribute set to None first and filled later); a number that
+    is only the start of a sum gives way to the tensor added to it.
+    """
+    distinct = list(dict.fromkeys(values))
+    if len(distinct) > 1:
+        distinct = [v for v in distinct if v.kind is not Kind.NONE]
+    if not distinct:
+        return UNKNOWN
+    result = distinct[0]
+    for value in distinct[1:]:
+        result = _join_two(result, value)
+    return result
+
+
+def _join_two(a: Value, b: Value) -> Value:
+    if a == b:
+        return a
+    if Kind.UNKNOWN in (a.kind, b.kind):
+        return UNKNOWN
+    kind = _join_kinds(a, b)
+    if kind is Kind.UNKNOWN:
+        return UNKNOWN
+    tensors = [v for v in (a, b) if v.tensorlike] if kind in (Kind.TENSOR, Kind.BATCH) else [a, b]
+    elements: tuple[Value, ...] | None = None
+    if a.elements is not None and b.elements is not None and len(a.elements) == len(b.elements):
+        elements = tuple(join((x, y)) for x, y in zip(a.elements, b.elements, strict=True))
+    items = [v for v in (item_of(a), item_of(b)) if v is not None]
+    return Value(
+        kind,
+        device=join_devices(v.device for v in tensors),
+        graph=join_graphs(v.graph for v in tensors),
+        dtype=a.dtype if a.dtype == b.dtype else None,
+        cls=a.cls if a.cls == b.cls else None,
+        definition=a.definition if a.definition is b.definition else None,
+        origin=a.origin if a.origin is b.origin else None,
+        elements=elements,
+        item=join(items) if items else None,
+        constant=a.constant if a.constant == b.constant else MISSING,
+        leaf=a.leaf and b.leaf,
+    )
+
+
+def _join_kinds(a: Value, b: Value) -> Kind:
+    kinds = {a.kind, b.kind}
+    if len(kinds) == 1:
+        return a.kind
+    if kinds <= {Kind.TENSOR, Kind.BATCH}:
+        return Kind.TENSOR
+    if kinds == {Kind.NUMBER, Kind.TENSOR}:
+        number = a if a.kind is Kind.NUMBER else b
+        return Kind.TENSOR if number.constant is not MISSING else Kind.UNKNOWN
+    if kinds <= {Kind.BOOL, Kind.NUMBER}:
+        return Kind.NUMBER
+    if kinds <= {Kind.STRING, Kind.DEVICE}:
+        return Kind.DEVICE
+    if kinds <= {Kind.LIST, Kind.TUPLE, Kind.ITERATOR}:
+        return Kind.LIST
+    return Kind.UNKNOWN
+
+
+def item_of(value: Value) -> Value | None:
+    """What iterating over a container gives, where that is known from the value alone."""
+    if value.item is not None:
+        return value.item
+    if value.elements:
+        return join(value.elements)
+    return None
