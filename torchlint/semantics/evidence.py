@@ -31,7 +31,9 @@ _FRAMEWORKS = (
     "torch.mps",
     "torch.accelerator",
 )
-_ASKING_ONLY = frozenset({"is_available", "manual_seed", "manual_seed_all", "device_count", "is_bf16_supported"})
+_ASKING_ONLY = frozenset(
+    {"is_available", "manual_seed", "manual_seed_all", "device_count", "is_bf16_supported"}
+)
 _DEVICE_WORDS = ("cuda", "mps", "xpu", "npu", "hpu")
 
 
@@ -102,9 +104,7 @@ def _imports_framework(tree: SyntaxTree, names: Names) -> bool:
 
 def _for_others(tree: SyntaxTree, names: Names, inference: Inference) -> bool:
     """Whether the file defines modules and neither trains nor runs them itself."""
-    modules = [
-        node for node in tree.nodes(cst.ClassDef) if inference.classes.info(node).kind is Kind.MODULE
-    ]
+    modules = [node for node in tree.nodes(cst.ClassDef) if inference.classes.info(node).kind is Kind.MODULE]
     if not modules:
         return False
     for attribute in tree.nodes(cst.Attribute):
@@ -113,7 +113,8 @@ def _for_others(tree: SyntaxTree, names: Names, inference: Inference) -> bool:
             if owner is None or inference.classes.info(owner).kind is not Kind.OBJECT:
                 return False
     guard = any(
-        isinstance(node.left, cst.Name) and node.left.value == "__name__" for node in tree.nodes(cst.Comparison)
+        isinstance(node.left, cst.Name) and node.left.value == "__name__"
+        for node in tree.nodes(cst.Comparison)
     )
     return not guard or not _runs_model(tree, inference)
 

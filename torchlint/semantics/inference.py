@@ -150,7 +150,9 @@ _NUMBER_CALLS = frozenset(
     {"builtins.int", "builtins.float", "builtins.complex", "builtins.len", "builtins.ord", "builtins.hash"}
     | {"builtins.id"}
 )
-_STRING_CALLS = frozenset({"builtins.str", "builtins.repr", "builtins.format", "builtins.chr", "builtins.input"})
+_STRING_CALLS = frozenset(
+    {"builtins.str", "builtins.repr", "builtins.format", "builtins.chr", "builtins.input"}
+)
 _BOOL_CALLS = frozenset(
     {"builtins.bool", "builtins.isinstance", "builtins.hasattr", "builtins.callable", "builtins.issubclass"}
     | {"builtins.any", "builtins.all"}
@@ -325,7 +327,9 @@ class Inference:
             return NDARRAY
         if any(v.kind in (Kind.UNKNOWN, Kind.BATCH) for v in operands):
             # The side that the file does not show may be a tensor, unless the other is a plain word.
-            return BOOL if any(v.kind in (Kind.STRING, Kind.SHAPE, Kind.DEVICE) for v in operands) else UNKNOWN
+            return (
+                BOOL if any(v.kind in (Kind.STRING, Kind.SHAPE, Kind.DEVICE) for v in operands) else UNKNOWN
+            )
         return BOOL
 
     def _operate(self, left: Value, right: Value, node: cst.CSTNode | None = None) -> Value:
@@ -338,7 +342,12 @@ class Inference:
         if Kind.NDARRAY in kinds:
             return NDARRAY
         if Kind.STRING in kinds:
-            return STRING
+            # ``path / "name"`` is no string; ``"%d" % x`` and ``"a" + x`` are.
+            joined = isinstance(node, cst.BinaryOperation) and isinstance(
+                node.operator, (cst.Add, cst.Modulo)
+            )
+            augmented = isinstance(node, cst.Name)
+            return STRING if joined or augmented or kinds <= {Kind.STRING, Kind.NUMBER} else UNKNOWN
         if kinds <= {Kind.NUMBER, Kind.BOOL}:
             return NUMBER
         if kinds & {Kind.LIST, Kind.TUPLE} and Kind.UNKNOWN not in kinds:
@@ -395,7 +404,9 @@ class Inference:
         """A list that starts empty is what is appended to it."""
         if value.kind is not Kind.LIST or value.item is not None or value.elements:
             return value
-        if not all(isinstance(b.value, (cst.List, cst.Call)) or b.kind is BindingKind.AUGMENT for b in bindings):
+        if not all(
+            isinstance(b.value, (cst.List, cst.Call)) or b.kind is BindingKind.AUGMENT for b in bindings
+        ):
             return value
         items: list[Value] = []
         for read in self.names.reads.get(node.value, ()):
@@ -473,7 +484,8 @@ class Inference:
             return join(value.elements) if value.elements and index is None else UNKNOWN
         if value.kind is Kind.BATCH:
             # What could be moved to a device can only hold tensors.
-            return replace(value, kind=Kind.TENSOR) if value.device is Device.ACCELERATOR else value
+            kind = Kind.TENSOR if value.device is Device.ACCELERATOR else Kind.BATCH
+            return replace(value, kind=kind, part=True)
         if value.kind is Kind.TENSOR:
             return Value(Kind.TENSOR, device=value.device, graph=value.graph, dtype=value.dtype)
         if value.kind in (Kind.SHAPE, Kind.NDARRAY, Kind.STRING):
@@ -571,7 +583,7 @@ class Inference:
         if info.lightning and function.name.value in LIGHTNING_STEPS:
             return replace(BATCH, graph=Graph.DETACHED) if name == "batch" else UNKNOWN
         if function.name.value == "forward" and param.default is None:
-            return BATCH
+            return replace(BATCH, part=True)
         return UNKNOWN
 
     def annotation(self, binding: Binding) -> Value | None:
@@ -735,7 +747,7 @@ class Inference:
                 if fact is not None and attr not in ("T", "data", "name", "names"):
                     return self._from_fact(fact, (base,))
                 return self.element(base)
-            case Kind.LOADER | Kind.OPTIMIZER | Kind.SCHEDULER | Kind.NDARRAY | Kind.DEVICE:
+            case Kind.LOADER | Kind.OPTIMIZER | Kind.SCHEDULER | Kind.SCALER | Kind.NDARRAY | Kind.DEVICE:
                 if base.kind is Kind.NDARRAY and attr == "shape":
                     return SHAPE
                 fact = results.ATTRIBUTES.get(base.kind.value, {}).get(attr)
@@ -856,7 +868,9 @@ class Inference:
             match call:
                 case cst.Call(
                     func=cst.Attribute(
-                        attr=cst.Name("register_buffer" | "register_parameter" | "add_module" | "register_module")
+                        attr=cst.Name(
+                            "register_buffer" | "register_parameter" | "add_module" | "register_module"
+                        )
                     ),
                     args=[cst.Arg(value=cst.SimpleString() as name), *_],
                 ):
@@ -1110,7 +1124,13 @@ class Inference:
             if item is _BOTTOM:
                 return item
             return replace(item, constant=MISSING)
-        if dotted in ("builtins.list", "builtins.tuple", "builtins.sorted", "builtins.reversed", "builtins.set"):
+        if dotted in (
+            "builtins.list",
+            "builtins.tuple",
+            "builtins.sorted",
+            "builtins.reversed",
+            "builtins.set",
+        ):
             if first.kind in (Kind.LIST, Kind.TUPLE) and dotted != "builtins.sorted":
                 kind = Kind.TUPLE if dotted == "builtins.tuple" else Kind.LIST
                 return replace(first, kind=kind)
@@ -1149,7 +1169,11 @@ class Inference:
         """The result of a torch function of which the facts are known."""
         name = dotted.rpartition(".")[2]
         values = [v for v in args if v is not _BOTTOM]
-        if dotted in results.FACTORIES or dotted in results.LIKE_FACTORIES or dotted in results.HOST_FACTORIES:
+        if (
+            dotted in results.FACTORIES
+            or dotted in results.LIKE_FACTORIES
+            or dotted in results.HOST_FACTORIES
+        ):
             return self._factory(node, dotted, values)
         if isinstance(fact, results.Depends):
             fact = fact.choose(self._deciding(node, fact))
@@ -1171,7 +1195,9 @@ class Inference:
         positional = [a for a in node.args if a.keyword is None]
         if any(a.star for a in node.args):
             return results.UNKNOWN
-        argument = next((a for a in node.args if a.keyword is not None and a.keyword.value == fact.argument), None)
+        argument = next(
+            (a for a in node.args if a.keyword is not None and a.keyword.value == fact.argument), None
+        )
         if argument is None and fact.position is not None and len(positional) > fact.position:
             argument = positional[fact.position]
         if argument is None:
@@ -1196,7 +1222,7 @@ class Inference:
         origin: cst.CSTNode | None = None,
     ) -> Value:
         """The value that a fact of ``api.results`` describes, computed from these operands."""
-        if isinstance(fact, results.Depends):
+        while isinstance(fact, results.Depends):
             fact = fact.choose(results.UNKNOWN)
         if isinstance(fact, tuple):
             flat = results.GRAPHLESS_ELEMENTS.get(name, frozenset())
@@ -1223,7 +1249,7 @@ class Inference:
     def _factory(self, node: cst.Call, dotted: str, args: Sequence[Value]) -> Value:
         """A tensor made from nothing, or in the likeness of another."""
         keywords = {a.keyword.value: self.value(a.value) for a in node.args if a.keyword is not None}
-        device = Device.CPU
+        device: Device = Device.CPU
         if dotted in results.LIKE_FACTORIES and args:
             device = args[0].device
         elif dotted in results.HOST_FACTORIES:
@@ -1244,17 +1270,13 @@ class Inference:
         if keywords.get("requires_grad", BOOL).constant is True:
             graph = Graph.ATTACHED
         dtype = keywords.get("dtype")
-        return Value(
-            Kind.TENSOR, device=device, graph=graph, dtype=dtype.cls if dtype else None, origin=node
-        )
+        return Value(Kind.TENSOR, device=device, graph=graph, dtype=dtype.cls if dtype else None, origin=node)
 
     @cached_property
     def _default_device_changed(self) -> bool:
         """Whether the file moves the default device, so that factories may not make host tensors."""
-        for attribute in self.tree.nodes(cst.Attribute, cst.Name):
-            spelt = attribute.attr.value if isinstance(attribute, cst.Attribute) else attribute.value
-            if spelt in ("set_default_device", "set_default_tensor_type"):
-                return True
+        if any(n.value in ("set_default_device", "set_default_tensor_type") for n in self.tree.nodes(cst.Name)):
+            return True
         return any(
             self.names.qualified(item.item.func) == "torch.device"
             for item in self.tree.nodes(cst.WithItem)
@@ -1323,8 +1345,8 @@ class Inference:
         device = self._moved_to(base, name, node)
         if device is not None:
             kind = base.kind
-            if kind is Kind.BATCH and (name != "to" or base.origin is None):
-                kind = Kind.TENSOR if name in ("cuda", "cpu") else kind
+            if kind is Kind.BATCH and (base.part or name != "to"):
+                kind = Kind.TENSOR
             return Value(kind, device=device, graph=base.graph, dtype=base.dtype, origin=base.origin)
         if base.kind is Kind.BATCH and name in ("items", "values", "keys", "get", "pop"):
             return self._batch_method(base, name)
@@ -1372,7 +1394,10 @@ class Inference:
     def _only_dtype(self, node: cst.Call) -> bool:
         return all(
             self.value(a.value).kind is Kind.DTYPE
-            or (a.keyword is not None and a.keyword.value in ("dtype", "non_blocking", "copy", "memory_format"))
+            or (
+                a.keyword is not None
+                and a.keyword.value in ("dtype", "non_blocking", "copy", "memory_format")
+            )
             for a in node.args
         )
 
@@ -1448,7 +1473,9 @@ class Inference:
         graph = Graph.ATTACHED if leaf else Graph.DETACHED
         tensor = Value(Kind.TENSOR, device=base.device, graph=graph, leaf=leaf)
         if name.startswith("named"):
-            return Value(Kind.PARAMETERS, item=Value(Kind.TUPLE, elements=(STRING, tensor)), origin=base.origin)
+            return Value(
+                Kind.PARAMETERS, item=Value(Kind.TUPLE, elements=(STRING, tensor)), origin=base.origin
+            )
         return Value(Kind.PARAMETERS, item=tensor, origin=base.origin)
 
     def _module_call(self, module: Value, node: cst.Call) -> Value:
@@ -1614,9 +1641,7 @@ class Inference:
                 if isinstance(holder, cst.Arg):
                     holder = self.tree.parent(self.tree.parents[holder])
                 if isinstance(holder, cst.Assign):
-                    found.update(
-                        t.target.value for t in holder.targets if isinstance(t.target, cst.Name)
-                    )
+                    found.update(t.target.value for t in holder.targets if isinstance(t.target, cst.Name))
                     found.update(
                         t.target.attr.value for t in holder.targets if isinstance(t.target, cst.Attribute)
                     )
@@ -1664,16 +1689,22 @@ class Inference:
             return self._returns[function]
         self._returns[function] = _BOTTOM
         exits = self._exits.get(function, [])
-        yielded = [self.value(e.value) for e in exits if isinstance(e, cst.Yield) and e.value is not None
-                   and not isinstance(e.value, cst.From)]
-        yielded += [self.iterated(self.value(e.value.item)) for e in exits if isinstance(e, cst.Yield)
-                    and isinstance(e.value, cst.From)]
+        yielded = [
+            self.value(e.value)
+            for e in exits
+            if isinstance(e, cst.Yield) and e.value is not None and not isinstance(e.value, cst.From)
+        ]
+        yielded += [
+            self.iterated(self.value(e.value.item))
+            for e in exits
+            if isinstance(e, cst.Yield) and isinstance(e.value, cst.From)
+        ]
         if yielded:
             item = self._join(yielded)
             result = Value(Kind.ITERATOR, item=item if item is not _BOTTOM and item.known else None)
         else:
             values = [self.value(e.value) for e in exits if isinstance(e, cst.Return) and e.value is not None]
-            result = self._join(values) if values else NONE
+            result = self._join(values) if values else UNKNOWN if _is_abstract(function) else NONE
             if result is not _BOTTOM and result.kind is Kind.UNKNOWN and function.returns is not None:
                 result = self.annotated(function.returns.annotation)
         del self._returns[function]
@@ -1698,7 +1729,9 @@ class Inference:
             return NUMBER
         if dotted in ("torch.__version__", "os.sep", "sys.platform"):
             return STRING
-        if name[:1].isupper() or (head == "builtins" and name in ("int", "float", "str", "bool", "list", "dict")):
+        if (name[:1].isupper() and not (name.isupper() and len(name) > 3)) or (
+            head == "builtins" and name in ("int", "float", "str", "bool", "list", "dict")
+        ):
             return Value(Kind.CLASS, cls=dotted)
         if results.function_result(dotted) is not None or head == "builtins" or dotted in _PASSING:
             return Value(Kind.FUNCTION, cls=dotted)
@@ -1768,6 +1801,19 @@ LIGHTNING_STEPS = frozenset({"training_step", "validation_step", "test_step", "p
 
 def _solid(value: Value) -> Value:
     return UNKNOWN if value is _BOTTOM else value
+
+
+def _is_abstract(function: cst.FunctionDef) -> bool:
+    """Whether the body only holds a place for what heirs define: ``...``, ``pass``, ``raise``, a docstring."""
+    for statement in function.body.body:
+        parts = statement.body if isinstance(statement, cst.SimpleStatementLine) else [statement]
+        for part in parts:
+            empty = isinstance(part, cst.Expr) and isinstance(
+                part.value, (cst.SimpleString, cst.ConcatenatedString, cst.Ellipsis)
+            )
+            if not empty and not isinstance(part, (cst.Pass, cst.Raise)):
+                return False
+    return True
 
 
 def _dict_item(value: Value) -> Value:

@@ -210,7 +210,7 @@ class Module:
         return None, ()
 
     def class_of(self, call: cst.Call) -> str | None:
-        """The dotted library class that a call makes an instance of, through local subclasses and ``partial``.
+        """The library class of what a call makes, through local subclasses and ``partial``.
 
         A user's own class counts as the library class it inherits from only if it leaves the
         constructor alone.

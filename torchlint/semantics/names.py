@@ -179,10 +179,10 @@ class Names:
 
     def _bind_all(self) -> None:
         tree = self.tree
-        for declaration in tree.nodes(cst.Global, cst.Nonlocal):
-            scope = self.scope(declaration)
-            declared = scope.globals if isinstance(declaration, cst.Global) else scope.nonlocals
-            declared.update(item.name.value for item in declaration.names)
+        for outer in tree.nodes(cst.Global):
+            self.scope(outer).globals.update(item.name.value for item in outer.names)
+        for enclosing in tree.nodes(cst.Nonlocal):
+            self.scope(enclosing).nonlocals.update(item.name.value for item in enclosing.names)
         for node in tree.nodes(
             cst.Import,
             cst.ImportFrom,
@@ -247,8 +247,8 @@ class Names:
                 for imported in node.names:
                     dotted = _dotted(imported.name)
                     if imported.asname is not None and isinstance(imported.asname.name, cst.Name):
-                        name = imported.asname.name.value
-                        self._bind(name, imported, BindingKind.IMPORT, imported=dotted)
+                        renamed = imported.asname.name.value
+                        self._bind(renamed, imported, BindingKind.IMPORT, imported=dotted)
                     else:
                         root = dotted.partition(".")[0]
                         self._bind(root, imported, BindingKind.IMPORT, imported=root)
@@ -453,9 +453,9 @@ class Names:
         """The dotted name that a definition makes its name stand for, if it does."""
         if binding.kind is BindingKind.IMPORT and binding.imported is not None:
             return canonical(binding.imported)
-        if binding.kind is BindingKind.ASSIGN and not binding.path:
-            if isinstance(binding.value, (cst.Name, cst.Attribute)):
-                return self.qualified(binding.value)
+        plain = binding.kind is BindingKind.ASSIGN and not binding.path
+        if plain and isinstance(binding.value, (cst.Name, cst.Attribute)):
+            return self.qualified(binding.value)
         return None
 
     def spelling(self, qualified: str, at: cst.CSTNode) -> str | None:

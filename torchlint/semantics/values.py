@@ -95,6 +95,7 @@ class Value:
         receiver: the instance that a method is bound to.
         presets: the ``functools.partial`` calls around a callable, innermost first.
         leaf: a tensor that is a parameter.
+        part: an item taken out of a batch, or an input of a forward: what moves to a device is a tensor.
     """
 
     kind: Kind
@@ -110,6 +111,7 @@ class Value:
     receiver: Value | None = None
     presets: tuple[cst.Call, ...] = ()
     leaf: bool = False
+    part: bool = False
 
     @property
     def known(self) -> bool:
@@ -210,6 +212,7 @@ def _join_two(a: Value, b: Value) -> Value:
         item=join(items) if items else None,
         constant=a.constant if a.constant == b.constant else MISSING,
         leaf=a.leaf and b.leaf,
+        part=a.part and b.part,
     )
 
 
