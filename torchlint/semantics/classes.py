@@ -200,7 +200,7 @@ class Classes:
 
     def self_name(self, method: cst.FunctionDef) -> str | None:
         """The name under which a method knows its instance; None for static and class methods."""
-        if self.owner(method) is None or not method.params.params and not method.params.posonly_params:
+        if self.owner(method) is None or (not method.params.params and not method.params.posonly_params):
             return None
         for decorator in method.decorators:
             if isinstance(decorator.decorator, cst.Name) and decorator.decorator.value in (

@@ -96,7 +96,7 @@ def _imports_framework(tree: SyntaxTree, names: Names) -> bool:
     for attribute in tree.nodes(cst.Attribute):
         dotted = names.qualified(attribute)
         if dotted is not None and dotted.startswith(_FRAMEWORKS):
-            head, _, last = dotted.rpartition(".")
+            last = dotted.rpartition(".")[2]
             if last not in _ASKING_ONLY and dotted not in _FRAMEWORKS:
                 return True
     return False

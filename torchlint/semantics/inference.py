@@ -19,7 +19,7 @@ import libcst as cst
 from torchlint.semantics import calls
 from torchlint.semantics.api import results
 from torchlint.semantics.classes import Classes, ClassInfo, kind_of_class
-from torchlint.semantics.names import Binding, BindingKind, Names, ScopeKind, all_parameters
+from torchlint.semantics.names import Binding, BindingKind, Names
 from torchlint.semantics.values import (
     BATCH,
     BOOL,
@@ -533,7 +533,8 @@ class Inference:
         declared = self.annotation(binding)
         passed = self._passed(function, binding.name, param)
         if passed is not None and passed is not _BOTTOM and passed.known:
-            if declared is None or declared.kind is passed.kind or not declared.known:
+            fits = declared is None or declared.kind is passed.kind or not declared.known
+            if fits:
                 return passed
         if declared is not None and declared.known:
             if declared.tensorlike and passed is not None and passed is not _BOTTOM:
@@ -1275,7 +1276,9 @@ class Inference:
     @cached_property
     def _default_device_changed(self) -> bool:
         """Whether the file moves the default device, so that factories may not make host tensors."""
-        if any(n.value in ("set_default_device", "set_default_tensor_type") for n in self.tree.nodes(cst.Name)):
+        if any(
+            n.value in ("set_default_device", "set_default_tensor_type") for n in self.tree.nodes(cst.Name)
+        ):
             return True
         return any(
             self.names.qualified(item.item.func) == "torch.device"
@@ -1291,7 +1294,7 @@ class Inference:
             return "tensor"
         if base.kind is Kind.OBJECT and base.cls is not None:
             return _RECEIVER_OF_CLASS.get(base.cls, "")
-        return base.kind.value
+        return str(base.kind.value)
 
     def _method_call(self, base: Value, name: str, node: cst.Call, *, inherited: bool = False) -> Value:
         """The result of a method of a library object."""
@@ -1342,12 +1345,12 @@ class Inference:
         return NONE if name in ("append", "extend", "insert", "update", "clear", "sort") else UNKNOWN
 
     def _tensor_method(self, base: Value, name: str, node: cst.Call) -> Value:
-        device = self._moved_to(base, name, node)
-        if device is not None:
+        moved = self._moved_to(base, name, node)
+        if moved is not None:
             kind = base.kind
             if kind is Kind.BATCH and (base.part or name != "to"):
                 kind = Kind.TENSOR
-            return Value(kind, device=device, graph=base.graph, dtype=base.dtype, origin=base.origin)
+            return Value(kind, device=moved, graph=base.graph, dtype=base.dtype, origin=base.origin)
         if base.kind is Kind.BATCH and name in ("items", "values", "keys", "get", "pop"):
             return self._batch_method(base, name)
         fact = results.TENSOR_METHODS.get(name)
@@ -1444,9 +1447,9 @@ class Inference:
         return UNKNOWN
 
     def _module_method(self, base: Value, name: str, node: cst.Call) -> Value:
-        device = self._moved_to(base, name, node)
-        if device is not None:
-            return base.on(device if device is not Device.UNKNOWN else base.device)
+        moved = self._moved_to(base, name, node)
+        if moved is not None:
+            return base.on(moved if moved is not Device.UNKNOWN else base.device)
         if name in ("parameters", "named_parameters", "buffers", "named_buffers"):
             return self._parameters(base, name)
         if name in ("modules", "children"):
@@ -1517,10 +1520,8 @@ class Inference:
                 item = item_of(value)
                 if item is not None and item.tensorlike:
                     tensors.append(item)
-        if module is not None and module.device is not Device.UNKNOWN:
-            device = module.device
-        else:
-            device = join_devices(v.device for v in tensors)
+        placed = module is not None and module.device is not Device.UNKNOWN
+        device = module.device if module is not None and placed else join_devices(v.device for v in tensors)
         graph = Graph.ATTACHED if attached else join_graphs(v.graph for v in tensors)
         if module is None or (module.cls or "") in results.NN_LOSSES:
             known = [v.graph for v in tensors]
@@ -1648,7 +1649,7 @@ class Inference:
         return found
 
     def _may_call_instance(self, call: cst.Call) -> bool:
-        """Whether a call may be one of a module instance: a plain variable or ``self.x``, not a known name."""
+        """Whether a call may be one of a module instance: a variable or ``self.x``, not a known name."""
         func = call.func
         if isinstance(func, cst.Name):
             if func.value in self.classes_and_functions:
@@ -1661,7 +1662,8 @@ class Inference:
     @cached_property
     def classes_and_functions(self) -> frozenset[str]:
         """The names of the functions and classes that the file defines."""
-        return frozenset(d.name.value for d in self.tree.nodes(cst.FunctionDef, cst.ClassDef))
+        functions = (d.name.value for d in self.tree.nodes(cst.FunctionDef))
+        return frozenset((*functions, *(d.name.value for d in self.tree.nodes(cst.ClassDef))))
 
     def bound_to(self, call: cst.Call, function: Function) -> calls.BoundCall:
         """The arguments of a call bound to the parameters of a function of this file."""
@@ -1755,10 +1757,22 @@ _NAMESPACES = frozenset(
 )
 _TORCH_DTYPES = frozenset(
     f"torch.{name}"
-    for name in (
-        "float32 float float64 double float16 half bfloat16 complex64 cfloat complex128 cdouble uint8 int8 int16"
-        " short int32 int int64 long bool float8_e4m3fn float8_e5m2 uint16 uint32 uint64 quint8 qint8 qint32"
-    ).split()
+    for group in (
+        (
+            "float32",
+            "float",
+            "float64",
+            "double",
+            "float16",
+            "half",
+            "bfloat16",
+            "float8_e4m3fn",
+            "float8_e5m2",
+        ),
+        ("complex64", "cfloat", "complex128", "cdouble", "bool", "uint8", "uint16", "uint32", "uint64"),
+        ("int8", "int16", "short", "int32", "int", "int64", "long", "quint8", "qint8", "qint32"),
+    )
+    for name in group
 )
 _TENSOR_TYPES = {
     "torch.Tensor": TENSOR,
@@ -1804,7 +1818,7 @@ def _solid(value: Value) -> Value:
 
 
 def _is_abstract(function: cst.FunctionDef) -> bool:
-    """Whether the body only holds a place for what heirs define: ``...``, ``pass``, ``raise``, a docstring."""
+    """Whether the body only holds a place for what heirs define: ``...``, ``pass`` or ``raise``."""
     for statement in function.body.body:
         parts = statement.body if isinstance(statement, cst.SimpleStatementLine) else [statement]
         for part in parts:
