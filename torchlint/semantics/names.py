@@ -730,6 +730,18 @@ def all_parameters(params: cst.Parameters) -> Iterator[cst.Param]:
         yield params.star_kwarg
 
 
+def dotted_text(node: cst.CSTNode) -> str | None:
+    """``a.b.c`` for a chain of plain attributes; None for anything else."""
+    parts: list[str] = []
+    while isinstance(node, cst.Attribute):
+        parts.append(node.attr.value)
+        node = node.value
+    if not isinstance(node, cst.Name):
+        return None
+    parts.append(node.value)
+    return ".".join(reversed(parts))
+
+
 def _dotted(node: cst.CSTNode) -> str:
     if isinstance(node, cst.Attribute):
         return f"{_dotted(node.value)}.{node.attr.value}"

@@ -152,6 +152,15 @@ BATCH: Final = Value(Kind.BATCH)
 MODULE: Final = Value(Kind.MODULE)
 
 
+# The value of a definition that is still being worked out: the neutral element of every join.
+BOTTOM: Final = Value(Kind.UNKNOWN, cls="⊥")
+
+
+def solid(value: Value) -> Value:
+    """The value itself, or ``UNKNOWN`` for one that is still being worked out."""
+    return UNKNOWN if value is BOTTOM else value
+
+
 def join_devices(devices: Iterable[Device]) -> Device:
     """Where a thing may be that is in one of these places: an accelerator wins, then the unknown."""
     found = set(devices)
@@ -241,3 +250,8 @@ def item_of(value: Value) -> Value | None:
     if value.elements:
         return join(value.elements)
     return None
+
+
+def dict_item(value: Value) -> Value:
+    """What the values of a dict are, as far as that is known."""
+    return value.item if value.kind is Kind.DICT and value.item is not None else UNKNOWN

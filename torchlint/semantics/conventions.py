@@ -1,0 +1,21 @@
+"""What variables are conventionally called, for places where nothing else tells what they are.
+
+Conventions come last: after assignments, annotations, the calls in the file and how a variable is used.
+"""
+
+from __future__ import annotations
+
+import re
+
+DEVICE_NAME = re.compile(r"(^|_)(device|dev|gpu|cuda|local_rank)(_?ids?)?$")
+LOADER_NAME = re.compile(
+    r"^(\w+_)?(data_?loader|(train|trn|val|valid|validation|test|eval|dev)_?(data_?)?(loader|dl))(_\w+)?$|^loader$",
+    re.IGNORECASE,
+)
+MODEL_NAME = re.compile(r"^(model|net|network|module)$|^(\w+_)?(model|net|network)$")
+CRITERION_NAME = re.compile(r"^(\w+_)?(criterion|loss_?(fn|func|function))(_\w+)?$", re.IGNORECASE)
+OPTIMIZER_NAME = re.compile(r"^(\w+_)?(optimizer|optim|opt)$")
+LOSS_NAME = re.compile(r"^(\w+_)?loss$")
+
+# Strings that name an accelerator, as ``torch.device`` takes them.
+ACCELERATOR_STRING = re.compile(r"^(cuda|mps|xpu|npu|hpu|xla|musa|mlu)(:|$)")

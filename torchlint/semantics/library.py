@@ -1,0 +1,848 @@
+"""What calls into libraries return: torch's functions, tensors' methods, modules, the builtins.
+
+The facts are data (``api.results``); this file lays them against the operands of a call, which decide
+device and graph of the result.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import Protocol
+
+import libcst as cst
+
+from torchlint.semantics.api import results
+from torchlint.semantics.classes import Classes, kind_of_class
+from torchlint.semantics.conventions import CRITERION_NAME
+from torchlint.semantics.names import Names, dotted_text
+from torchlint.semantics.values import (
+    BOOL,
+    BOTTOM,
+    DTYPE,
+    MISSING,
+    MODULE,
+    NDARRAY,
+    NONE,
+    NUMBER,
+    SHAPE,
+    STRING,
+    TENSOR,
+    UNKNOWN,
+    Device,
+    Graph,
+    Kind,
+    Value,
+    dict_item,
+    item_of,
+    join,
+    join_devices,
+    join_graphs,
+    solid,
+)
+from torchlint.syntax import SyntaxTree
+
+# Calls that hand on what they are given, an iterable as an iterable of the same items.
+_PASSING = frozenset(
+    {
+        "builtins.iter",
+        "builtins.list",
+        "builtins.tuple",
+        "builtins.sorted",
+        "builtins.reversed",
+        "builtins.set",
+        "copy.copy",
+        "copy.deepcopy",
+        "itertools.islice",
+        "itertools.cycle",
+        "itertools.chain",
+        "tqdm.tqdm",
+        "tqdm.auto.tqdm",
+        "tqdm.notebook.tqdm",
+        "tqdm.tqdm_notebook",
+        "tqdm.std.tqdm",
+        "tqdm.rich.tqdm",
+        "tqdm.contrib.tqdm",
+        "rich.progress.track",
+        "fastprogress.progress_bar",
+        "fastprogress.fastprogress.progress_bar",
+        "progressbar.progressbar",
+        "torch.compile",
+        "torch.jit.script",
+        "torch.jit.optimize_for_inference",
+        "torch.jit.freeze",
+        "torch.nn.DataParallel",
+        "torch.nn.parallel.DistributedDataParallel",
+        "torch.nn.SyncBatchNorm.convert_sync_batchnorm",
+        "apex.parallel.DistributedDataParallel",
+        "torch.distributed.fsdp.FullyShardedDataParallel",
+        "torch.optim.swa_utils.AveragedModel",
+        "typing.cast",
+    }
+)
+_SIMPLE_KINDS: dict[str, Value] = {
+    "tensor": TENSOR,
+    "number": NUMBER,
+    "bool": BOOL,
+    "string": STRING,
+    "none": NONE,
+    "shape": SHAPE,
+    "ndarray": NDARRAY,
+    "ndarray_or_number": NDARRAY,
+    "dtype": DTYPE,
+    "device": Value(Kind.DEVICE),
+    "list": Value(Kind.LIST),
+    "tuple": Value(Kind.TUPLE),
+    "dict": Value(Kind.DICT),
+    "numbers": Value(Kind.TUPLE, item=NUMBER),
+    "module": MODULE,
+    "optimizer": Value(Kind.OPTIMIZER),
+    "scheduler": Value(Kind.SCHEDULER),
+    "scaler": Value(Kind.SCALER),
+    "loader": Value(Kind.LOADER),
+    "dataset": Value(Kind.DATASET),
+    "sampler": Value(Kind.SAMPLER),
+    "generator": Value(Kind.GENERATOR),
+    "distribution": Value(Kind.OBJECT, cls="torch.distributions.Distribution"),
+    "packed": Value(Kind.OBJECT, cls="torch.nn.utils.rnn.PackedSequence"),
+    "event": Value(Kind.OBJECT, cls="torch.Event"),
+    "stream": Value(Kind.OBJECT, cls="torch.Stream"),
+    "context": Value(Kind.OBJECT, cls="context"),
+    "storage": Value(Kind.OBJECT, cls="torch.Storage"),
+    "handle": Value(Kind.OBJECT),
+    "object": Value(Kind.OBJECT),
+    "finfo": Value(Kind.OBJECT, cls="torch.finfo"),
+}
+# How the facts in ``api.results`` call the receivers that are plain objects here.
+_RECEIVER_OF_CLASS = {
+    "torch.distributions.Distribution": "distribution",
+    "torch.nn.utils.rnn.PackedSequence": "packed",
+    "torch.Event": "event",
+    "torch.Stream": "stream",
+    "torch.Storage": "storage",
+    "torch.finfo": "finfo",
+}
+_STRING_METHODS = {
+    **dict.fromkeys(("split", "rsplit", "splitlines"), Value(Kind.LIST, item=STRING)),
+    **dict.fromkeys(("startswith", "endswith", "isdigit", "isalpha"), BOOL),
+    **dict.fromkeys(("find", "index", "count", "rfind"), NUMBER),
+}
+_NUMBER_CALLS = frozenset(
+    {"builtins.int", "builtins.float", "builtins.complex", "builtins.len", "builtins.ord", "builtins.hash"}
+    | {"builtins.id"}
+)
+_STRING_CALLS = frozenset(
+    {"builtins.str", "builtins.repr", "builtins.format", "builtins.chr", "builtins.input"}
+)
+_BOOL_CALLS = frozenset(
+    {"builtins.bool", "builtins.isinstance", "builtins.hasattr", "builtins.callable", "builtins.issubclass"}
+    | {"builtins.any", "builtins.all"}
+)
+_MODULE_BY_NAME = re.compile(
+    r"^(timm\.create_model|timm\.models\.create_model|torch\.hub\.load|open_clip\.create_model"
+    r"|torchvision\.models\.get_model|sentence_transformers\.SentenceTransformer"
+    r"|(transformers|diffusers)\.\w*(Model|For[A-Z]\w+|Head\w*|UNet\w*|VAE)(\.from_pretrained|\.from_config)?)$"
+)
+MODULE_CONTAINERS = frozenset({"torch.nn.Sequential", "torch.nn.ModuleList", "torch.nn.ModuleDict"})
+_NAMESPACES = frozenset(
+    {"torch", "torch.nn", "torch.nn.functional", "torch.optim", "torch.utils", "torch.utils.data", "numpy"}
+    | {"torch.cuda", "torch.amp", "torch.autograd", "torch.distributed", "math", "random", "os", "time"}
+)
+_TORCH_DTYPES = frozenset(
+    f"torch.{name}"
+    for group in (
+        (
+            "float32",
+            "float",
+            "float64",
+            "double",
+            "float16",
+            "half",
+            "bfloat16",
+            "float8_e4m3fn",
+            "float8_e5m2",
+        ),
+        ("complex64", "cfloat", "complex128", "cdouble", "bool", "uint8", "uint16", "uint32", "uint64"),
+        ("int8", "int16", "short", "int32", "int", "int64", "long", "quint8", "qint8", "qint32"),
+    )
+    for name in group
+)
+TENSOR_TYPES = {
+    "torch.Tensor": TENSOR,
+    "torch.FloatTensor": TENSOR,
+    "torch.LongTensor": TENSOR,
+    "torch.BoolTensor": TENSOR,
+    "torch.IntTensor": TENSOR,
+    "torch.ByteTensor": TENSOR,
+    "torch.DoubleTensor": TENSOR,
+    "torch.HalfTensor": TENSOR,
+    "torch.nn.Parameter": Value(Kind.TENSOR, graph=Graph.ATTACHED, leaf=True),
+    "torch.device": Value(Kind.DEVICE, device=Device.ACCELERATOR),
+    "torch.dtype": DTYPE,
+    "torch.Size": SHAPE,
+    "torch.nn.Module": MODULE,
+    "builtins.int": NUMBER,
+    "builtins.float": NUMBER,
+    "builtins.bool": BOOL,
+    "builtins.str": STRING,
+    "builtins.list": Value(Kind.LIST),
+    "builtins.dict": Value(Kind.DICT),
+    "builtins.tuple": Value(Kind.TUPLE),
+    "numpy.ndarray": NDARRAY,
+}
+
+
+class Evaluator(Protocol):
+    """What library calls ask of the evaluator of expressions."""
+
+    tree: SyntaxTree
+    names: Names
+    classes: Classes
+    grad_off: Callable[[cst.CSTNode], bool]
+
+    def value(self, node: cst.CSTNode) -> Value:
+        """What an expression can be."""
+
+    def attribute(self, base: Value, attr: str) -> Value:
+        """``base.attr``."""
+
+    def iterated(self, value: Value) -> Value:
+        """What ``for x in value`` gives ``x``."""
+
+    def returned(self, function: cst.FunctionDef | cst.Lambda) -> Value:
+        """What a function of the file returns."""
+
+    def instance(self, definition: cst.ClassDef) -> Value:
+        """An instance of a class of the file."""
+
+
+class Library:
+    """The results of library calls in one file."""
+
+    def __init__(self, evaluator: Evaluator) -> None:
+        self.evaluator = evaluator
+        self._value = evaluator.value
+
+    def named(self, dotted: str) -> Value:
+        """What a dotted library name itself is: a class, a function, a module, a constant."""
+        if dotted in _TORCH_DTYPES:
+            return Value(Kind.DTYPE, cls=dotted)
+        head, _, name = dotted.rpartition(".")
+        if dotted.startswith("."):
+            return UNKNOWN
+        if head == "math" and name in ("pi", "e", "inf", "nan", "tau"):
+            return NUMBER
+        if head == "numpy" and name in ("pi", "e", "inf", "nan"):
+            return NUMBER
+        if dotted in ("torch.inf", "torch.nan", "torch.pi", "sys.maxsize"):
+            return NUMBER
+        if dotted in ("torch.__version__", "os.sep", "sys.platform"):
+            return STRING
+        if (name[:1].isupper() and not (name.isupper() and len(name) > 3)) or (
+            head == "builtins" and name in ("int", "float", "str", "bool", "list", "dict")
+        ):
+            return Value(Kind.CLASS, cls=dotted)
+        if results.function_result(dotted) is not None or head == "builtins" or dotted in _PASSING:
+            return Value(Kind.FUNCTION, cls=dotted)
+        return Value(Kind.NAMESPACE, cls=dotted) if dotted in _NAMESPACES else Value(Kind.UNKNOWN, cls=dotted)
+
+    def call(self, node: cst.Call, dotted: str) -> Value:
+        """The result of calling a library function or class by its dotted name."""
+        args = [self._value(a.value) for a in node.args if not a.star]
+        first = args[0] if args else UNKNOWN
+        if first is BOTTOM:
+            first = UNKNOWN
+        if dotted.startswith("builtins."):
+            return self._builtin_call(node, dotted, args)
+        if dotted in _PASSING:
+            if dotted.startswith(("itertools.", "tqdm", "rich.", "fastprogress", "progressbar")):
+                return self._iterator(first)
+            if dotted == "typing.cast":
+                return args[1] if len(args) > 1 else UNKNOWN
+            return first
+        if dotted == "functools.partial" and first.kind in (Kind.FUNCTION, Kind.CLASS):
+            return replace(first, presets=(*first.presets, node))
+        if dotted == "torch.device":
+            return self._device_call(node, first)
+        if dotted in ("tqdm.trange", "tqdm.auto.trange", "tqdm.notebook.trange", "tqdm.tnrange"):
+            return Value(Kind.ITERATOR, item=NUMBER)
+        kind = kind_of_class(dotted)
+        if kind is Kind.TENSOR or dotted in ("torch.nn.Parameter", "torch.autograd.Variable"):
+            return self._tensor_class(dotted, node, first)
+        if kind is not Kind.UNKNOWN:
+            item = None
+            if dotted in MODULE_CONTAINERS and args:
+                item = self._contained(node, args)
+            return Value(kind, cls=dotted, origin=node, item=item)
+        fact = results.function_result(dotted)
+        if fact is not None:
+            return self._function_fact(node, dotted, fact, args)
+        if _MODULE_BY_NAME.match(dotted):
+            return Value(Kind.MODULE, cls=None, origin=node)
+        for arg in args:
+            if arg.kind is Kind.LOADER:
+                return arg
+        return UNKNOWN
+
+    def _function_fact(
+        self, node: cst.Call, dotted: str, fact: results.Result, args: Sequence[Value]
+    ) -> Value:
+        """The result of a torch function of which the facts are known."""
+        name = dotted.rpartition(".")[2]
+        values = [v for v in args if v is not BOTTOM]
+        if (
+            dotted in results.FACTORIES
+            or dotted in results.LIKE_FACTORIES
+            or dotted in results.HOST_FACTORIES
+        ):
+            return self._factory(node, dotted, values)
+        if isinstance(fact, results.Depends):
+            fact = fact.choose(self._deciding(node, fact))
+        if fact == "same":
+            return values[0] if values else UNKNOWN
+        tensors: list[Value] = []
+        for value in values:
+            if value.tensorlike:
+                tensors.append(value)
+            elif value.kind in (Kind.LIST, Kind.TUPLE, Kind.ITERATOR):
+                item = item_of(value)
+                if item is not None and item.tensorlike:
+                    tensors.append(item)
+        graphless = dotted in results.GRAPHLESS_FUNCTIONS
+        return self.from_fact(fact, tensors, node=node, graphless=graphless, name=name, origin=node)
+
+    def _deciding(self, node: cst.Call, fact: results.Depends, *, method: bool = False) -> object:
+        """The argument on which a result depends, in the terms of ``api.results``."""
+        positional = [a for a in node.args if a.keyword is None]
+        if any(a.star for a in node.args):
+            return results.UNKNOWN
+        argument = next(
+            (a for a in node.args if a.keyword is not None and a.keyword.value == fact.argument), None
+        )
+        if argument is None and fact.position is not None and len(positional) > fact.position:
+            argument = positional[fact.position]
+        if argument is None:
+            return results.ABSENT
+        value = self._value(argument.value)
+        if value.constant is not MISSING:
+            return value.constant
+        if value.kind is Kind.TENSOR:
+            return results.TENSOR
+        if value.kind in (Kind.NUMBER, Kind.STRING, Kind.DTYPE, Kind.TUPLE, Kind.LIST):
+            return True
+        return results.UNKNOWN
+
+    def from_fact(
+        self,
+        fact: results.Result,
+        operands: Sequence[Value],
+        *,
+        node: cst.CSTNode | None = None,
+        graphless: bool = False,
+        name: str = "",
+        origin: cst.CSTNode | None = None,
+    ) -> Value:
+        """The value that a fact of ``api.results`` describes, computed from these operands."""
+        while isinstance(fact, results.Depends):
+            fact = fact.choose(results.UNKNOWN)
+        if isinstance(fact, tuple):
+            flat = results.GRAPHLESS_ELEMENTS.get(name, frozenset())
+            parts = tuple(
+                self.from_fact(part, operands, node=node, graphless=graphless or i in flat)
+                for i, part in enumerate(fact)
+            )
+            return Value(Kind.TUPLE, elements=parts)
+        if fact in ("tensor", "tensors"):
+            tensor = self.tensor(*operands, node=node)
+            if graphless:
+                tensor = tensor.attached(Graph.DETACHED)
+            if name in results.METHOD_DTYPES:
+                tensor = replace(tensor, dtype=results.METHOD_DTYPES[name])
+            if fact == "tensors":
+                return Value(Kind.TUPLE, item=tensor)
+            return replace(tensor, origin=origin) if origin is not None else tensor
+        if fact == "same":
+            return operands[0] if operands else UNKNOWN
+        if fact == "parameters":
+            return self._parameters(operands[0] if operands else MODULE, name)
+        return _SIMPLE_KINDS.get(fact, UNKNOWN)
+
+    def _factory(self, node: cst.Call, dotted: str, args: Sequence[Value]) -> Value:
+        """A tensor made from nothing, or in the likeness of another."""
+        keywords = {a.keyword.value: self._value(a.value) for a in node.args if a.keyword is not None}
+        device: Device = Device.CPU
+        if dotted in results.LIKE_FACTORIES and args:
+            device = args[0].device
+        elif dotted in results.HOST_FACTORIES:
+            device = Device.CPU
+        elif self._default_device_changed:
+            device = Device.UNKNOWN
+        elif dotted in ("torch.as_tensor", "torch.asarray", "torch.normal"):
+            tensors = [a for a in args if a.tensorlike]
+            if tensors:
+                device = join_devices(a.device for a in tensors)
+            elif args and not args[0].known:
+                device = Device.UNKNOWN
+        if "device" in keywords:
+            device = self.device(keywords["device"])
+        elif any(a.star == "**" for a in node.args):
+            device = Device.UNKNOWN
+        graph = Graph.DETACHED
+        if keywords.get("requires_grad", BOOL).constant is True:
+            graph = Graph.ATTACHED
+        dtype = keywords.get("dtype")
+        return Value(Kind.TENSOR, device=device, graph=graph, dtype=dtype.cls if dtype else None, origin=node)
+
+    @cached_property
+    def _default_device_changed(self) -> bool:
+        """Whether the file moves the default device, so that factories may not make host tensors."""
+        if any(
+            n.value in ("set_default_device", "set_default_tensor_type")
+            for n in self.evaluator.tree.nodes(cst.Name)
+        ):
+            return True
+        return any(
+            self.evaluator.names.qualified(item.item.func) == "torch.device"
+            for item in self.evaluator.tree.nodes(cst.WithItem)
+            if isinstance(item.item, cst.Call)
+        )
+
+    def _tensor_class(self, dotted: str, node: cst.Call, first: Value) -> Value:
+        """Constructors of tensors: parameters, ``Variable``, the legacy typed constructors."""
+        if dotted.endswith("Parameter"):
+            return Value(Kind.TENSOR, graph=Graph.ATTACHED, leaf=True, origin=node)
+        if dotted.endswith("Buffer"):
+            return Value(Kind.TENSOR, graph=Graph.DETACHED, origin=node)
+        if dotted == "torch.autograd.Variable":
+            return first if first.tensorlike else TENSOR.on(first.device)
+        device = Device.ACCELERATOR if dotted.startswith("torch.cuda.") else Device.CPU
+        return Value(Kind.TENSOR, device=device, graph=Graph.DETACHED, origin=node)
+
+    def _device_call(self, node: cst.Call, first: Value) -> Value:
+        if first.kind in (Kind.STRING, Kind.DEVICE):
+            device = first.device if first.device is not Device.UNKNOWN else Device.ACCELERATOR
+            return Value(Kind.DEVICE, device=device, constant=first.constant)
+        return Value(Kind.DEVICE, device=Device.ACCELERATOR)
+
+    def _contained(self, node: cst.Call, args: Sequence[Value]) -> Value | None:
+        """What the items of ``nn.Sequential(...)`` or ``nn.ModuleList([...])`` are."""
+        if any(a.star for a in node.args):
+            starred = [self.evaluator.iterated(self._value(a.value)) for a in node.args if a.star == "*"]
+            args = [*args, *starred]
+        items = [a if a.kind is Kind.MODULE else item_of(a) or UNKNOWN for a in args]
+        return join(items) if items else None
+
+    def _builtin_call(self, node: cst.Call, dotted: str, args: Sequence[Value]) -> Value:
+        first = args[0] if args else UNKNOWN
+        if dotted in _NUMBER_CALLS:
+            return NUMBER
+        if dotted in _STRING_CALLS:
+            return STRING
+        if dotted in _BOOL_CALLS:
+            return BOOL
+        if dotted == "builtins.getattr":
+            return self._getattr(node, first)
+        if dotted == "builtins.enumerate":
+            pair = (NUMBER, solid(self.evaluator.iterated(first)))
+            return Value(Kind.ITERATOR, item=Value(Kind.TUPLE, elements=pair))
+        if dotted == "builtins.zip":
+            parts = tuple(solid(self.evaluator.iterated(a)) for a in args)
+            return Value(Kind.ITERATOR, item=Value(Kind.TUPLE, elements=parts))
+        if dotted == "builtins.range":
+            return Value(Kind.ITERATOR, item=NUMBER)
+        if dotted == "builtins.next":
+            return self.evaluator.iterated(first)
+        if dotted == "builtins.open":
+            return Value(Kind.OBJECT)
+        if dotted == "builtins.map" and len(args) > 1:
+            return Value(Kind.ITERATOR, item=self._mapped(node, args))
+        if dotted == "builtins.filter" and len(args) > 1:
+            return self._iterator(args[1])
+        if dotted in ("builtins.abs", "builtins.round", "builtins.pow", "builtins.divmod"):
+            return self.tensor(*args, node=node) if first.tensorlike else replace(first, constant=MISSING)
+        if dotted in ("builtins.sum", "builtins.max", "builtins.min"):
+            item = first if len(args) > 1 and dotted != "builtins.sum" else self.evaluator.iterated(first)
+            if item is BOTTOM:
+                return item
+            return replace(item, constant=MISSING)
+        if dotted in (
+            "builtins.list",
+            "builtins.tuple",
+            "builtins.sorted",
+            "builtins.reversed",
+            "builtins.set",
+        ):
+            if first.kind in (Kind.LIST, Kind.TUPLE) and dotted != "builtins.sorted":
+                kind = Kind.TUPLE if dotted == "builtins.tuple" else Kind.LIST
+                return replace(first, kind=kind)
+            item = self.evaluator.iterated(first)
+            return Value(Kind.LIST, item=item if item is not BOTTOM and item.known else None, origin=node)
+        if dotted == "builtins.iter":
+            return self._iterator(first)
+        if dotted == "builtins.dict":
+            return Value(Kind.DICT, item=dict_item(first) if args else None)
+        if dotted == "builtins.super":
+            return UNKNOWN
+        return UNKNOWN
+
+    def _getattr(self, node: cst.Call, first: Value) -> Value:
+        name = self._value(node.args[1].value).constant if len(node.args) > 1 else MISSING
+        return self.evaluator.attribute(first, name) if isinstance(name, str) else UNKNOWN
+
+    def _mapped(self, node: cst.Call, args: Sequence[Value]) -> Value:
+        function = args[0]
+        if function.cls is not None and function.cls in _NUMBER_CALLS:
+            return NUMBER
+        if isinstance(function.definition, (cst.FunctionDef, cst.Lambda)):
+            return solid(self.evaluator.returned(function.definition))
+        return UNKNOWN
+
+    def _iterator(self, value: Value) -> Value:
+        """An iterator over something; over a loader it stays a loader, since it yields its batches."""
+        if value.kind in (Kind.LOADER, Kind.ITERATOR, Kind.LIST, Kind.PARAMETERS):
+            return value
+        item = self.evaluator.iterated(value)
+        return Value(Kind.ITERATOR, item=item if item is not BOTTOM and item.known else None)
+
+    def unknown_call(self, node: cst.Call) -> Value:
+        """A call whose target the file does not show; what is asked of the method's owner still tells."""
+        func = node.func
+        if isinstance(func, cst.Attribute):
+            attr = func.attr.value
+            base = self._value(func.value)
+            if attr in results.TENSOR_ONLY_METHODS:
+                return self.method_call(TENSOR.on(base.device), attr, node)
+            if attr in ("cuda", "xpu"):
+                return replace(UNKNOWN, device=Device.ACCELERATOR)
+            if attr == "to" and node.args:
+                return replace(UNKNOWN, device=self.device_argument(node))
+            if attr == "cpu" and not node.args:
+                return replace(UNKNOWN, device=Device.CPU)
+            if attr in ("item", "__len__"):
+                return NUMBER
+            if attr == "numpy":
+                return NDARRAY
+            if attr in ("dim", "numel", "nelement"):
+                return NUMBER
+            if attr in ("format", "join", "strftime", "lower", "upper", "strip"):
+                return STRING
+            if attr in ("parameters", "named_parameters"):
+                return self._parameters(MODULE, attr)
+            if attr == "item" and not node.args:
+                return NUMBER
+        spelt = func.attr.value if isinstance(func, cst.Attribute) else getattr(func, "value", "")
+        if isinstance(spelt, str) and CRITERION_NAME.match(spelt):
+            return self._tensor_result([self._value(a.value) for a in node.args], node, attached=True)
+        for arg in node.args:
+            # An unknown wrapper around a loader (a progress bar, a prefetcher) still yields batches.
+            passed = self._value(arg.value)
+            if passed.kind is Kind.LOADER and not arg.star:
+                return passed
+        return UNKNOWN
+
+    def operate(self, left: Value, right: Value, node: cst.CSTNode | None = None) -> Value:
+        """The result of an arithmetic operator."""
+        if left is BOTTOM or right is BOTTOM:
+            return right if left is BOTTOM else left
+        kinds = {left.kind, right.kind}
+        if Kind.TENSOR in kinds or (Kind.BATCH in kinds and kinds <= {Kind.BATCH, Kind.NUMBER}):
+            return self.tensor(left, right, node=node)
+        if Kind.NDARRAY in kinds:
+            return NDARRAY
+        if Kind.STRING in kinds:
+            # ``path / "name"`` is no string; ``"%d" % x`` and ``"a" + x`` are.
+            joined = isinstance(node, cst.BinaryOperation) and isinstance(
+                node.operator, (cst.Add, cst.Modulo)
+            )
+            augmented = isinstance(node, cst.Name)
+            return STRING if joined or augmented or kinds <= {Kind.STRING, Kind.NUMBER} else UNKNOWN
+        if kinds <= {Kind.NUMBER, Kind.BOOL}:
+            return NUMBER
+        if kinds & {Kind.LIST, Kind.TUPLE} and Kind.UNKNOWN not in kinds:
+            items = [i for i in (item_of(v) for v in (left, right)) if i is not None]
+            kind = Kind.LIST if Kind.LIST in kinds else Kind.TUPLE
+            return Value(kind, item=join(items) if items else None)
+        if Kind.SHAPE in kinds:
+            return SHAPE
+        return UNKNOWN
+
+    def tensor(self, *operands: Value, node: cst.CSTNode | None = None) -> Value:
+        """A tensor computed from these operands."""
+        tensors = [v for v in operands if v.tensorlike]
+        graph = join_graphs(v.graph for v in tensors)
+        if graph is not Graph.DETACHED and node is not None and self.evaluator.grad_off(node):
+            graph = Graph.DETACHED
+        # A number or an unknown operand does not move the result; a tensor of an unknown place might.
+        return Value(Kind.TENSOR, device=join_devices(v.device for v in tensors), graph=graph)
+
+    def receiver(self, base: Value) -> str:
+        """How ``api.results`` calls this kind of receiver."""
+        if base.kind is Kind.BATCH:
+            return "tensor"
+        if base.kind is Kind.OBJECT and base.cls is not None:
+            return _RECEIVER_OF_CLASS.get(base.cls, "")
+        return str(base.kind.value)
+
+    def method_call(self, base: Value, name: str, node: cst.Call, *, inherited: bool = False) -> Value:
+        """The result of a method of a library object."""
+        if base.kind in (Kind.TENSOR, Kind.BATCH):
+            return self._tensor_method(base, name, node)
+        if base.kind is Kind.MODULE:
+            return self._module_method(base, name, node)
+        if base.kind is Kind.STRING:
+            return _STRING_METHODS.get(name, STRING)
+        if base.kind is Kind.ACCELERATOR:
+            return self._accelerator_method(name, node)
+        if base.kind is Kind.SCALER and name == "scale":
+            return self._value(node.args[0].value) if node.args else UNKNOWN
+        if base.kind in (Kind.LIST, Kind.DICT, Kind.TUPLE):
+            return self._container_method(base, name, node)
+        fact = results.METHODS.get(self.receiver(base), {}).get(name)
+        if fact is None:
+            return self.unknown_call(node) if not inherited else UNKNOWN
+        if isinstance(fact, results.Depends):
+            fact = fact.choose(self._deciding(node, fact, method=True))
+        if fact == "same":
+            return base
+        if base.cls == "torch.distributions.Distribution" and fact == "tensor":
+            graph = Graph.DETACHED if name in results.GRAPHLESS_DISTRIBUTION_METHODS else Graph.ATTACHED
+            return Value(Kind.TENSOR, device=base.device, graph=graph)
+        return self.from_fact(fact, (base,), node=node, name=name)
+
+    def _tensor_method(self, base: Value, name: str, node: cst.Call) -> Value:
+        moved = self._moved_to(base, name, node)
+        if moved is not None:
+            kind = base.kind
+            if kind is Kind.BATCH and (base.part or name != "to"):
+                kind = Kind.TENSOR
+            return Value(kind, device=moved, graph=base.graph, dtype=base.dtype, origin=base.origin)
+        if base.kind is Kind.BATCH and name in ("items", "values", "keys", "get", "pop"):
+            return self._batch_method(base, name)
+        fact = results.TENSOR_METHODS.get(name)
+        if fact is None:
+            return UNKNOWN
+        if isinstance(fact, results.Depends):
+            fact = fact.choose(self._deciding(node, fact, method=True))
+        others = [self._value(a.value) for a in node.args]
+        operands = [base, *(v for v in others if v.kind is Kind.TENSOR)]
+        if name == "requires_grad_":
+            return base.attached(Graph.ATTACHED)
+        if name in results.NEW_FACTORIES:
+            keywords = {a.keyword.value: a.value for a in node.args if a.keyword is not None}
+            device = self.device(self._value(keywords["device"])) if "device" in keywords else base.device
+            return Value(Kind.TENSOR, device=device, graph=Graph.DETACHED, origin=node)
+        if fact == "same":
+            return base
+        graphless = name in results.GRAPHLESS_METHODS
+        return self.from_fact(fact, operands, node=node, graphless=graphless, name=name)
+
+    @staticmethod
+    def _batch_method(base: Value, name: str) -> Value:
+        item = replace(base, kind=Kind.TENSOR) if base.device is Device.ACCELERATOR else base
+        if name == "items":
+            return Value(Kind.ITERATOR, item=Value(Kind.TUPLE, elements=(STRING, item)))
+        if name == "keys":
+            return Value(Kind.ITERATOR, item=STRING)
+        return Value(Kind.ITERATOR, item=item) if name == "values" else item
+
+    def _container_method(self, base: Value, name: str, node: cst.Call) -> Value:
+        item = item_of(base)
+        if base.kind is Kind.DICT:
+            if name == "items":
+                pair = (STRING if item is not None else UNKNOWN, item or UNKNOWN)
+                return Value(Kind.ITERATOR, item=Value(Kind.TUPLE, elements=pair))
+            if name == "values":
+                return Value(Kind.ITERATOR, item=item)
+            if name in ("get", "pop", "setdefault"):
+                return item or UNKNOWN
+            if name == "keys":
+                return Value(Kind.ITERATOR)
+            if name == "copy":
+                return base
+        elif name == "pop":
+            return item or UNKNOWN
+        elif name in ("index", "count"):
+            return NUMBER
+        elif name == "copy":
+            return base
+        return NONE if name in ("append", "extend", "insert", "update", "clear", "sort") else UNKNOWN
+
+    def _accelerator_method(self, name: str, node: cst.Call) -> Value:
+        args = [self._value(a.value) for a in node.args]
+        if name in ("prepare", "setup", "setup_module", "setup_dataloaders", "prepare_model"):
+            moved = tuple(
+                a.on(Device.ACCELERATOR) if a.kind in (Kind.MODULE, Kind.LOADER) else a for a in args
+            )
+            return moved[0] if len(moved) == 1 else Value(Kind.TUPLE, elements=moved)
+        if name in ("gather", "gather_for_metrics", "reduce", "pad_across_processes", "unwrap_model"):
+            return args[0] if args else UNKNOWN
+        return UNKNOWN
+
+    def _moved_to(self, base: Value, name: str, node: cst.Call) -> Device | None:
+        """Where a tensor or module lands that is moved by this method; None for methods that do not move."""
+        if name == "to" or name == "to_empty":
+            device = self.device_argument(node)
+            return base.device if device is Device.UNKNOWN and self._only_dtype(node) else device
+        fixed = results.METHOD_DEVICES.get(name)
+        if fixed is not None:
+            return Device.CPU if fixed == "cpu" else Device.ACCELERATOR
+        if name == "type" and node.args:
+            target = self.evaluator.names.qualified(node.args[0].value) or str(
+                self._value(node.args[0].value).constant
+            )
+            if target.startswith("torch.cuda."):
+                return Device.ACCELERATOR
+        return None
+
+    def _only_dtype(self, node: cst.Call) -> bool:
+        return all(
+            self._value(a.value).kind is Kind.DTYPE
+            or (
+                a.keyword is not None
+                and a.keyword.value in ("dtype", "non_blocking", "copy", "memory_format")
+            )
+            for a in node.args
+        )
+
+    def device_argument(self, node: cst.Call) -> Device:
+        """The device that a ``.to(...)`` call names; UNKNOWN if it names none or an unknown one."""
+        for arg in node.args:
+            if arg.star:
+                continue
+            if arg.keyword is None or arg.keyword.value in ("device", "other"):
+                value = self._value(arg.value)
+                if value.kind is Kind.DTYPE:
+                    continue
+                return self.device(value)
+        return Device.UNKNOWN
+
+    def device(self, value: Value) -> Device:
+        """The place that a value names when it is used as a device."""
+        if value.kind in (Kind.STRING, Kind.DEVICE, Kind.TENSOR, Kind.BATCH):
+            return value.device
+        if value.kind is Kind.NUMBER:
+            return Device.ACCELERATOR
+        return Device.UNKNOWN
+
+    def instance_of(self, callee: Value, node: cst.Call | None) -> Value:
+        if isinstance(callee.definition, cst.ClassDef):
+            value = self.evaluator.instance(callee.definition)
+            return replace(value, origin=node) if node is not None else value
+        if callee.cls is not None:
+            kind = kind_of_class(callee.cls)
+            if kind is Kind.TENSOR:
+                return TENSOR
+            if callee.cls in TENSOR_TYPES:
+                return TENSOR_TYPES[callee.cls]
+            if kind is not Kind.UNKNOWN:
+                return Value(kind, cls=callee.cls, origin=node)
+        return UNKNOWN
+
+    def _module_method(self, base: Value, name: str, node: cst.Call) -> Value:
+        moved = self._moved_to(base, name, node)
+        if moved is not None:
+            return base.on(moved if moved is not Device.UNKNOWN else base.device)
+        if name in ("parameters", "named_parameters", "buffers", "named_buffers"):
+            return self._parameters(base, name)
+        if name in ("modules", "children"):
+            return Value(Kind.ITERATOR, item=MODULE.on(base.device))
+        if name in ("named_modules", "named_children", "items"):
+            pair = (STRING, base.item or MODULE.on(base.device))
+            return Value(Kind.ITERATOR, item=Value(Kind.TUPLE, elements=pair))
+        if name == "values":
+            return Value(Kind.ITERATOR, item=base.item or MODULE.on(base.device))
+        if name == "state_dict":
+            return Value(Kind.DICT, item=Value(Kind.TENSOR, device=base.device, graph=Graph.DETACHED))
+        if name == "forward":
+            return self.module_call(base, node)
+        if name == "generate":
+            return Value(Kind.BATCH, device=base.device, graph=Graph.DETACHED)
+        fact = results.METHODS["module"].get(name)
+        if fact == "same":
+            return base
+        return self.from_fact(fact, (base,)) if fact is not None else self.unknown_call(node)
+
+    @staticmethod
+    def _parameters(base: Value, name: str) -> Value:
+        leaf = name.endswith("parameters")
+        graph = Graph.ATTACHED if leaf else Graph.DETACHED
+        tensor = Value(Kind.TENSOR, device=base.device, graph=graph, leaf=leaf)
+        if name.startswith("named"):
+            return Value(
+                Kind.PARAMETERS, item=Value(Kind.TUPLE, elements=(STRING, tensor)), origin=base.origin
+            )
+        return Value(Kind.PARAMETERS, item=tensor, origin=base.origin)
+
+    def module_call(self, module: Value, node: cst.Call) -> Value:
+        """The result of calling a module."""
+        args = [self._value(a.value) for a in node.args]
+        if isinstance(module.definition, cst.ClassDef):
+            forward = self.evaluator.classes.info(module.definition).method("forward")
+            if forward is not None:
+                result = self.evaluator.returned(forward)
+                if result is BOTTOM:
+                    return result
+                return self._placed(result, module, args, node)
+        if module.cls is not None:
+            fact = results.module_result(module.cls)
+            if fact == "same":
+                return args[0] if args else UNKNOWN
+            if module.cls == "torch.nn.Sequential":
+                fact = "tensor"
+            if fact is not None and fact != "unknown":
+                tensors = [self._tensor_result(args, node, attached=True, module=module)]
+                return self.from_fact(fact, tensors, node=node)
+            if module.cls.startswith("torchvision.models."):
+                return self._tensor_result(args, node, attached=True, module=module)
+        spelt = dotted_text(node.func) or ""
+        if CRITERION_NAME.match(spelt.rpartition(".")[2]):
+            return self._tensor_result(args, node, attached=True)
+        tensor = self._tensor_result(args, node, attached=True, module=module)
+        return replace(tensor, kind=Kind.BATCH)
+
+    def _tensor_result(
+        self, args: Sequence[Value], node: cst.CSTNode, *, attached: bool, module: Value | None = None
+    ) -> Value:
+        """A tensor that a module computes from its arguments and its parameters."""
+        tensors: list[Value] = []
+        for value in args:
+            if value.tensorlike:
+                tensors.append(value)
+            elif value.kind in (Kind.LIST, Kind.TUPLE, Kind.DICT):
+                item = item_of(value)
+                if item is not None and item.tensorlike:
+                    tensors.append(item)
+        placed = module is not None and module.device is not Device.UNKNOWN
+        device = module.device if module is not None and placed else join_devices(v.device for v in tensors)
+        graph = Graph.ATTACHED if attached else join_graphs(v.graph for v in tensors)
+        if module is None or (module.cls or "") in results.NN_LOSSES:
+            known = [v.graph for v in tensors]
+            if known and all(g is Graph.DETACHED for g in known):
+                graph = Graph.DETACHED
+        if graph is not Graph.DETACHED and self.evaluator.grad_off(node):
+            graph = Graph.DETACHED
+        return Value(Kind.TENSOR, device=device, graph=graph)
+
+    def _placed(self, result: Value, module: Value, args: Sequence[Value], node: cst.CSTNode) -> Value:
+        """What a forward of this file returns, seen at the place where this file calls it."""
+        device = result.device
+        if result.tensorlike:
+            outside = self._tensor_result(args, node, attached=True, module=module)
+            if device is Device.UNKNOWN:
+                device = outside.device
+            graph = Graph.DETACHED if self.evaluator.grad_off(node) else result.graph
+            if graph is Graph.UNKNOWN:
+                graph = outside.graph
+            return replace(result, device=device, graph=graph)
+        if result.elements is not None:
+            return replace(
+                result, elements=tuple(self._placed(e, module, args, node) for e in result.elements)
+            )
+        if result.item is not None and result.kind in (Kind.LIST, Kind.TUPLE, Kind.DICT):
+            return replace(result, item=self._placed(result.item, module, args, node))
+        if result.kind is Kind.UNKNOWN:
+            outside = self._tensor_result(args, node, attached=True, module=module)
+            return replace(outside, kind=Kind.BATCH)
+        return result
