@@ -132,7 +132,8 @@ def test_a_native_function_is_as_the_stubs_declare_it(qualified: str) -> None:
 def test_torch_accepts_what_its_stubs_say_otherwise() -> None:
     tensor = torch.zeros(1, 1, 2, 2)
     functional = torch.nn.functional
-    tensor.requires_grad_(**{"requires_grad": False})
+    require_grad: Any = tensor.requires_grad_
+    require_grad(requires_grad=False)
     functional.gelu(tensor, approximate="tanh")
     for dimensions in (1, 2, 3):
         pool = getattr(functional, f"max_pool{dimensions}d")
