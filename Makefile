@@ -1,0 +1,53 @@
+# `make demo` and `make test` do all the set-up themselves: a virtual environment in .venv, and what to put
+# into it. They need Python 3.10 or newer, make and a package index.
+
+PYTHON ?= python3
+VENV ?= .venv
+PIP = $(VENV)/bin/python -m pip --disable-pip-version-check
+TORCHLINT = $(VENV)/bin/torchlint
+
+.PHONY: help demo test lint tests generate clean
+
+help:
+	@echo "make demo      lint the example programs and show the fixes (base install, no torch)"
+	@echo "make test      the whole suite (development install, with torch)"
+	@echo "make lint      the static half of it: ruff, mypy, torchlint on itself"
+	@echo "make tests     the other half: pytest"
+	@echo "make generate  write the generated documentation anew"
+	@echo "make clean     remove the environment and all caches"
+
+# 0 and 1 are the answers of a linter; the demo fails only where torchlint itself does.
+demo: $(VENV)/base
+	$(TORCHLINT) check --exit-zero fixtures/programs
+	$(TORCHLINT) check --diff fixtures/programs || [ $$? -eq 1 ]
+
+test: lint tests
+
+lint: $(VENV)/dev
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/mypy
+	$(TORCHLINT) check setup.py torchlint rules tests
+
+tests: $(VENV)/dev
+	$(VENV)/bin/python -m pytest
+
+generate: $(VENV)/dev
+	$(VENV)/bin/python -m torchlint.dev generate
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(VENV)/bin/python:
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10) and "torchlint needs Python 3.10 or newer")'
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/base: pyproject.toml setup.py | $(VENV)/bin/python
+	$(PIP) install --quiet --editable .
+	@touch $@
+
+# torch is pinned: the newest one can bring gigabytes of CUDA libraries along.
+$(VENV)/dev: pyproject.toml setup.py constraints.txt | $(VENV)/bin/python
+	$(PIP) install --quiet --constraint constraints.txt --editable '.[dev]'
+	@touch $@ $(VENV)/base

@@ -1,0 +1,73 @@
+"""The command line of ``python -m torchlint.dev``."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from torchlint.dev import ROOT, pages, readme, scaffold
+
+GENERATORS: tuple[Callable[[], Mapping[Path, str]], ...] = (pages.generate, readme.generate)
+"""Each says what the files that it looks after should contain."""
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run one command; returns the exit status: 0 done or current, 1 something is stale, 2 misuse."""
+    parser = argparse.ArgumentParser(prog="python -m torchlint.dev", description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True)
+
+    generate = commands.add_parser(
+        "generate", help="write the rule pages and the generated parts of README.md"
+    )
+    generate.add_argument("--check", action="store_true", help="write nothing; exit 1 if anything is stale")
+
+    new_rule = commands.add_parser("new-rule", help="start a rule: its file and its fixtures")
+    new_rule.add_argument("code", help="such as TL208")
+    new_rule.add_argument("name", help="names the bad pattern, never the cure: repeated-transfer")
+    new_rule.add_argument("--family", required=True, help="the folder under rules/: host_device")
+
+    given = parser.parse_args(arguments)
+    if given.command == "generate":
+        return _generate(check=given.check)
+    try:
+        created = scaffold.new_rule(given.code, given.name, given.family)
+    except ValueError as error:
+        parser.error(str(error))
+    for path in created:
+        print(path.relative_to(ROOT))
+    return 0
+
+
+def _generate(*, check: bool) -> int:
+    stale = 0
+    for generator in GENERATORS:
+        for path, text in generator().items():
+            current = path.read_text(encoding="utf-8") if path.exists() else ""
+            if current == text:
+                continue
+            stale += 1
+            name = path.relative_to(ROOT).as_posix()
+            if check:
+                lines = difflib.unified_diff(
+                    current.splitlines(), text.splitlines(), name, f"{name} (generated)", lineterm=""
+                )
+                print("\n".join(lines))
+            else:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(text, encoding="utf-8")
+                print(name)
+    for path in pages.orphans():
+        stale += 1
+        print(f"{path.relative_to(ROOT).as_posix()} documents no rule")
+        if not check:
+            path.unlink()
+    if check and stale:
+        print("stale: run `make generate`", file=sys.stderr)
+    return 1 if check and stale else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,84 @@
+"""The documentation pages of the rules, from their docstrings, and the table that lists them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from torchlint.dev import ROOT
+from torchlint.registry import catalogue
+from torchlint.rule import Rule
+
+DIRECTORY = ROOT / "docs" / "rules"
+
+FAMILIES = {
+    "TL0": "The linter itself",
+    "TL1": "Input pipeline",
+    "TL2": "Host and device",
+    "TL3": "Autograd and the training step",
+    "TL4": "The model",
+    "TL5": "Precision, kernels, compiler",
+    "TL6": "Memory",
+    "TL7": "Several GPUs",
+    "TL8": "Left on",
+    "TL9": "API upgrades",
+}
+"""The headings of the catalogue by the first digit of the codes."""
+
+_FIXES = {
+    "safe": "A safe fix exists: `--fix` applies it.",
+    "unsafe": "An unsafe fix exists: `--fix --unsafe-fixes` applies it.",
+    "none": "There is no automatic fix.",
+}
+
+
+def generate() -> Mapping[Path, str]:
+    """The text of every page under ``docs/rules/``."""
+    written = {path_of(rule): _page(rule) for rule in catalogue().values()}
+    return {**written, DIRECTORY / "README.md": f"# Rules\n\n{table('')}"}
+
+
+def orphans() -> Iterator[Path]:
+    """Pages of rules that no longer exist."""
+    known = {path_of(rule) for rule in catalogue().values()} | {DIRECTORY / "README.md"}
+    yield from sorted(path for path in DIRECTORY.glob("*.md") if path not in known)
+
+
+def path_of(rule: Rule) -> Path:
+    """Where the page of a rule lies."""
+    return DIRECTORY / f"{rule.code}.md"
+
+
+def table(prefix: str) -> str:
+    """All rules, one table a family; the links to the pages start with ``prefix``."""
+    parts = []
+    for family, title in FAMILIES.items():
+        rules = [rule for rule in catalogue().values() if rule.code.startswith(family)]
+        if not rules:
+            continue
+        rows = "".join(
+            f"| [{rule.code}]({prefix}{rule.code}.md) | {rule.name} | {_severity(rule)} | {rule.fix} "
+            f"| {_cell(rule.summary)} |\n"
+            for rule in rules
+        )
+        parts.append(
+            f"**{title}**\n\n| code | name | severity | fix | finds |\n|---|---|---|---|---|\n{rows}"
+        )
+    return "\n".join(parts)
+
+
+def _page(rule: Rule) -> str:
+    default = "Off by default: select it to use it." if rule.opt_in else "On by default."
+    return (
+        f"# {rule.name} ({rule.code})\n\n"
+        f"Severity: {rule.severity.value}. {default} {_FIXES[rule.fix]}\n\n"
+        f"{rule.page.strip()}\n"
+    )
+
+
+def _severity(rule: Rule) -> str:
+    return f"{rule.severity.value}, opt-in" if rule.opt_in else rule.severity.value
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
