@@ -132,6 +132,7 @@ _UNKNOWN = Argument(Presence.UNKNOWN)
 _ABSENT = Argument(Presence.ABSENT)
 
 Classify = Callable[[cst.BaseExpression], "str | None"]
+Resolve = Callable[[cst.BaseExpression], cst.BaseExpression]
 
 
 def literal_kind(node: cst.BaseExpression) -> str | None:
@@ -198,6 +199,7 @@ class _Passed:
     star: bool = False  # more positional values, how many is not known
     double_star: bool = False  # more keyword values, which is not known
     adrift: list[cst.Arg] = field(default_factory=list)  # positional ones behind a star
+    resolve: Resolve = lambda node: node  # what stands for a variable that is unpacked
 
     def add(self, arguments: Sequence[cst.Arg], offset: int) -> None:
         for index, argument in enumerate(arguments, start=offset):
@@ -205,9 +207,9 @@ class _Passed:
             if argument.keyword is not None:
                 self.keywords[argument.keyword.value] = given
             elif argument.star == "**":
-                self._add_mapping(argument.value)
+                self._add_mapping(self.resolve(argument.value))
             elif argument.star == "*":
-                self._add_sequence(argument.value)
+                self._add_sequence(self.resolve(argument.value))
             elif self.star:
                 self.adrift.append(argument)
             else:
@@ -345,15 +347,17 @@ def bind(
     *,
     presets: Sequence[cst.Call] = (),
     classify: Classify = literal_kind,
+    resolve: Resolve | None = None,
 ) -> BoundCall:
     """Lay the arguments of ``call`` against ``signature``.
 
     ``presets`` are the ``functools.partial(f, ...)`` calls around the callable, innermost first: their
     arguments come before the call's own. ``classify`` says what an expression is, in the words of
-    ``Parameter.accepts``, so that overloads which take the same number of arguments can be told apart. Where
+    ``Parameter.accepts``, so that overloads which take the same number of arguments can be told apart;
+    ``resolve`` gives the literal behind a variable that is unpacked with a star, if it has one. Where
     no overload fits, each is bound as far as it goes: the table may be older than the program.
     """
-    passed = _Passed()
+    passed = _Passed() if resolve is None else _Passed(resolve=resolve)
     for preset in presets:
         passed.add(preset.args[1:], 1)
     passed.add(call.args, 0)

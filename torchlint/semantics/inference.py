@@ -973,6 +973,23 @@ class Inference:
         signature = calls.signature_of_function(function, bound=self._binds_self(function))
         return calls.bind(call, signature)
 
+    def literal(self, node: cst.BaseExpression) -> cst.BaseExpression:
+        """The dict or list display that a variable stands for, if it can be no other and stays unchanged."""
+        if not isinstance(node, cst.Name):
+            return node
+        bindings = self.names.bindings(node)
+        if len(bindings) != 1 or bindings[0].kind is not BindingKind.ASSIGN or bindings[0].path:
+            return node
+        value = bindings[0].value
+        if not isinstance(value, (cst.Dict, cst.List, cst.Tuple, cst.Call)):
+            return node
+        for read in self.names.uses(bindings[0]):
+            holder = self.tree.parent(read)
+            unpacked = isinstance(holder, cst.Arg) and bool(holder.star)
+            if not unpacked:
+                return node
+        return value
+
     def _binds_self(self, function: Function) -> bool:
         return isinstance(function, cst.FunctionDef) and self.classes.self_name(function) is not None
 

@@ -174,7 +174,9 @@ class Module:
         found = self._bound.get(call)
         if found is None:
             signature, presets = self._signature(call)
-            found = self._bound[call] = calls.bind(call, signature, presets=presets)
+            found = self._bound[call] = calls.bind(
+                call, signature, presets=presets, resolve=self.inference.literal
+            )
         return found
 
     @cached_property
