@@ -277,8 +277,8 @@ class Inference:
             appended = self.appended(read)
             if appended is not None and set(self.names.bindings(read)) & set(bindings):
                 items.append(self.value(appended))
-        solid = self._join(items)
-        return replace(value, item=solid) if items and solid is not BOTTOM else value
+        filled = self._join(items)
+        return replace(value, item=filled, elements=None) if items and filled is not BOTTOM else value
 
     def appended(self, read: cst.CSTNode) -> cst.BaseExpression | None:
         """The expression ``x`` when ``read`` is the list in ``read.append(x)``."""
