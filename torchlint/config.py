@@ -56,7 +56,7 @@ class Layer:
         """A `ConfigError` that points at ``key`` in the file, or names it where there is no file."""
         if self.path is None:
             return ConfigError(f"{message} (`{key}` from {self.origin})")
-        return ConfigError(f"{message}{_excerpt(self.path, self.text, key)}")
+        return ConfigError(_pointed(self.path, self.text, key, message))
 
 
 # --- reading one file ---------------------------------------------------------------------------------
@@ -93,7 +93,7 @@ def _read(path: Path, seen: tuple[Path, ...]) -> tuple[Layer, ...] | None:
         if document is None:
             return None
         if not isinstance(document, dict):
-            raise ConfigError(f"`tool.torchlint` must be a table{_excerpt(path, text, 'torchlint')}")
+            raise ConfigError(_pointed(path, text, "torchlint", "`tool.torchlint` must be a table"))
     layer = Layer({}, f"`{path}`", path, text)
     base: tuple[Layer, ...] = ()
     if "extend" in document:
@@ -138,7 +138,7 @@ def _values(document: Mapping[str, Any], layer: Layer, root: Path) -> Mapping[st
     for key, value in document.items():
         name = known.get(key)
         if name is None:
-            hint = did_you_mean(key, [*known, "extend"])
+            hint = did_you_mean(key, [*known, "extend"]) or "; `torchlint config` lists those known"
             raise layer.error(key, f"unknown key `{key}`{hint}") from None
         try:
             values[name] = options.convert(name, value, root)
@@ -147,15 +147,15 @@ def _values(document: Mapping[str, Any], layer: Layer, root: Path) -> Mapping[st
     return values
 
 
-def _excerpt(path: Path, text: str, key: str) -> str:
-    """`` in FILE, line N`` and the line with ``key`` underlined, if it is found in the text."""
+def _pointed(path: Path, text: str, key: str, message: str) -> str:
+    """``FILE, line N: message`` and the line with ``key`` underlined, if it is found in the text."""
     for row, line in enumerate(text.splitlines(), 1):
         match = re.match(rf"\s*(?:[\w-]+\s*\.\s*)*[\"']?({re.escape(key)})[\"']?\s*[.=]", line) or re.match(
             rf"\s*\[+[^\]]*\b({re.escape(key)})[\"']?\s*\]", line
         )
         if match:
-            return f" in {path}, line {row}" + _caret(line, row, match.start(1), match.end(1))
-    return f" in {path}"
+            return f"{path}, line {row}: {message}" + _caret(line, row, match.start(1), match.end(1))
+    return f"{path}: {message}"
 
 
 def _caret(line: str, row: int, start: int, end: int) -> str:
@@ -172,7 +172,7 @@ def _syntax_error(path: Path, text: str, error: toml.TOMLDecodeError) -> ConfigE
     lines = text.splitlines()
     line = lines[row - 1] if row <= len(lines) else ""
     return ConfigError(
-        f"{path} is not valid TOML: {match.group(1)}, line {row}" + _caret(line, row, column - 1, column)
+        f"{path}, line {row}: not valid TOML: {match.group(1)}" + _caret(line, row, column - 1, column)
     )
 
 
@@ -233,7 +233,7 @@ class Settings:
                         key = options.key(name)
                         if layer.path is None:
                             raise ConfigError(f"{error} (in `{key}` from {layer.origin})") from None
-                        raise layer.error(key, f"{error} in `{key}`,") from None
+                        raise layer.error(key, f"{error} (in `{key}`)") from None
 
     @cached_property
     def _common(self) -> LintSettings:

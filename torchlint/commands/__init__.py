@@ -81,7 +81,7 @@ class Group(click.Group):
                 raise click.UsageError(f"there is no command and no file `{word}`{hint}", ctx)
         return [self._default, *args]
 
-    def main(  # type: ignore[override]
+    def main(
         self,
         args: Sequence[str] | None = None,
         prog_name: str | None = None,

@@ -1,0 +1,136 @@
+"""The rules: found by their files, read without LibCST, the same either way."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from torchlint import registry
+from torchlint.diagnostics import Severity
+from torchlint.registry import RegistryError
+
+PLAIN = '''
+import libcst as cst
+from torchlint.rule import NOTE, rule
+
+@rule("ZZ101", "plain-declaration", severity=NOTE, fix="safe", on=cst.Call, mentions=("a|b", "c"),
+      opt_in=True)
+def plain_declaration(call, module):
+    """## What it does
+
+    Finds nothing. Never did.
+
+    ## Why is this bad?
+
+    It is not.
+    """
+    yield from ()
+'''
+COMPUTED = '''
+import libcst as cst
+from torchlint.rule import WARNING, rule
+
+WORDS = ("x", "y")
+
+@rule("ZZ102", "computed-declaration", severity=WARNING, fix="none", on=(cst.Call, cst.Name), mentions=WORDS)
+def computed_declaration(node, module):
+    """## What it does
+
+    Computes.
+    """
+    yield from ()
+'''
+
+
+@pytest.fixture
+def pack(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """An installed rule pack, `zz_rules`, and a registry that knows nothing yet."""
+    package = tmp_path / "zz_rules"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    metadata = tmp_path / "zz_rules-1.0.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: zz-rules\nVersion: 1.0\n")
+    (metadata / "entry_points.txt").write_text("[torchlint.rules]\nzz = zz_rules\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    registry.rules.cache_clear()
+    registry.catalogue.cache_clear()
+    yield package
+    for name in [name for name in sys.modules if name.partition(".")[0] == "zz_rules"]:
+        del sys.modules[name]
+    registry.rules.cache_clear()
+    registry.catalogue.cache_clear()
+
+
+def test_the_catalogue_says_what_the_imported_rules_say() -> None:
+    rules, catalogue = registry.rules(), registry.catalogue()
+    assert list(rules) == list(catalogue) == sorted(rules)
+    for code, rule in rules.items():
+        read = catalogue[code]
+        facts = ("code", "name", "severity", "fix", "mentions", "opt_in", "page", "summary")
+        assert {name: getattr(read, name) for name in facts} == {name: getattr(rule, name) for name in facts}
+
+
+def test_the_catalogue_does_not_import_libcst() -> None:
+    code = (
+        "import sys; from torchlint import registry; registry.catalogue(); assert 'libcst' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_rule_pack_is_found(pack: Path) -> None:
+    (pack / "plain.py").write_text(PLAIN)
+    (pack / "computed.py").write_text(COMPUTED)
+    rules = registry.rules()
+    assert rules["ZZ101"].name == "plain-declaration"
+    assert [kind.__name__ for kind in rules["ZZ102"].on] == ["Call", "Name"]
+    read = registry.catalogue()
+    assert (read["ZZ101"].mentions, read["ZZ101"].opt_in) == (("a|b", "c"), True)
+    assert read["ZZ101"].severity is Severity.NOTE
+    assert read["ZZ101"].summary == "Finds nothing."
+    assert read["ZZ102"].mentions == ("x", "y")
+
+
+def test_what_was_read_for_its_documentation_cannot_be_run(pack: Path) -> None:
+    (pack / "plain.py").write_text(PLAIN)
+    with pytest.raises(TypeError, match="documentation only"):
+        registry.catalogue()["ZZ101"].check(None, None)  # type: ignore[arg-type]
+
+
+def test_bench_cases_are_not_imported(pack: Path) -> None:
+    (pack / "plain.py").write_text(PLAIN)
+    cases = pack / "cases"
+    cases.mkdir()
+    (cases / "__init__.py").write_text("raise RuntimeError('needs torch')")
+    assert "ZZ101" in registry.rules()
+
+
+def test_a_rule_is_owned_by_the_module_that_declares_it(pack: Path) -> None:
+    (pack / "plain.py").write_text(PLAIN)
+    (pack / "other.py").write_text("from zz_rules.plain import plain_declaration\n")
+    assert "ZZ101" in registry.rules()
+
+
+@pytest.mark.parametrize("listing", [registry.rules, registry.catalogue])
+def test_two_rules_with_one_code_are_an_error(pack: Path, listing: object) -> None:
+    (pack / "one.py").write_text(PLAIN)
+    (pack / "two.py").write_text(PLAIN.replace("plain", "plainer"))
+    with pytest.raises(RegistryError, match="two rules are called `ZZ101`"):
+        listing()  # type: ignore[operator]
+
+
+def test_a_pack_that_does_not_load_is_named(pack: Path) -> None:
+    (pack / "broken.py").write_text("from torchlint.rule import Rule\nimport no_such_module_anywhere\n")
+    with pytest.raises(RegistryError, match=r"zz_rules\.broken.*no_such_module_anywhere"):
+        registry.rules()
+
+
+def test_a_pack_that_is_not_there_is_named(pack: Path) -> None:
+    entry_points = pack.parent / "zz_rules-1.0.dist-info" / "entry_points.txt"
+    entry_points.write_text("[torchlint.rules]\nzz = yy_missing\n")
+    with pytest.raises(RegistryError, match=r"rule pack `zz`.*yy_missing"):
+        registry.catalogue()
