@@ -1,0 +1,212 @@
+"""The command line of the corpus benchmark; see the package's docstring."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+import platformdirs
+
+from benchmarks.corpus import findings, fixes, packages, tally
+from benchmarks.corpus.packages import Package
+
+_FOLDER = click.option(
+    "--folder",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path(platformdirs.user_cache_dir("torchlint")) / "corpus",
+    show_default="the user's cache folder",
+    help="Where the packages lie.",
+)
+_ONLY = click.option(
+    "--package", "only", multiple=True, metavar="NAME", help="Only this package; may be repeated."
+)
+_TREE = click.option(
+    "--tree",
+    "trees",
+    multiple=True,
+    metavar="NAME=PATH",
+    help="Also this folder of Python files, as if it were a package; may be repeated.",
+)
+_SELECT = click.option(
+    "--select", metavar="RULES", help="Only these rules, as torchlint's --select takes them."
+)
+_JOBS = click.option(
+    "-j", "--jobs", type=click.IntRange(1), default=1, show_default=True, help="Worker processes."
+)
+
+
+def _chosen(folder: Path, only: Sequence[str], trees: Sequence[str]) -> list[Package]:
+    """The packages a command works on: the named ones and the extra trees, or all that are unpacked."""
+    known = [package for package in packages.pinned(folder) if package.folder.is_dir()]
+    unknown = set(only) - {package.name for package in known}
+    if unknown:
+        raise click.BadParameter(
+            f"not unpacked in {folder}: {', '.join(sorted(unknown))}", param_hint="--package"
+        )
+    extra = [
+        Package(name, "local", Path(path))
+        for name, path in (tree.split("=", 1) for tree in trees if "=" in tree)
+    ]
+    if len(extra) != len(trees):
+        raise click.BadParameter("give NAME=PATH", param_hint="--tree")
+    return [package for package in known if package.name in only or not (only or extra)] + extra
+
+
+def _options(select: str | None, jobs: int) -> list[str]:
+    return ["--jobs", str(jobs), *(["--select", select] if select else [])]
+
+
+def _report(text: str) -> None:
+    click.echo(text, err=True)
+
+
+@click.group()
+def main() -> None:
+    """Judge torchlint on real packages: how true its findings are, and that its fixes hold."""
+
+
+@main.command()
+@_FOLDER
+@_ONLY
+def fetch(folder: Path, only: Sequence[str]) -> None:
+    """Download the pinned packages with pip and unpack their Python files."""
+    folder.mkdir(parents=True, exist_ok=True)
+    packages.fetch(folder, only)
+    for package in _chosen(folder, only, ()):
+        click.echo(f"{package.name} {package.version}: {sum(1 for _ in package.folder.rglob('*.py'))} files")
+
+
+@main.command()
+@_FOLDER
+@_ONLY
+@_TREE
+@_SELECT
+@_JOBS
+@click.option(
+    "-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Default: FOLDER/findings.json."
+)
+def lint(
+    folder: Path,
+    only: Sequence[str],
+    trees: Sequence[str],
+    select: str | None,
+    jobs: int,
+    output: Path | None,
+) -> None:
+    """Lint the packages and write what is found as JSON."""
+    found = findings.lint(_chosen(folder, only, trees), _options(select, jobs), _report)
+    folder.mkdir(parents=True, exist_ok=True)
+    findings.write(output or folder / "findings.json", found)
+    for code, count in sorted(Counter(item.code for item in found).items()):
+        by_package = Counter(item.package for item in found if item.code == code)
+        click.echo(f"{code} {count:6d}  " + ", ".join(f"{name} {n}" for name, n in by_package.most_common()))
+
+
+@main.command()
+@_FOLDER
+@_ONLY
+@_TREE
+@click.argument("rules", nargs=-1)
+@click.option(
+    "-n", "--count", type=click.IntRange(1), default=20, show_default=True, help="Findings of each rule."
+)
+@click.option(
+    "--skip", type=click.IntRange(0), default=0, help="Leave out this many at the start of the order."
+)
+@click.option("--severity", multiple=True, help="Only findings of this severity; may be repeated.")
+@click.option(
+    "--before", type=click.IntRange(0), default=8, show_default=True, help="Lines shown before each."
+)
+@click.option("--after", type=click.IntRange(0), default=4, show_default=True, help="Lines shown after each.")
+@click.option("-i", "--input", "source", type=click.Path(dir_okay=False, exists=True, path_type=Path))
+def sample(
+    folder: Path,
+    only: Sequence[str],
+    trees: Sequence[str],
+    rules: Sequence[str],
+    count: int,
+    skip: int,
+    severity: Sequence[str],
+    before: int,
+    after: int,
+    source: Path | None,
+) -> None:
+    """Show findings of RULES (default: of every rule) to be read by hand, with the lines around them."""
+    found = findings.read(source or folder / "findings.json")
+    folders = {package.name: package.folder for package in _chosen(folder, only, trees)}
+    for code in rules or sorted({item.code for item in found}):
+        candidates = [
+            item
+            for item in found
+            if item.code == code and item.package in folders and (not severity or item.severity in severity)
+        ]
+        click.echo(f"===== {code}: {len(candidates)} findings")
+        for number, item in enumerate(findings.sample(candidates, skip + count)[skip:], skip + 1):
+            click.echo(f"\n----- {code} #{number}  {item.package} {item.version}  {item.path}:{item.line}")
+            click.echo(f"      {item.severity}, fix {item.fix}: {item.message}")
+            for line in findings.excerpt(item, folders[item.package], before, after):
+                click.echo(line)
+
+
+@main.command()
+@_FOLDER
+@_ONLY
+@_TREE
+@_SELECT
+@_JOBS
+@click.option(
+    "-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Default: FOLDER/fixes.json."
+)
+def fixcheck(
+    folder: Path,
+    only: Sequence[str],
+    trees: Sequence[str],
+    select: str | None,
+    jobs: int,
+    output: Path | None,
+) -> None:
+    """Fix copies of the packages and check every byte of them.
+
+    Every file must compile, a second pass must change nothing, and the bytes outside the declared edits must
+    be the same. Exits with 1 if anything is wrong.
+    """
+    outcomes = []
+    for package in _chosen(folder, only, trees):
+        outcome = fixes.check(package, folder / "fixed", _options(select, jobs))
+        outcomes.append(outcome)
+        click.echo(
+            f"{package.name} {package.version}: {outcome.files} files, {outcome.changed} changed "
+            f"({outcome.exact} exactly as declared, {outcome.rounds} in several rounds)"
+        )
+        for problem in ("crashes", "does_not_compile", "changed_outside_edits", "changed_by_second_pass"):
+            for text in getattr(outcome, problem):
+                click.echo(f"  {problem.replace('_', ' ')}: {text}")
+    report = json.dumps([outcome.as_json() for outcome in outcomes], indent=1)
+    (output or folder / "fixes.json").write_text(report + "\n", encoding="utf-8")
+    if not all(outcome.clean for outcome in outcomes):
+        sys.exit(1)
+
+
+@main.command()
+@click.option(
+    "--tally", "where", type=click.Path(file_okay=False, exists=True, path_type=Path), default=tally.FOLDER
+)
+@click.option(
+    "--fail-under", type=click.FloatRange(0, 100), default=0, help="Exit with 1 if a rule is below this %."
+)
+def table(where: Path, fail_under: float) -> None:
+    """Print the precision of every rule, from the findings read by hand."""
+    rows = tally.precision(where)
+    click.echo("rule    packages   read   true  precision")
+    for row in rows:
+        click.echo(f"{row.rule:7} {row.packages:8d} {row.read:6d} {row.true:6d}    {row.share:6.1%}")
+    if any(100 * row.share < fail_under for row in rows):
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main(prog_name="python -m benchmarks.corpus")

@@ -1,0 +1,188 @@
+"""How fast torchlint is and how much memory it takes, against the least that any LibCST linter must do.
+
+    python -m benchmarks.speed [--folder FOLDER] [--repetitions 7]
+
+On the timm wheel of the corpus (fetched if need be) it measures, each in a fresh process and interleaved:
+
+* ``torchlint``: a cold check of the whole package in one process, with every default rule;
+* ``parse``: reading every file and calling ``libcst.parse_module`` once on each that mentions torch;
+
+and besides these the start-up of ``torchlint --version`` and the peak memory of a check of the largest
+file. CPU time is user and system time of the process and its children; results are medians, written as JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import click
+import platformdirs
+
+from benchmarks.corpus.packages import fetch, pinned
+
+RESULTS = Path(__file__).parent / "results" / "speed.json"
+PACKAGE = "timm"
+CHECK = ["-m", "torchlint", "check", "--isolated", "--target-torch", "unknown", "--jobs", "1"]
+
+PARSE = """
+import sys
+from pathlib import Path
+import libcst
+for path in Path(sys.argv[1]).rglob("*.py"):
+    data = path.read_bytes()
+    if b"torch" in data:
+        libcst.parse_module(data)
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What one process took: seconds of CPU and of wall time, and its largest resident set in MiB."""
+
+    cpu: float
+    wall: float
+    memory: float
+
+
+def run(arguments: Sequence[str]) -> Usage:
+    """Run this interpreter with arguments in a fresh process.
+
+    Raises:
+        RuntimeError: it did not end with 0 or 1, the exit codes of a finished check.
+    """
+    started = time.perf_counter()
+    process = subprocess.Popen(
+        [sys.executable, *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+    )
+    assert process.stderr is not None
+    complaint = process.stderr.read()
+    _, status, usage = os.wait4(process.pid, 0)
+    wall = time.perf_counter() - started
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode not in (0, 1):
+        raise RuntimeError(f"{arguments} exited with {process.returncode}: {complaint.decode()[-2000:]}")
+    scale = 1 if sys.platform == "darwin" else 1024  # ru_maxrss is in bytes on macOS, else in KiB
+    return Usage(usage.ru_utime + usage.ru_stime, wall, usage.ru_maxrss * scale / 2**20)
+
+
+def imported(arguments: Sequence[str]) -> set[str]:
+    """The top-level modules that a run of this interpreter imports."""
+    command = [sys.executable, "-X", "importtime", *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    lines = [line for line in done.stderr.splitlines() if line.startswith("import time:")]
+    return {line.rpartition("|")[2].strip().partition(".")[0] for line in lines}
+
+
+def measure(tree: Path, repetitions: int) -> dict[str, Any]:
+    """Everything that the report says about a folder of Python files."""
+    files = sorted(tree.rglob("*.py"))
+    mentioning = [path for path in files if b"torch" in path.read_bytes()]
+    largest = max(mentioning, key=lambda path: path.stat().st_size)
+    check, parse = [*CHECK, str(tree)], ["-c", PARSE, str(tree)]
+    version = ["-m", "torchlint", "--version"]
+    for arguments in (check, parse, version):  # byte code and page cache are warm for every kind
+        run(arguments)
+    checks, parses, versions = [], [], []
+    for _ in range(repetitions):
+        checks.append(run(check))
+        parses.append(run(parse))
+        versions.append(run(version))
+    ratios = [ours.cpu / theirs.cpu for ours, theirs in zip(checks, parses, strict=True)]
+    single = run([*CHECK, str(largest)])
+    return {
+        "tree": {
+            "name": tree.name,
+            "files": len(files),
+            "files_mentioning_torch": len(mentioning),
+            "bytes_mentioning_torch": sum(path.stat().st_size for path in mentioning),
+        },
+        "check_cpu_seconds": statistics.median(usage.cpu for usage in checks),
+        "parse_cpu_seconds": statistics.median(usage.cpu for usage in parses),
+        "check_over_parse": statistics.median(ratios),
+        "check_over_parse_range": [min(ratios), max(ratios)],
+        "check_peak_mib": max(usage.memory for usage in checks),
+        "largest_file": {
+            "path": largest.relative_to(tree).as_posix(),
+            "bytes": largest.stat().st_size,
+            "peak_mib": single.memory,
+        },
+        "version_wall_seconds": statistics.median(usage.wall for usage in versions),
+        "version_imports_libcst": "libcst" in imported(version),
+        "repetitions": repetitions,
+        "raw": {
+            "check_cpu_seconds": [usage.cpu for usage in checks],
+            "parse_cpu_seconds": [usage.cpu for usage in parses],
+            "version_wall_seconds": [usage.wall for usage in versions],
+        },
+    }
+
+
+def machine() -> dict[str, Any]:
+    """Where the numbers come from."""
+    commit = subprocess.run(
+        ["git", "rev-parse", "--short", "HEAD"],
+        cwd=Path(__file__).parent,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return {
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "processors": os.cpu_count(),
+        "libcst": metadata.version("libcst"),
+        "torchlint": metadata.version("torchlint"),
+        "commit": commit.stdout.strip() or None,
+    }
+
+
+@click.command()
+@click.option(
+    "--folder",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path(platformdirs.user_cache_dir("torchlint")) / "corpus",
+    show_default="the user's cache folder",
+    help="Where the packages of the corpus lie.",
+)
+@click.option(
+    "--tree",
+    type=click.Path(file_okay=False, exists=True, path_type=Path),
+    help="Another folder than timm's.",
+)
+@click.option("-r", "--repetitions", type=click.IntRange(1), default=7, show_default=True)
+@click.option(
+    "-o", "--output", type=click.Path(dir_okay=False, path_type=Path), default=RESULTS, show_default=False
+)
+def main(folder: Path, tree: Path | None, repetitions: int, output: Path) -> None:
+    """Measure torchlint's speed and memory and write them as JSON."""
+    if tree is None:
+        (package,) = (package for package in pinned(folder) if package.name == PACKAGE)
+        if not package.folder.is_dir():
+            folder.mkdir(parents=True, exist_ok=True)
+            fetch(folder, {PACKAGE})
+        tree = package.folder
+    result = {**measure(tree, repetitions), "machine": machine()}
+    output.parent.mkdir(parents=True, exist_ok=True)
+    output.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+    click.echo(
+        f"check {result['check_cpu_seconds']:.2f} s CPU, parse {result['parse_cpu_seconds']:.2f} s: "
+        f"{result['check_over_parse']:.2f} times\n"
+        f"--version {1000 * result['version_wall_seconds']:.0f} ms, "
+        f"{'imports' if result['version_imports_libcst'] else 'does not import'} libcst\n"
+        f"largest file {result['largest_file']['path']}: {result['largest_file']['peak_mib']:.0f} MiB"
+    )
+
+
+if __name__ == "__main__":
+    main(prog_name="python -m benchmarks.speed")
