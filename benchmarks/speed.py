@@ -33,7 +33,7 @@ from benchmarks.corpus.packages import fetch, pinned
 
 RESULTS = Path(__file__).parent / "results" / "speed.json"
 PACKAGE = "timm"
-CHECK = ["-m", "torchlint", "check", "--isolated", "--target-torch", "unknown", "--jobs", "1"]
+CHECK = ["-m", "torchlint", "check", "--isolated", "--no-respect-gitignore", "--jobs", "1"]
 
 PARSE = """
 import sys
