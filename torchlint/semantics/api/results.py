@@ -1086,35 +1086,42 @@ METHOD_SYNCS: Mapping[str, Sync] = {
     "to": Sync("copy", host=("device", 0)),
     **dict.fromkeys(_words("nonzero argwhere masked_select unique unique_consecutive bincount"), _SHAPES),
     "repeat_interleave": Sync("shape", absent=("output_size", None), tensor=("repeats", 0)),
-    **dict.fromkeys(_words("cholesky cholesky_inverse inverse lu lstsq eig symeig solve geqrf"), _CHECKS),
+    **dict.fromkeys(_words("cholesky inverse lstsq eig symeig solve matrix_exp"), _CHECKS),
+    "histc": Sync("read", absent=("min", 1)),
 }
-"""Methods of an accelerator tensor that wait for the device. Indexing with a boolean mask waits too
-(``shape``), and so do ``bool()``, ``int()``, ``float()`` and ``if`` (``read``)."""
+"""Methods of an accelerator tensor that wait for the device (``to`` unless ``non_blocking=True``).
+
+So do ``bool()``, ``int()``, ``float()``, ``if`` and slicing or indexing with a 0-d integer tensor (``read``),
+``x[mask]`` and ``x[mask] = tensor`` (``shape``). ``x[mask] = 0.0`` does not: it fills under the mask.
+Measured with ``torch.cuda.set_sync_debug_mode`` (torch 2.11, CUDA 13); benchmarks/syncs.py repeats it."""
 
 FUNCTION_SYNCS: Mapping[str, Sync] = {
     **dict.fromkeys(_words("torch.is_nonzero torch.equal torch.allclose"), _READS),
     **dict.fromkeys(
         _words("""
     torch.nonzero torch.argwhere torch.masked_select torch.unique torch.unique_consecutive
-    torch.bincount torch.combinations torchvision.ops.nms torchvision.ops.batched_nms
+    torch.bincount torch.combinations torch.isin torchvision.ops.nms torchvision.ops.batched_nms
 """),
         _SHAPES,
     ),
     "torch.where": Sync("shape", absent=("input", 1)),
     "torch.repeat_interleave": Sync("shape", absent=("output_size", None), tensor=("repeats", 1)),
     "torch.nn.functional.one_hot": Sync("read", absent=("num_classes", 1)),
+    "torch.histc": Sync("read", absent=("min", 2)),
+    "torch.full": Sync("read", tensor=("fill_value", 1)),
     **dict.fromkeys(
         _words("""
     torch.linalg.cholesky torch.linalg.eig torch.linalg.eigh torch.linalg.eigvals
     torch.linalg.eigvalsh torch.linalg.inv torch.linalg.lstsq torch.linalg.pinv torch.linalg.solve
     torch.linalg.svd torch.linalg.svdvals torch.inverse torch.cholesky torch.svd
-    torch.linalg.matrix_rank
+    torch.linalg.matrix_rank torch.linalg.matrix_exp torch.matrix_exp
 """),
         _CHECKS,
     ),
     **dict.fromkeys(_words("numpy.asarray numpy.array numpy.ascontiguousarray numpy.asanyarray"), _COPIES),
 }
-"""Functions that wait for the device when given an accelerator tensor."""
+"""Functions that wait for the device when given an accelerator tensor. So do the constructors of
+``torch.distributions`` unless ``validate_args=False``, and ``torch.tensor`` of a list with device scalars."""
 
 EXPLICIT_SYNCS: Final = frozenset(
     _words("""
