@@ -905,10 +905,28 @@ class Inference:
         found = self._callers.get(function)
         if found is None:
             self._callers[function] = []  # a search that comes back here finds no further call
+            overridden = self._overridden(function)
             found = self._callers[function] = [
-                call for call in self._candidates(function) if self.callee(call) is function
+                call
+                for call in self._candidates(function)
+                if self.callee(call) is function or (overridden and self._dispatches(call, overridden))
             ]
         return found
+
+    def _overridden(self, function: cst.CSTNode) -> set[cst.CSTNode]:
+        """The methods of other classes of the file that this method stands in for in instances of its own."""
+        owner = self.classes.owner(function)
+        if owner is None or not isinstance(function, cst.FunctionDef):
+            return set()
+        ancestors = self.classes.info(owner).lineage[1:]
+        named = (info.methods.get(function.name.value) for info in ancestors)
+        return {method for method in named if method is not None}
+
+    def _dispatches(self, call: cst.Call, methods: set[cst.CSTNode]) -> bool:
+        """Whether a call of one of these methods is made through ``self``, which may be an heir."""
+        func = call.func
+        through_self = isinstance(func, cst.Attribute) and self.classes.instance_class(func.value) is not None
+        return through_self and self.callee(call) in methods
 
     def _candidates(self, function: cst.CSTNode) -> list[cst.Call]:
         """The calls that could run a function, going by the names it goes by."""

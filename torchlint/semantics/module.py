@@ -18,7 +18,7 @@ from torchlint.semantics.classes import Classes, kind_of_class
 from torchlint.semantics.evidence import Evidence, device_evidence
 from torchlint.semantics.inference import Function, Inference
 from torchlint.semantics.names import Binding, Names
-from torchlint.semantics.places import Grad, Hot, Phase, Places
+from torchlint.semantics.places import Grad, Hot, Loop, Phase, Places
 from torchlint.semantics.values import MISSING, UNKNOWN, Device, Kind, Value
 from torchlint.syntax import SyntaxTree
 from torchlint.target import Target
@@ -259,7 +259,7 @@ class Module:
         """Whether a node runs in every iteration of a loop that does device work, and which way."""
         return self.places.hot(node)
 
-    def loops(self, node: cst.CSTNode) -> list[cst.CSTNode]:
+    def loops(self, node: cst.CSTNode) -> list[Loop]:
         """The loops and comprehensions around a node within its function, innermost first."""
         return self.places.loops(node)
 

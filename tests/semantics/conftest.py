@@ -1,0 +1,216 @@
+"""Tables of small programs that state, node by node, what the semantic model must know.
+
+A program carries its expectations as comments at the ends of its lines:
+
+    total += loss.item()  #: loss.item() => hot=batch phase=training; loss => kind=tensor
+
+A selector is the source text of a node that starts on this line (the outermost such node; ``#2`` behind
+it picks the second one). ``hot`` names the loop by its first target, ``while``, ``comprehension``, or the
+function that runs every step; ``no`` for none. ``via`` lists the functions or properties on the path from
+the loop. Each ``key=value`` is one test: a test function of a module with a dict ``PROGRAMS`` gets them one
+by one as its argument ``expectation``, and calls it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from textwrap import dedent
+from types import SimpleNamespace
+from typing import cast
+
+import libcst as cst
+import pytest
+
+from torchlint.semantics.module import Module, Settings
+from torchlint.semantics.spellings import last_name
+from torchlint.semantics.values import MISSING
+from torchlint.syntax import SyntaxTree
+from torchlint.target import Target
+
+
+@dataclass(frozen=True)
+class Row:
+    """In ``program``, the node ``selector`` on ``line`` answers the question ``key`` with ``expected``."""
+
+    program: str
+    line: int
+    selector: str
+    key: str
+    expected: str
+
+
+@lru_cache(maxsize=16)
+def model(program: str) -> Module:
+    """The semantic model of a program."""
+    settings = SimpleNamespace(target=Target.unknown(), workers=4)
+    return Module(SyntaxTree(program), cast(Settings, settings))
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Give a test function every expectation of its module, named by program, line and question."""
+    if "expectation" in metafunc.fixturenames:
+        programs: dict[str, str] = metafunc.module.PROGRAMS
+        rows = [
+            (title, row) for title, text in programs.items() for row in expectations(dedent(text).lstrip())
+        ]
+        metafunc.parametrize(
+            "expectation",
+            [partial(check, row) for _, row in rows],
+            ids=[f"{title}:{row.line} {row.selector} {row.key}={row.expected}" for title, row in rows],
+        )
+
+
+def expectations(program: str) -> Iterator[Row]:
+    """The rows that the comments of a program state."""
+    for number, line in enumerate(program.splitlines(), start=1):
+        _, mark, comment = line.partition("#: ")
+        for statement in comment.split("; ") if mark else ():
+            selector, arrow, answers = statement.partition(" => ")
+            assert arrow, f"line {number}: no '=>' in {statement!r}"
+            for answer in answers.split():
+                key, _, expected = answer.partition("=")
+                assert key in QUESTIONS, f"line {number}: unknown question {key!r}"
+                yield Row(program, number, selector.strip(), key, expected)
+
+
+def check(row: Row) -> None:
+    """Ask the model, and compare."""
+    module = model(row.program)
+    node = select(module.tree, row.line, row.selector)
+    assert QUESTIONS[row.key](module, node) == row.expected
+
+
+def select(tree: SyntaxTree, line: int, selector: str) -> cst.CSTNode:
+    """The outermost node on a line whose source is ``selector``, or the n-th one of ``selector#n``."""
+    text, _, nth = re.match(r"(.*?)(#(\d+))?$", selector).groups()  # type: ignore[union-attr]
+    starts = [0]
+    for found in re.finditer("\n", tree.text):
+        starts.append(found.end())
+    begin, end = starts[line - 1], starts[line] if line < len(starts) else len(tree.text)
+    matching = [
+        node
+        for node in tree.order
+        if isinstance(node, (cst.BaseExpression, cst.BaseStatement, cst.BaseSmallStatement))
+        and begin <= tree.span(node).start < end
+        and tree.source(node) == text
+    ]
+    parents = [node for node in matching if tree.parent(node) not in matching]
+    assert parents, f"no {text!r} on line {line}"
+    return parents[int(nth or 1) - 1]
+
+
+def _flag(value: bool) -> str:
+    return "yes" if value else "no"
+
+
+def _loop_name(loop: cst.CSTNode) -> str:
+    match loop:
+        case cst.For():
+            return _first_name(loop.target)
+        case cst.While():
+            return "while"
+        case cst.FunctionDef():
+            return loop.name.value
+        case cst.Lambda():
+            return "lambda"
+        case _:
+            return "comprehension"
+
+
+def _first_name(target: cst.CSTNode) -> str:
+    while isinstance(target, (cst.Tuple, cst.List)):
+        target = target.elements[0].value
+    return last_name(target) or "?"
+
+
+def _hot(module: Module, node: cst.CSTNode) -> str:
+    hot = module.hot(node)
+    return _loop_name(hot.loop) if hot is not None else "no"
+
+
+def _via(module: Module, node: cst.CSTNode) -> str:
+    hot = module.hot(node)
+    return ",".join(last_name(step) or "?" for step in hot.path) if hot is not None else "no"
+
+
+def _bindings(module: Module, node: cst.CSTNode) -> str:
+    assert isinstance(node, cst.Name)
+    lines = [
+        module.tree.text.count("\n", 0, module.tree.span(b.node).start) + 1 for b in module.bindings(node)
+    ]
+    return ",".join(map(str, lines)) or "none"
+
+
+def _callee(module: Module, node: cst.CSTNode) -> str:
+    assert isinstance(node, cst.Call)
+    callee = module.callee(node)
+    return _loop_name(callee) if callee is not None else "none"
+
+
+def _callers(module: Module, node: cst.CSTNode) -> str:
+    function = module.function(node)
+    assert function is not None
+    return str(len(module.callers(function)))
+
+
+def _constant(module: Module, node: cst.CSTNode) -> str:
+    constant = module.value(node).constant
+    return "none" if constant is MISSING else repr(constant)
+
+
+def _elements(module: Module, node: cst.CSTNode) -> str:
+    elements = module.value(node).elements
+    return ",".join(e.kind.value for e in elements) if elements is not None else "none"
+
+
+def _definition(module: Module, node: cst.CSTNode) -> str:
+    definition = module.value(node).definition
+    match definition:
+        case cst.ClassDef() | cst.FunctionDef():
+            return definition.name.value
+        case cst.Lambda():
+            return "lambda"
+        case _:
+            return "none"
+
+
+def _argument(name: str) -> Callable[[Module, cst.CSTNode], str]:
+    def ask(module: Module, node: cst.CSTNode) -> str:
+        assert isinstance(node, cst.Call)
+        argument = module.argument(node, name)
+        return "given" if argument.given else "absent" if argument.absent else "unknown"
+
+    return ask
+
+
+def _loops(module: Module, node: cst.CSTNode) -> str:
+    return ",".join(_loop_name(loop) for loop in module.loops(node)) or "none"
+
+
+QUESTIONS: dict[str, Callable[[Module, cst.CSTNode], str]] = {
+    "qualified": lambda module, node: module.qualified(node) or "none",
+    "kind": lambda module, node: module.value(node).kind.value,
+    "device": lambda module, node: module.value(node).device.value,
+    "graph": lambda module, node: module.value(node).graph.value,
+    "dtype": lambda module, node: module.value(node).dtype or "none",
+    "cls": lambda module, node: module.value(node).cls or "none",
+    "constant": _constant,
+    "elements": _elements,
+    "definition": _definition,
+    "bindings": _bindings,
+    "callee": _callee,
+    "callers": _callers,
+    "num_workers": _argument("num_workers"),
+    "loops": _loops,
+    "hot": _hot,
+    "via": _via,
+    "throttled": lambda module, node: _flag(module.throttled(node)),
+    "phase": lambda module, node: module.phase(node).value,
+    "grad": lambda module, node: module.grad(node).value,
+    "compiled": lambda module, node: _flag(module.compiled(node)),
+    "guarded": lambda module, node: _flag(module.main_guarded(node)),
+    "accelerated": lambda module, _: _flag(module.accelerated),
+}

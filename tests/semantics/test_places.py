@@ -1,0 +1,1308 @@
+"""Where nodes run: loops, throttling, hotness, phase, grad mode, compiled regions, the main guard."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+PROGRAMS = {
+    "loops of every kind": """
+        def f(items, n):
+            for item in sorted(items):  #: sorted(items) => loops=none; item => loops=item
+                for other in item:  #: item => loops=item
+                    use(other)  #: use(other) => loops=other,item
+            else:
+                use(items)  #: use(items) => loops=none
+            while n > 0:  #: n > 0 => loops=while
+                n -= 1  #: n -= 1 => loops=while
+            else:
+                use(n)  #: use(n) => loops=none
+            rows = [
+                g(x, y)  #: g(x, y) => loops=comprehension
+                for x in h(n)  #: h(n) => loops=none
+                for y in k(x)  #: k(x) => loops=comprehension
+            ]
+            table = {
+                key(z): value(z)  #: key(z) => loops=comprehension; value(z) => loops=comprehension
+                for z in n
+                if keep(z)  #: keep(z) => loops=comprehension
+            }
+            return lambda: use(rows)  #: use(rows) => loops=none
+
+
+        async def g(stream):
+            async for event in stream():  #: stream() => loops=none
+                await use(event)  #: use(event) => loops=event
+
+
+        for outer in range(3):
+            @use(outer)  #: use(outer) => loops=outer
+            def inner(default=use(outer)):  #: use(outer) => loops=outer
+                return use(default)  #: use(default) => loops=none
+
+            class Local(base(outer)):  #: base(outer) => loops=outer
+                field = use(outer)  #: use(outer) => loops=outer
+    """,
+    "modulo throttles": """
+        def f(loader, model, args, writer, is_main, global_step, self):
+            for i, (x, y) in enumerate(loader):
+                loss = model(x)
+                use(1)  #: use(1) => throttled=no
+                if i % 100 == 0:  #: i % 100 => throttled=no
+                    use(2)  #: use(2) => throttled=yes
+                else:
+                    use(3)  #: use(3) => throttled=no
+                if (i + 1) % args.log_interval == 0:
+                    use(4)  #: use(4) => throttled=yes
+                if not i % 50:
+                    use(5)  #: use(5) => throttled=yes
+                if i % 50:
+                    use(6)  #: use(6) => throttled=no
+                else:
+                    use(7)  #: use(7) => throttled=yes
+                if is_main and i % 10 == 0 and use(8):  #: use(8) => throttled=yes
+                    use(9)  #: use(9) => throttled=yes
+                if is_main:
+                    use(10)  #: use(10) => throttled=no
+                if i % 100 == 0 or i == len(loader) - 1:
+                    use(11)  #: use(11) => throttled=yes
+                if i % 100 == 0 or is_main:
+                    use(12)  #: use(12) => throttled=no
+                if i % 100 != 0:
+                    use(13)  #: use(13) => throttled=no
+                if 0 == i % 5:
+                    use(14)  #: use(14) => throttled=yes
+                if self.global_step % self.cfg.log_interval == 0:
+                    use(15)  #: use(15) => throttled=yes
+                if global_step > 100 and global_step % args.eval_every == args.eval_every - 1:
+                    use(16)  #: use(16) => throttled=yes
+                if i & 127 == 0:
+                    use(17)  #: use(17) => throttled=yes
+                use(18) if i % 7 == 0 else use(19)  #: use(18) => throttled=yes; use(19) => throttled=no
+                i % 100 == 0 and use(20)  #: use(20) => throttled=yes
+                i % 100 or use(21)  #: use(21) => throttled=yes
+                if divmod(i, 10)[1] == 0:
+                    use(22)  #: use(22) => throttled=yes
+                if i % 1 == 0:
+                    use(23)  #: use(23) => throttled=no
+                if x.shape[0] % 8 == 0:
+                    use(24)  #: use(24) => throttled=no
+                if "%d" % i == "0":
+                    use(25)  #: use(25) => throttled=no
+                match i % 10:
+                    case 0:
+                        use(26)  #: use(26) => throttled=yes
+                    case _:
+                        use(27)  #: use(27) => throttled=no
+                if i % 10 == 0:
+                    pass
+                elif is_main:
+                    use(28)  #: use(28) => throttled=no
+                elif i % 3 == 2:
+                    use(29)  #: use(29) => throttled=yes
+                if (step := i * 2) % 64 == 0:
+                    use(30)  #: use(30) => throttled=yes
+    """,
+    "first, last and chosen iterations": """
+        def f(loader, model, milestones, warmup, total):
+            for step, batch in enumerate(loader):
+                model(batch)
+                if step == 0:
+                    use(1)  #: use(1) => throttled=yes
+                if step == len(loader) - 1:
+                    use(2)  #: use(2) => throttled=yes
+                if step + 1 == len(loader):
+                    use(3)  #: use(3) => throttled=yes
+                if step in {10, 100, 1000}:
+                    use(4)  #: use(4) => throttled=yes
+                if step in milestones:
+                    use(5)  #: use(5) => throttled=yes
+                if step < 5:
+                    use(6)  #: use(6) => throttled=yes
+                if step > warmup:
+                    use(7)  #: use(7) => throttled=no
+                if step < warmup:
+                    use(8)  #: use(8) => throttled=no
+                if step >= len(loader) - 1:
+                    use(9)  #: use(9) => throttled=yes
+                if step > warmup and step % 20 == 0:
+                    use(10)  #: use(10) => throttled=yes
+                if step != 0:
+                    use(11)  #: use(11) => throttled=no
+                else:
+                    use(12)  #: use(12) => throttled=yes
+                if batch in milestones:
+                    use(13)  #: use(13) => throttled=yes
+                kind = batch["kind"]
+                if kind == "image":
+                    use(14)  #: use(14) => throttled=no
+                if kind in ("image", "text"):
+                    use(15)  #: use(15) => throttled=no
+            for number in range(total):
+                model(number)
+                if number == 3:
+                    use(16)  #: use(16) => throttled=yes
+    """,
+    "flags computed above": """
+        def f(loader, model, args, verbose, log=False):
+            for i, x in enumerate(loader):
+                model(x)
+                speak = i % 10 == 0
+                if speak:
+                    use(1)  #: use(1) => throttled=yes
+                quiet = i % 10 != 0
+                if not quiet:
+                    use(2)  #: use(2) => throttled=yes
+                if quiet:
+                    use(3)  #: use(3) => throttled=no
+                report = False
+                if i % 25 == 0:
+                    report = True
+                if report:
+                    use(4)  #: use(4) => throttled=yes
+                both = speak and args.rank == 0
+                if both:
+                    use(5)  #: use(5) => throttled=yes
+                if args.debug:
+                    use(6)  #: use(6) => throttled=yes
+                if verbose:
+                    use(7)  #: use(7) => throttled=yes
+                if verbose > 1:
+                    use(8)  #: use(8) => throttled=yes
+                if args["verbose"]:
+                    use(9)  #: use(9) => throttled=yes
+                if log:
+                    use(10)  #: use(10) => throttled=yes
+                if args.use_wandb:
+                    use(11)  #: use(11) => throttled=no
+                if args.amp:
+                    use(12)  #: use(12) => throttled=no
+                if should_log(i):
+                    use(13)  #: use(13) => throttled=yes
+                if every(i):
+                    use(14)  #: use(14) => throttled=yes
+                if usual(i):
+                    use(15)  #: use(15) => throttled=no
+
+
+        def every(step):
+            '''Whether to report.'''
+            return step % 10 == 0
+
+
+        def usual(step):
+            return step > 10
+    """,
+    "early exits": """
+        import sys
+
+
+        def f(loader, model, log_every, best):
+            for i, x in enumerate(loader):
+                loss = model(x)
+                if x is None:
+                    continue
+                use(1)  #: use(1) => throttled=no
+                if not isfinite(loss):
+                    use(2)  #: use(2) => throttled=yes
+                    sys.exit(1)
+                if loss != loss:
+                    raise ValueError(use(3))  #: use(3) => throttled=yes
+                if loss > best + 10:
+                    use(4)  #: use(4) => throttled=yes
+                    break
+                if i < log_every:
+                    use(5)  #: use(5) => throttled=yes
+                    return
+                if i % log_every:
+                    use(6)  #: use(6) => throttled=no
+                    continue
+                use(7)  #: use(7) => throttled=yes
+
+
+        def g(loader, model, done):
+            for i, x in enumerate(loader):
+                loss = model(x)
+                if done:
+                    continue
+                elif i % 10 != 0:
+                    continue
+                use(1)  #: use(1) => throttled=yes
+
+
+        def h(loader, model):
+            for i, x in enumerate(loader):
+                loss = model(x)
+                try:
+                    use(1)  #: use(1) => throttled=no
+                except ValueError:
+                    use(2)  #: use(2) => throttled=yes
+                else:
+                    use(3)  #: use(3) => throttled=no
+                finally:
+                    use(4)  #: use(4) => throttled=no
+                assert x, use(5)  #: use(5) => throttled=yes
+                if i % 10 == 0:
+                    pass
+                else:
+                    continue
+                use(6)  #: use(6) => throttled=yes
+
+
+        def k(loader, model):
+            for x in loader:
+                use(1)  #: use(1) => throttled=yes
+                break
+            while True:
+                try:
+                    use(2)  #: use(2) => throttled=yes
+                    break
+                except OSError:
+                    pass
+    """,
+    "clocks, counters, records, chance": """
+        import random
+        import time
+        from time import monotonic
+
+
+        def f(loader, model, interval, best_loss, patience):
+            last = time.time()
+            since = 0
+            seen = 0
+            for x in loader:
+                loss = model(x)
+                if time.time() - last > interval:
+                    use(1)  #: use(1) => throttled=yes
+                    last = time.time()
+                since += 1
+                if since >= interval:
+                    use(2)  #: use(2) => throttled=yes
+                    since = 0
+                now = monotonic()
+                if now - last > 30:
+                    use(3)  #: use(3) => throttled=yes
+                if loss < best_loss:
+                    use(4)  #: use(4) => throttled=yes
+                    best_loss = loss
+                if random.random() < 0.01:
+                    use(5)  #: use(5) => throttled=yes
+                if random.random() < 0.5:
+                    use(6)  #: use(6) => throttled=no
+                if loss > 3:
+                    use(7)  #: use(7) => throttled=no
+                    loss = 3 * loss
+                seen += len(x)
+                if seen > interval:
+                    use(8)  #: use(8) => throttled=yes
+                    seen -= interval
+    """,
+    "throttled loops in loops": """
+        import torch
+        from torch import nn
+
+
+        def train(loader, epochs):
+            model = nn.Linear(3, 1).cuda()
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+            for epoch in range(epochs):
+                for step, (x, y) in enumerate(loader):
+                    loss = model(x).sum()
+                    loss.backward()
+                    optimizer.step()
+                    if step % 100 == 0:
+                        for name, p in model.named_parameters():
+                            use(p.grad.norm())  #: use(p.grad.norm()) => throttled=yes hot=no
+                        norms = [
+                            p.grad.norm().item()  #: p.grad.norm().item() => throttled=yes hot=no
+                            for p in model.parameters()
+                        ]
+                    for p in model.parameters():
+                        use(p)  #: use(p) => throttled=no hot=step
+                if epoch % 10 == 0:
+                    for x, y in loader:
+                        out = model(x)
+                        use(out)  #: use(out) => throttled=no hot=x
+    """,
+    "epochs are not steps": """
+        import torch
+        from torch import nn
+        from torch.utils.data import DataLoader
+
+
+        def main(data):
+            device = torch.device("cuda")
+            model = nn.Linear(3, 1).to(device)
+            optimizer = torch.optim.Adam(model.parameters())
+            loader = DataLoader(data, batch_size=4)
+            noise = torch.randn(8, 3, device=device)
+            total = torch.zeros((), device=device)
+            use(0)  #: use(0) => hot=no
+            for epoch in range(10):
+                use(1)  #: use(1) => hot=no
+                for x, y in loader:
+                    use(2)  #: use(2) => hot=x
+                    optimizer.zero_grad()
+                    loss = model(x).sum()
+                    loss.backward()
+                    optimizer.step()
+                    total += loss
+                use(3)  #: use(3) => hot=no
+                picture = model(noise)  #: model(noise) => hot=no
+                print(total.item())  #: total.item() => hot=no
+            use(4)  #: use(4) => hot=no
+
+
+        def full_batch(x, y):
+            model = nn.Linear(3, 1).cuda()
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+            for epoch in range(1000):
+                loss = (model(x) - y).pow(2).mean()
+                loss.backward()
+                optimizer.step()
+                print(loss.item())  #: loss.item() => hot=epoch
+
+
+        def critic(loader, n_critic):
+            net_d, net_g = nn.Linear(1, 1), nn.Linear(1, 1)
+            opt_g = torch.optim.Adam(net_g.parameters())
+            opt_d = torch.optim.Adam(net_d.parameters())
+            for step, real in enumerate(loader):
+                for _ in range(n_critic):
+                    loss_d = net_d(real).mean()
+                    loss_d.backward()
+                    opt_d.step()
+                    use(loss_d)  #: use(loss_d) => hot=_
+                loss_g = net_d(net_g(real)).mean()
+                loss_g.backward()
+                opt_g.step()
+                use(loss_g)  #: use(loss_g) => hot=step
+
+
+        def accumulate(batches, count):
+            model = nn.Linear(3, 1).cuda()
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+            while True:
+                for micro in range(count):
+                    loss = model(next(batches)).sum()
+                    loss.backward()
+                    use(1)  #: use(1) => hot=micro
+                optimizer.step()
+                use(2)  #: use(2) => hot=while
+
+
+        def recurrent(loader, length):
+            cell = nn.LSTMCell(3, 3).cuda()
+            for batch in loader:
+                for t in range(length):
+                    h, c = cell(batch)
+                use(h)  #: use(h) => hot=batch
+    """,
+    "not hot at all": """
+        import torch
+        from torch import nn
+        from torch.utils.data import DataLoader
+
+
+        def statistics(data):
+            loader = DataLoader(data)
+            labels = []
+            for x, y in loader:
+                labels.append(y.numpy())  #: y.numpy() => hot=no
+            return labels
+
+
+        def build(sizes):
+            layers = []
+            for size in sizes:
+                layers.append(nn.Linear(size, size))  #: nn.Linear(size, size) => hot=no
+            return nn.Sequential(*layers)
+
+
+        def first(loader):
+            model = nn.Linear(1, 1).cuda()
+            for x in loader:
+                out = model(x)  #: model(x) => hot=no
+                break
+            return out
+
+
+        def report(model):
+            for name, p in model.named_parameters():
+                print(name, p.numel())  #: p.numel() => hot=no
+    """,
+    "helpers called from a hot loop": """
+        import torch
+        from torch import nn
+
+        model = nn.Linear(3, 1).cuda()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+
+        def accuracy(out, y):
+            return share(out.argmax(1) == y)
+
+
+        def share(hits):
+            return hits.float().mean().item()  #: hits.float().mean().item() => hot=x via=accuracy,share
+
+
+        def step(x, y):
+            out = model(x)  #: model(x) => hot=x via=step
+            loss = out.sum()
+            loss.backward()
+            optimizer.step()
+            if x.sum() > 0:
+                use(x)  #: use(x) => hot=x via=step
+            return loss
+
+
+        def rarely(x):
+            use(x)  #: use(x) => hot=no via=no
+
+
+        def unused(x):
+            use(x)  #: use(x) => hot=no
+
+
+        def at_the_end(x):
+            use(x)  #: use(x) => hot=no
+
+
+        def log(i, loss):
+            if i % 10:
+                return
+            print(loss.item())  #: loss.item() => hot=no
+
+
+        def train(loader):
+            for i, (x, y) in enumerate(loader):
+                pass
+            for x, y in loader:
+                loss = step(x, y)
+                accuracy(model(x), y)
+                log(y, loss)
+                if y % 100 == 0:
+                    rarely(x)
+            at_the_end(x)
+
+
+        def fit(loader, epochs):
+            for epoch in range(epochs):
+                train(loader)
+                use(epoch)  #: use(epoch) => hot=no
+    """,
+    "methods, properties, lambdas, decorators, generators": """
+        import torch
+        from torch import nn
+
+
+        def timed(function):
+            def wrapper(*args):
+                torch.cuda.synchronize()  #: torch.cuda.synchronize() => hot=batch
+                return function(*args)
+            return wrapper
+
+
+        def batches(loader):
+            use(1)  #: use(1) => hot=no
+            for batch in loader:
+                yield batch.cuda()  #: batch.cuda() => hot=batch via=batches
+
+
+        class Trainer:
+            def __init__(self, loader):
+                self.model = nn.Linear(3, 1).cuda()
+                self.optimizer = torch.optim.SGD(self.model.parameters(), lr=0.1)
+                self.loader = loader
+                self.total = torch.zeros(()).cuda()
+                use(self)  #: use(self) => hot=no
+
+            @property
+            def mean(self):
+                return self.total.item()  #: self.total.item() => hot=batch via=mean
+
+            @property
+            def never(self):
+                return self.total.item()  #: self.total.item() => hot=no
+
+            @timed
+            def step(self, batch):
+                loss = self.model(batch).sum()
+                loss.backward()
+                self.optimizer.step()
+                return loss
+
+            def fit(self):
+                show = lambda t: t.item()  #: t.item() => hot=batch
+                for batch in batches(self.loader):
+                    loss = self.step(batch)
+                    show(loss)
+                    print(self.mean)
+                    values = list(map(lambda t: t.item(), [loss]))  #: t.item() => hot=batch
+                    parts = [p.item() for p in loss]  #: p.item() => hot=batch
+                    any(p.item() for p in loss)  #: p.item() => hot=batch
+
+                    def show_again():
+                        return loss.item()  #: loss.item() => hot=batch via=show_again
+
+                    show_again()
+
+
+        class Loud(Trainer):
+            def step(self, batch):
+                use(batch)  #: use(batch) => hot=batch via=step
+                return super().step(batch)
+    """,
+    "forward and what it calls": """
+        import torch
+        from torch import nn
+
+
+        class Block(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.layers = nn.ModuleList([nn.Linear(1, 1)])
+                use(0)  #: use(0) => hot=no
+
+            def forward(self, x):
+                use(1)  #: use(1) => hot=forward
+                for i, layer in enumerate(self.layers):
+                    x = layer(x)
+                    if i == 0:
+                        use(2)  #: use(2) => hot=forward
+                if not self.training:
+                    use(3)  #: use(3) => hot=forward
+                if torch.jit.is_scripting():
+                    use(4)  #: use(4) => hot=no
+                return self.merge(helper(x))
+
+            def merge(self, x):
+                return use(x)  #: use(x) => hot=forward via=merge
+
+            def export(self, x):
+                return use(x)  #: use(x) => hot=no
+
+
+        def helper(x):
+            return use(x)  #: use(x) => hot=forward via=helper
+
+
+        class Deep(Block):
+            def forward(self, x):
+                return use(x)  #: use(x) => hot=forward
+
+
+        class Plain:
+            def forward(self, x):
+                return use(x)  #: use(x) => hot=no
+
+
+        class Swish(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                return use(x)  #: use(x) => hot=forward grad=off phase=forward
+
+            @staticmethod
+            def backward(ctx, g):
+                return use(g)  #: use(g) => hot=backward grad=off
+
+
+        class Lion(torch.optim.Optimizer):
+            def step(self, closure=None):
+                use(1)  #: use(1) => hot=step phase=training
+
+
+        def hook(module, inputs, output):
+            use(output)  #: use(output) => hot=hook
+
+
+        Block().register_forward_hook(hook)
+    """,
+    "closures of an optimizer": """
+        import torch
+        from torch import nn
+
+
+        def fit(x, steps):
+            model = nn.Linear(3, 1).cuda()
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+            for step in range(steps):
+                def closure():
+                    loss = model(x).sum()
+                    loss.backward()
+                    use(loss)  #: use(loss) => hot=step via=step
+                    return loss
+                optimizer.step(closure)
+
+
+        def fit_lbfgs(x, steps):
+            model = nn.Linear(3, 1).cuda()
+            optimizer = torch.optim.LBFGS(model.parameters())
+            for step in range(steps):
+                def closure():
+                    loss = model(x).sum()
+                    loss.backward()
+                    use(loss)  #: use(loss) => hot=no
+                    return loss
+                optimizer.step(closure)
+    """,
+    "frameworks call the hooks": """
+        import lightning as L
+        import pytorch_lightning as pl
+        import transformers
+        from torch import nn
+
+
+        class Lit(pl.LightningModule):
+            def training_step(self, batch, batch_idx):
+                use(1)  #: use(1) => hot=training_step phase=training grad=on
+                if batch_idx % 50 == 0:
+                    use(2)  #: use(2) => hot=no
+                if self.trainer.sanity_checking:
+                    use(3)  #: use(3) => hot=no
+                return self.shared(batch)
+
+            def validation_step(self, batch, batch_idx):
+                use(1)  #: use(1) => hot=validation_step phase=evaluation grad=off
+                return self.only_validation(batch)
+
+            def only_validation(self, batch):
+                return use(batch)  #: use(batch) => hot=validation_step phase=evaluation grad=off
+
+            def shared(self, batch):
+                return use(batch)  #: use(batch) => hot=training_step phase=training grad=on via=shared
+
+            def predict_step(self, batch):
+                return use(batch)  #: use(batch) => hot=predict_step phase=evaluation grad=off
+
+            def on_train_epoch_end(self):
+                use(1)  #: use(1) => hot=no
+
+            def on_validation_epoch_end(self):
+                use(1)  #: use(1) => hot=no phase=evaluation grad=off
+
+            def on_train_batch_end(self, outputs, batch, batch_idx):
+                use(1)  #: use(1) => hot=on_train_batch_end
+
+            def configure_optimizers(self):
+                use(1)  #: use(1) => hot=no phase=setup
+
+
+        class Lit2(L.LightningModule):
+            def test_step(self, batch):
+                use(1)  #: use(1) => hot=test_step phase=evaluation grad=off
+
+
+        class Custom(transformers.Trainer):
+            def compute_loss(self, model, inputs, return_outputs=False):
+                use(1)  #: use(1) => hot=compute_loss grad=unknown
+
+            def prediction_step(self, model, inputs):
+                use(1)  #: use(1) => hot=prediction_step grad=unknown phase=evaluation
+
+            def evaluate(self):
+                use(1)  #: use(1) => hot=no grad=unknown
+
+
+        class Loud(transformers.TrainerCallback):
+            def on_step_end(self, args, state, control):
+                use(1)  #: use(1) => hot=on_step_end
+
+            def on_epoch_end(self, args, state, control):
+                use(1)  #: use(1) => hot=no
+    """,
+    "tensor work without modules": """
+        import torch
+
+        device = torch.device("cuda")
+        x = torch.randn(64, 1000, device=device)
+        w = torch.randn(1000, 10, device=device)
+        for t in range(500):
+            y = x.mm(w)
+            loss = y.pow(2).sum()
+            print(loss.item())  #: loss.item() => hot=t
+            if t % 100 == 99:
+                print(loss.item())  #: loss.item() => hot=no
+        correct = torch.zeros(10, device=device)
+        for i in range(10):
+            print(correct[i].item())  #: correct[i].item() => hot=no
+    """,
+    "phases of a script": """
+        import torch
+        from torch import nn
+        from torch.utils.data import DataLoader, Dataset
+
+
+        class Data(Dataset):
+            def __init__(self):
+                use(0)  #: use(0) => phase=setup
+
+            def __getitem__(self, i):
+                return self.load(i)  #: self.load(i) => phase=dataset
+
+            def load(self, i):
+                return use(i)  #: use(i) => phase=dataset
+
+
+        def collate(items):
+            return use(items)  #: use(items) => phase=dataset
+
+
+        def stack(items):
+            return use(items)  #: use(items) => phase=dataset
+
+
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.fc = nn.Linear(3, 1)  #: nn.Linear(3, 1) => phase=setup
+
+            def forward(self, x):
+                if self.training:
+                    return use(x)  #: use(x) => phase=forward
+                return squash(self.fc(x))  #: self.fc(x) => phase=forward
+
+
+        def squash(x):
+            return use(x)  #: use(x) => phase=forward
+
+
+        loader = DataLoader(Data(), collate_fn=stack)  #: loader => phase=setup
+        model = Net().cuda()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+
+        def train(loader):
+            model.train()
+            for x in loader:
+                loss = compute(x)
+                loss.backward()  #: loss.backward() => phase=training
+                optimizer.step()
+                metric(x)
+
+
+        def compute(x):
+            return model(x).sum()  #: model(x) => phase=training
+
+
+        def metric(x):
+            return use(x)  #: use(x) => phase=unknown
+
+
+        def validate(loader):
+            for x in loader:
+                metric(model(x))  #: model(x) => phase=evaluation
+
+
+        def check(loader):
+            model.eval()
+            out = model(next(loader))  #: model(next(loader)) => phase=evaluation
+            model.train()
+            return model(out)  #: model(out) => phase=training
+
+
+        def test(model, val_loader):
+            for x in val_loader:
+                model(x)  #: model(x) => phase=evaluation
+
+
+        def test_shapes():
+            model = Net()
+            assert model(1)  #: model(1) => phase=unknown
+
+
+        def probe(val_loader):
+            for x in val_loader:
+                use(x)  #: use(x) => phase=evaluation
+
+
+        def main(epochs):
+            for epoch in range(epochs):
+                train(loader)
+                validate(loader)
+
+
+        if __name__ == "__main__":
+            main(3)
+    """,
+    "one loop with both phases": """
+        import torch
+        from torch import nn
+
+
+        def run(train_loader, val_loader, epochs):
+            model = nn.Linear(3, 1).cuda()
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+            for epoch in range(epochs):
+                model.train()
+                for x, y in train_loader:
+                    loss = model(x).sum()  #: model(x) => phase=training
+                    loss.backward()
+                    optimizer.step()
+                model.eval()
+                for x, y in val_loader:
+                    out = model(x)  #: model(x) => phase=evaluation
+                use(1)  #: use(1) => phase=evaluation
+
+
+        def distil(loader, teacher, student):
+            optimizer = torch.optim.SGD(student.parameters(), lr=0.1)
+            teacher.eval()
+            for x in loader:
+                target = teacher(x)  #: teacher(x) => phase=training
+                loss = (student(x) - target).sum()
+                loss.backward()
+                optimizer.step()
+
+
+        def phases(loaders):
+            model = nn.Linear(3, 1).cuda()
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+            for phase in ["train", "val"]:
+                if phase == "train":
+                    model.train()
+                else:
+                    model.eval()
+                for x in loaders[phase]:
+                    with torch.set_grad_enabled(phase == "train"):
+                        loss = model(x).sum()  #: model(x) => phase=unknown grad=unknown
+                        if phase == "train":
+                            loss.backward()  #: loss.backward() => phase=training
+                            optimizer.step()
+                        else:
+                            use(loss)  #: use(loss) => phase=evaluation
+                    use(2)  #: use(2) => phase=unknown grad=on
+
+
+        def run_epoch(loader, model, optimizer=None):
+            for x in loader:
+                loss = model(x).sum()  #: model(x) => phase=unknown
+                if optimizer is not None:
+                    loss.backward()
+                    optimizer.step()  #: optimizer.step() => phase=training
+
+
+        def sample(model, steps):
+            x = torch.randn(1)
+            for t in range(steps):
+                x = model(x)  #: model(x) => phase=evaluation
+            return x
+
+
+        def preview(loader, step):
+            generator = nn.Linear(1, 1).cuda()
+            optimizer = torch.optim.SGD(generator.parameters(), lr=0.1)
+            for x in loader:
+                generator(x).sum().backward()
+                optimizer.step()
+                generator.eval()
+                picture = generator(x)  #: generator(x) => phase=evaluation
+                generator.train()
+                use(x)  #: use(x) => phase=training
+
+
+        def switch(model, training):
+            model.train(training)
+            use(model)  #: use(model) => phase=unknown
+            model.train(False)
+            use(model)  #: use(model) => phase=evaluation
+    """,
+    "scripts without functions": """
+        import torch
+        from torch import nn
+
+        model = nn.Linear(3, 1).cuda()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        use(1)  #: use(1) => phase=setup hot=no
+        for epoch in range(3):
+            for x in train_loader:
+                loss = model(x).sum()  #: model(x) => phase=training hot=x
+                loss.backward()
+                optimizer.step()
+            model.eval()
+            with torch.no_grad():
+                for x in test_loader:
+                    out = model(x)  #: model(x) => phase=evaluation grad=off hot=x
+        model.eval()
+        result = model(x)  #: model(x) => phase=evaluation grad=on hot=no
+    """,
+    "grad off by decorators": """
+        import functools
+        import torch
+        from torch import inference_mode as frozen, no_grad
+        import torch as th
+        from torch.autograd import no_grad as off
+
+
+        @torch.no_grad()
+        def a(x):
+            return use(x)  #: use(x) => grad=off
+
+
+        @no_grad
+        def b(x):
+            return use(x)  #: use(x) => grad=off
+
+
+        @frozen()
+        def c(x):
+            return use(x)  #: use(x) => grad=off
+
+
+        @off()
+        def d(x):
+            with th.enable_grad():
+                use(x)  #: use(x) => grad=on
+            return use(2)  #: use(2) => grad=off
+
+
+        @th.autograd.grad_mode.no_grad()
+        def e(x, y=use(0)):  #: use(0) => grad=on
+            return use(x)  #: use(x) => grad=off
+
+
+        @torch.set_grad_enabled(False)
+        def f(x):
+            return use(x)  #: use(x) => grad=off
+
+
+        @functools.lru_cache
+        @torch.inference_mode(mode=True)
+        def g(x):
+            return use(x)  #: use(x) => grad=off
+
+
+        def evaluating(function):
+            @functools.wraps(function)
+            def wrapper(*args):
+                with torch.no_grad():
+                    return function(*args)
+            return wrapper
+
+
+        @evaluating
+        def h(x):
+            return use(x)  #: use(x) => grad=off
+
+
+        def k(x):
+            return use(x)  #: use(x) => grad=off
+
+
+        k = torch.no_grad()(k)
+        quiet = torch.no_grad()
+
+
+        @quiet
+        def l(x):
+            return use(x)  #: use(x) => grad=off
+
+
+        @smart_inference_mode()
+        def m(x):
+            return use(x)  #: use(x) => grad=unknown
+
+
+        @torch.enable_grad()
+        def n(x):
+            return use(x)  #: use(x) => grad=on
+
+
+        @functools.lru_cache(None)
+        def o(x):
+            return use(x)  #: use(x) => grad=on
+
+
+        class Model:
+            @staticmethod
+            @torch.no_grad()
+            def p(x):
+                return use(x)  #: use(x) => grad=off
+
+            @torch.no_grad()
+            def q(self, x):
+                return self.r(x)
+
+            def r(self, x):
+                return use(x)  #: use(x) => grad=off
+    """,
+    "grad off by contexts": """
+        import contextlib
+        import torch
+
+
+        def f(x, training, amp):
+            use(0)  #: use(0) => grad=on
+            with torch.no_grad():
+                use(1)  #: use(1) => grad=off
+                with torch.enable_grad():
+                    use(2)  #: use(2) => grad=on
+                [use(3) for _ in x]  #: use(3) => grad=off
+            with torch.autocast("cuda"), torch.inference_mode():
+                use(4)  #: use(4) => grad=off
+            with torch.no_grad(), open(use(5)) as file:  #: use(5) => grad=off
+                use(6)  #: use(6) => grad=off
+            with torch.set_grad_enabled(training):
+                use(7)  #: use(7) => grad=unknown
+            with torch.set_grad_enabled(False):
+                use(8)  #: use(8) => grad=off
+            with torch.autocast("cuda"):
+                use(9)  #: use(9) => grad=on
+            context = torch.no_grad()
+            with context:
+                use(10)  #: use(10) => grad=off
+            either = torch.enable_grad() if training else torch.no_grad()
+            with either:
+                use(11)  #: use(11) => grad=unknown
+            with contextlib.nullcontext():
+                use(12)  #: use(12) => grad=on
+            with torch.no_grad() if training else contextlib.nullcontext():
+                use(13)  #: use(13) => grad=unknown
+            with contextlib.ExitStack() as stack:
+                use(14)  #: use(14) => grad=on
+                stack.enter_context(torch.no_grad())
+                use(15)  #: use(15) => grad=off
+            use(16)  #: use(16) => grad=on
+            with quiet():
+                use(17)  #: use(17) => grad=off
+            with choose(amp):
+                use(18)  #: use(18) => grad=off
+            with imported_no_grad():
+                use(19)  #: use(19) => grad=unknown
+            with Profiler():
+                use(20)  #: use(20) => grad=on
+            with Meddler():
+                use(21)  #: use(21) => grad=unknown
+            with torch.autograd.set_grad_enabled(True):
+                use(22)  #: use(22) => grad=on
+            with (
+                torch.no_grad(),
+                torch.autocast("cuda"),
+            ):
+                use(23)  #: use(23) => grad=off
+
+
+        @contextlib.contextmanager
+        def quiet():
+            with torch.no_grad():
+                yield
+
+
+        def choose(amp):
+            return torch.no_grad()
+
+
+        class Profiler:
+            def __enter__(self):
+                return self
+
+
+        class Meddler:
+            def __enter__(self):
+                torch.set_grad_enabled(False)
+
+
+        class Holder:
+            def __init__(self):
+                self.context = torch.no_grad()
+
+            def run(self, x):
+                with self.context:
+                    return use(x)  #: use(x) => grad=off
+    """,
+    "grad mode by statements": """
+        import torch
+
+
+        def f(x, flag):
+            use(0)  #: use(0) => grad=on
+            torch.set_grad_enabled(False)
+            use(1)  #: use(1) => grad=off
+            for y in x:
+                use(2)  #: use(2) => grad=off
+            torch.set_grad_enabled(True)
+            use(3)  #: use(3) => grad=on
+            with torch.no_grad():
+                use(4)  #: use(4) => grad=off
+
+
+        def g(x, flag):
+            if flag:
+                torch.set_grad_enabled(False)
+                use(0)  #: use(0) => grad=off
+            use(1)  #: use(1) => grad=unknown
+
+
+        def h(x):
+            before = torch.is_grad_enabled()
+            torch.set_grad_enabled(False)
+            use(0)  #: use(0) => grad=off
+            torch.set_grad_enabled(before)
+            use(1)  #: use(1) => grad=on
+
+
+        def main():
+            torch.set_grad_enabled(False)
+            work(1)
+
+
+        def work(x):
+            return use(x)  #: use(x) => grad=off
+    """,
+    "grad off for the whole file": """
+        import torch
+
+        torch.set_grad_enabled(False)
+        use(0)  #: use(0) => grad=off
+
+
+        def f(x):
+            return use(x)  #: use(x) => grad=off
+    """,
+    "callers hold it off": """
+        import torch
+        from base import Base
+        from torch import nn
+
+
+        def evaluate(model, x):
+            return forward_all(model, x)  #: forward_all(model, x) => grad=off
+
+
+        def forward_all(model, x):
+            return model(x)  #: model(x) => grad=off
+
+
+        def both(model, x):
+            return model(x)  #: model(x) => grad=unknown
+
+
+        def recursive(model, x):
+            recursive(model, x)
+            return model(x)  #: model(x) => grad=off
+
+
+        def alone(model, x):
+            return model(x)  #: model(x) => grad=on
+
+
+        def train(model, x):
+            both(model, x)
+            with torch.no_grad():
+                evaluate(model, x)
+                both(model, x)
+                recursive(model, x)
+                scale = lambda t: use(t)  #: use(t) => grad=off
+                scale(x)
+
+
+        class Evaluator(Base):
+            def run(self, x):
+                return use(x)  #: use(x) => grad=unknown
+
+            def __call__(self, x):
+                return use(x)  #: use(x) => grad=on
+
+
+        class Net(nn.Module):
+            def generate(self, x):
+                return use(x)  #: use(x) => grad=on
+    """,
+    "compiled regions": """
+        import functools
+        import torch
+        from torch import nn
+
+
+        @torch.compile
+        def a(x):
+            return helper(x)  #: helper(x) => compiled=yes
+
+
+        @torch.compile(mode="max-autotune")
+        def b(x):
+            return use(x)  #: use(x) => compiled=yes
+
+
+        @functools.partial(torch.compile, dynamic=True)
+        def c(x):
+            return use(x)  #: use(x) => compiled=yes
+
+
+        def helper(x):
+            return use(x)  #: use(x) => compiled=yes
+
+
+        def d(x):
+            return use(x)  #: use(x) => compiled=yes
+
+
+        fast = torch.compile(d)
+
+
+        class Net(nn.Module):
+            def forward(self, x):
+                return self.part(x)  #: self.part(x) => compiled=yes
+
+            def part(self, x):
+                return use(x)  #: use(x) => compiled=yes
+
+            def other(self, x):
+                return use(x)  #: use(x) => compiled=no
+
+
+        class Eager(nn.Module):
+            def forward(self, x):
+                return use(x)  #: use(x) => compiled=no
+
+
+        model = Net()
+        model = torch.compile(model)  #: torch.compile(model) => compiled=no
+        pattern = re.compile("x")
+    """,
+    "the main guard": """
+        import multiprocessing as mp
+
+
+        def worker(rank):
+            use(rank)  #: use(rank) => guarded=yes
+
+
+        def main():
+            use(1)  #: use(1) => guarded=yes
+            deeper(2)
+            mp.spawn(worker)
+
+
+        def deeper(x):
+            use(x)  #: use(x) => guarded=yes
+            return lambda: use(3)  #: use(3) => guarded=yes
+
+
+        def public(x):
+            use(x)  #: use(x) => guarded=no
+
+
+        def shared(x):
+            use(x)  #: use(x) => guarded=no
+
+
+        shared(1)
+        use(4)  #: use(4) => guarded=no
+        if __name__ == "__main__":
+            main()
+            shared(2)
+            use(5)  #: use(5) => guarded=yes
+        if "__main__" == __name__ and True:
+            use(6)  #: use(6) => guarded=yes
+        if __name__ != "__main__":
+            use(7)  #: use(7) => guarded=no
+        else:
+            use(8)  #: use(8) => guarded=yes
+    """,
+}
+
+
+def test_places(expectation: Callable[[], None]) -> None:
+    """Each expectation of the programs above holds."""
+    expectation()

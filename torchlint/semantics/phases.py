@@ -1,0 +1,482 @@
+"""What a place is for: training, evaluation, a forward pass, loading data, or setting up."""
+
+from __future__ import annotations
+
+import enum
+import re
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchlint.semantics.spellings import dotted, last_name
+from torchlint.semantics.throttling import FUNCTIONS, LOOPS, Function
+from torchlint.semantics.values import MISSING, Kind
+
+if TYPE_CHECKING:
+    from torchlint.semantics.places import Model
+
+
+class Phase(enum.Enum):
+    """What the code around a place does; UNKNOWN where it serves several ends or none is shown."""
+
+    TRAINING = "training"
+    EVALUATION = "evaluation"
+    FORWARD = "forward"
+    DATASET = "dataset"
+    SETUP = "setup"
+    UNKNOWN = "unknown"
+
+
+_EVALUATES = re.compile(
+    r"^_?(?:(?:do_|run_|model_)?(?:eval|evaluate|evaluation|validate|validation|val|valid)(?:_|$|[A-Z])"
+    r"|test$|test_(?:one_)?(?:epoch|step|loop|model|net|network|fn)$|testing$"
+    r"|(?:run_|do_)?(?:infer|inference|predict)(?:_|$|[A-Z])"
+    r"|(?:compute|get|calc|calculate|check|measure)_(?:\w+_)?(?:accuracy|val_loss|validation_loss|test_loss|perplexity)$"
+    r"|estimate_loss$|extract_(?:features|embeddings)$)"
+    r"|_(?:eval|evaluate|validate|validation|inference|predict)$"
+)
+_GENERATES = re.compile(
+    r"^_?(?:do_|run_)?(?:generate|sample|decode)(?:_(?!batch|noise)|$)|_(?:generate|sample)$"
+)
+_TESTS = re.compile(r"^test(?:_|$)")
+_TRAINS = re.compile(r"^_?(?:do_|run_)?(?:train|fit|pretrain|finetune)(?:_|$|[A-Z])|_train(?:_epoch|_step)?$")
+_MODEL_NAMES = re.compile(r"(?:^|_)(?:model|net|network|loader|dataloader)$")
+_TRAIN_FLAG = re.compile(
+    r"^(?:_?(?:is_|do_|in_)?(?:train|training|train_mode)|backward|backprop|do_backward|TRAIN(?:ING)?)$"
+)
+_EVAL_FLAG = re.compile(
+    r"^(?:(?:is_|do_|in_)?(?:eval|evaluate|evaluation|validate|validation|val|valid|test|testing|inference|predict)"
+    r"(?:_mode|_only)?|EVAL|TEST|VAL)$"
+)
+_TRAIN_TEXT = re.compile(r"^train|^fit$", re.IGNORECASE)
+_EVAL_TEXT = re.compile(r"^(?:val|test|eval|dev|predict|infer)", re.IGNORECASE)
+_EVAL_DATA = re.compile(
+    r"(?:^|_)(?:val|valid|validation|test|eval|evaluation|dev)(?:_|$|loader|iter|data)", re.IGNORECASE
+)
+_OPTIMIZER = re.compile(r"(?:^|_)(?:optim(?:izer)?|opt|scaler)s?(?:_[a-zA-Z]+)?$")
+_LIGHTNING = {
+    "training_step": Phase.TRAINING,
+    "configure_optimizers": Phase.SETUP,
+    "setup": Phase.SETUP,
+    "optimizer_step": Phase.TRAINING,
+    "backward": Phase.TRAINING,
+}
+_LIGHTNING_EVALUATES = re.compile(r"^(?:on_)?(?:validation|test|predict)_")
+_LIGHTNING_TRAINS = re.compile(
+    r"^(?:on_)?(?:train|training|before_optimizer|before_zero|after_backward|before_backward)_"
+)
+_HOOKS = {
+    ("transformers.Trainer", "compute_loss"): Phase.UNKNOWN,
+    ("transformers.Trainer", "training_step"): Phase.TRAINING,
+    ("transformers.Trainer", "prediction_step"): Phase.EVALUATION,
+    ("torch.autograd.Function", "forward"): Phase.FORWARD,
+    ("torch.autograd.Function", "backward"): Phase.FORWARD,
+    ("torch.optim.Optimizer", "step"): Phase.TRAINING,
+}
+_COLLATE = re.compile(r"^_?collate|_?collate(?:_fn|_batch|_function)?$|^worker_init")
+
+
+class Phases:
+    """The phases of one file, worked out on demand."""
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+        self.tree = model.tree
+        self.names = model.names
+        self._phases: dict[cst.CSTNode, Phase] = {}
+        self._functions: dict[Function, Phase] = {}
+        self._steps: dict[cst.CSTNode | None, list[tuple[cst.Call, bool]]] | None = None
+        self._switches: dict[Function | None, list[tuple[int, cst.Call, Phase]]] | None = None
+        self._collators: set[cst.CSTNode] | None = None
+
+    def phase(self, node: cst.CSTNode) -> Phase:
+        """What ``node`` is run for."""
+        found = self._phases.get(node)
+        if found is None:
+            local, function = self._local(node)
+            if local is not None:
+                found = local
+            else:
+                found = self._of_function(function) if function is not None else Phase.SETUP
+            self._phases[node] = found
+        return found
+
+    # ------------------------------------------------------------------ inside a function
+
+    def _local(self, node: cst.CSTNode) -> tuple[Phase | None, Function | None]:
+        """What the statements around ``node`` within its function show, and that function."""
+        function = self.model.function(node)
+        if function is not None and self._hooked(function) in (Phase.FORWARD, Phase.DATASET):
+            return None, function
+        child = node
+        for parent in self.tree.ancestors(node):
+            phase: Phase | None = None
+            match parent:
+                case cst.FunctionDef() | cst.Lambda() if child is parent.body:
+                    return None, function
+                case cst.If() | cst.IfExp() if child is not parent.test:
+                    phase = self._implied(parent.test, child is parent.body)
+                case cst.IndentedBlock() | cst.SimpleStatementSuite() | cst.Module():
+                    phase = self._switched(child, parent, node, function)
+                case cst.For() if child is parent.body:
+                    trains = self._trains(parent)
+                    if trains is not None:
+                        phase = Phase.TRAINING if trains else Phase.UNKNOWN
+                    elif self._over_evaluation_data(parent):
+                        phase = Phase.EVALUATION
+                case cst.While() if child is not parent.orelse:
+                    trains = self._trains(parent)
+                    if trains is not None:
+                        phase = Phase.TRAINING if trains else Phase.UNKNOWN
+                case _:
+                    pass
+            if phase is not None:
+                return phase, function
+            child = parent
+        return None, None
+
+    def _implied(self, test: cst.CSTNode, truth: bool) -> Phase | None:
+        """The phase in which alone ``test`` is true (or false)."""
+        match test:
+            case cst.UnaryOperation(operator=cst.Not()):
+                return self._implied(test.expression, not truth)
+            case cst.BooleanOperation() if isinstance(test.operator, cst.And) is truth:
+                return self._implied(test.left, truth) or self._implied(test.right, truth)
+            case cst.Comparison() if len(test.comparisons) == 1:
+                return self._compared(test, truth)
+            case cst.Name() | cst.Attribute():
+                word = test.attr.value if isinstance(test, cst.Attribute) else test.value
+                if _TRAIN_FLAG.match(word):
+                    return Phase.TRAINING if truth else Phase.EVALUATION
+                if _OPTIMIZER.search(word):
+                    return Phase.TRAINING if truth else Phase.EVALUATION
+                return Phase.EVALUATION if truth and _EVAL_FLAG.match(word) else None
+            case cst.Call(func=cst.Attribute(attr=cst.Name(value="startswith")), args=[argument]):
+                return self._texts([argument.value], truth)
+            case _:
+                return None
+
+    def _compared(self, test: cst.Comparison, truth: bool) -> Phase | None:
+        left, operator, right = test.left, test.comparisons[0].operator, test.comparisons[0].comparator
+        match operator:
+            case cst.NotEqual() | cst.IsNot() | cst.NotIn():
+                truth = not truth
+            case cst.Equal() | cst.Is() | cst.In():
+                pass
+            case _:
+                return None
+        if isinstance(right, cst.Name) and right.value == "None":
+            word = last_name(left)
+            if word is not None and _OPTIMIZER.search(word):
+                return Phase.EVALUATION if truth else Phase.TRAINING
+            return None
+        if isinstance(operator, (cst.In, cst.NotIn)) and isinstance(right, (cst.List, cst.Tuple, cst.Set)):
+            return self._texts([element.value for element in right.elements], truth)
+        return self._texts([left, right], truth)
+
+    def _texts(self, options: Iterable[cst.CSTNode], truth: bool) -> Phase | None:
+        """The phase that a mode is in which is (or is not) one of these literals."""
+        words = [word for word in map(_text, options) if word is not None]
+        if words and all(_TRAIN_TEXT.match(word) for word in words):
+            return Phase.TRAINING if truth else Phase.EVALUATION
+        if words and all(_EVAL_TEXT.match(word) for word in words):
+            return Phase.EVALUATION if truth else None
+        return None
+
+    def _over_evaluation_data(self, loop: cst.For) -> bool:
+        words = (node.value for node in self.tree.descendants(loop.iter) if isinstance(node, cst.Name))
+        return any(_EVAL_DATA.search(word) for word in words)
+
+    # ------------------------------------------------------------------ train() and eval()
+
+    def _modes(self, function: Function | None) -> list[tuple[int, cst.Call, Phase]]:
+        """The calls in a function that put a module into a mode, by place."""
+        if self._switches is None:
+            self._switches = {}
+            for call in self.tree.nodes(cst.Call):
+                phase = self._switch(call)
+                if phase is not None:
+                    place = (self.tree.order[call], call, phase)
+                    self._switches.setdefault(self.model.function(call), []).append(place)
+        return self._switches.get(function, [])
+
+    def _switch(self, call: cst.Call) -> Phase | None:
+        if not isinstance(call.func, cst.Attribute) or len(call.args) > 1:
+            return None
+        method = call.func.attr.value
+        if method not in ("train", "eval") or (method == "eval" and call.args):
+            return None
+        receiver = self.model.value(call.func.value)
+        if receiver.kind is not Kind.MODULE:
+            word = last_name(call.func.value)
+            if receiver.kind is not Kind.UNKNOWN or word is None:
+                return None
+            if method == "train" and re.search(r"trainer|agent|runner|engine|learner|self", word):
+                return None
+        if method == "eval":
+            return Phase.EVALUATION
+        if not call.args:
+            return Phase.TRAINING
+        constant = self.model.value(call.args[0].value).constant
+        if constant is MISSING:
+            return Phase.UNKNOWN
+        return Phase.TRAINING if constant else Phase.EVALUATION
+
+    def _switched(
+        self,
+        child: cst.CSTNode,
+        block: cst.IndentedBlock | cst.SimpleStatementSuite | cst.Module,
+        node: cst.CSTNode,
+        function: Function | None,
+    ) -> Phase | None:
+        """The mode that the statements above ``child`` in its block leave the model in."""
+        modes = self._modes(function)
+        if not modes:
+            return None
+        order = self.tree.order
+        end = bisect_left(modes, order[child], key=lambda place: place[0])
+        begin = bisect_left(modes, order[block], key=lambda place: place[0])
+        if begin >= end:
+            return None
+        siblings = block.body
+        index = next(i for i, statement in enumerate(siblings) if statement is child)
+        for statement in reversed(siblings[:index]):
+            inside = [place for place in modes[begin:end] if place[0] >= order[statement]]
+            if not inside:
+                continue
+            end = bisect_left(modes, order[statement], key=lambda place: place[0])
+            last = inside[-1]
+            match statement:
+                case cst.If():
+                    if last[2] is Phase.TRAINING and statement.orelse is None:
+                        return Phase.TRAINING
+                    branches = {place[2] for place in inside}
+                    complete = statement.orelse is not None
+                    return last[2] if len(branches) == 1 and complete else Phase.UNKNOWN
+                case cst.For() | cst.While():
+                    return Phase.EVALUATION if last[2] is Phase.EVALUATION else None
+                case cst.FunctionDef() | cst.ClassDef():
+                    continue
+                case _:
+                    if last[2] is Phase.EVALUATION and self._trained_after(node, last, block, function):
+                        return Phase.TRAINING
+                    return last[2]
+        return None
+
+    def _trained_after(
+        self,
+        node: cst.CSTNode,
+        switch: tuple[int, cst.Call, Phase],
+        block: cst.CSTNode,
+        function: Function | None,
+    ) -> bool:
+        """Whether the model that ``eval()`` was called on is not the one trained below it in the block."""
+        order = self.tree.order
+        later = [
+            order[call]
+            for call, certain in self._training(function)
+            if certain and order[call] >= order[node] and self.tree.contains(block, call)
+        ]
+        if not later:
+            return False
+        back = [
+            place
+            for place, _, phase in self._modes(function)
+            if phase is Phase.TRAINING and switch[0] < place < min(later)
+        ]
+        if back:
+            return False
+        subject = node.func if isinstance(node, cst.Call) else None
+        return subject is None or dotted(subject) != dotted(_receiver(switch[1]))
+
+    # ------------------------------------------------------------------ training steps
+
+    def _training(self, holder: cst.CSTNode | None) -> list[tuple[cst.Call, bool]]:
+        """The calls in a loop or function (None: the module) that train, directly or in what they call.
+
+        With each: whether it does so whatever the mode is (False below ``if training:``).
+        """
+        if self._steps is None:
+            self._steps = {}
+            waiting: list[tuple[cst.Call, bool]] = [
+                (call, True) for call in self.tree.nodes(cst.Call) if is_training_step(self.model, call)
+            ]
+            seen: set[Function] = set()
+            while waiting:
+                call, certain = waiting.pop()
+                child: cst.CSTNode = call
+                for parent in self.tree.ancestors(call):
+                    if isinstance(parent, (cst.If, cst.IfExp)) and child is not parent.test:
+                        implied = self._implied(parent.test, child is parent.body)
+                        certain = certain and implied is None
+                    elif isinstance(parent, LOOPS):
+                        self._steps.setdefault(parent, []).append((call, certain))
+                    elif isinstance(parent, FUNCTIONS) and child is parent.body:
+                        self._steps.setdefault(parent, []).append((call, certain))
+                        if parent not in seen and not self._is_forward(parent):
+                            seen.add(parent)
+                            waiting.extend((caller, certain) for caller in self.model.callers(parent))
+                        break
+                    child = parent
+                else:
+                    self._steps.setdefault(None, []).append((call, certain))
+        return self._steps.get(holder, [])
+
+    def _is_forward(self, function: Function) -> bool:
+        return isinstance(function, cst.FunctionDef) and function.name.value == "forward"
+
+    def _trains(self, holder: cst.CSTNode) -> bool | None:
+        """Whether a loop or function trains: certainly, in some modes only (False), or never (None)."""
+        steps = self._training(holder)
+        return any(certain for _, certain in steps) if steps else None
+
+    # ------------------------------------------------------------------ functions
+
+    def _of_function(self, function: Function) -> Phase:
+        found = self._functions.get(function)
+        if found is None:
+            phases: set[Phase] = set()
+            seen: set[Function] = {function}
+            waiting: list[Function] = [function]
+            while waiting:
+                current = waiting.pop()
+                own = self._own_phase(current)
+                if own is not None:
+                    phases.add(own)
+                    continue
+                for place in self._places(current):
+                    local, outer = self._local(place)
+                    if local is not None:
+                        phases.add(local)
+                    elif outer is None:
+                        phases.add(Phase.SETUP)
+                    elif outer not in seen:
+                        seen.add(outer)
+                        waiting.append(outer)
+            if len(phases) > 1:
+                # What the module level does once beside it does not change what a helper is for.
+                phases.discard(Phase.SETUP)
+            found = phases.pop() if len(phases) == 1 else Phase.UNKNOWN
+            name = function.name.value if isinstance(function, cst.FunctionDef) else ""
+            if _GENERATES.search(name) and found in (Phase.UNKNOWN, Phase.SETUP) and len(phases) < 2:
+                found = Phase.EVALUATION
+            self._functions[function] = found
+        return found
+
+    def _places(self, function: Function) -> list[cst.CSTNode]:
+        """Where a function runs as far as the file shows: its calls, or the place of a nested one."""
+        calls: list[cst.CSTNode] = list(self.model.callers(function))
+        if not calls and (isinstance(function, cst.Lambda) or self.model.function(function) is not None):
+            return [function]
+        return calls
+
+    def _own_phase(self, function: Function) -> Phase | None:
+        """As far as the function itself shows it; None: its callers decide."""
+        if isinstance(function, cst.Lambda):
+            return None
+        hooked = self._hooked(function)
+        if hooked is not None:
+            return hooked
+        trains = self._trains(function)
+        if trains is not None:
+            return Phase.TRAINING if trains else Phase.UNKNOWN
+        name = function.name.value
+        if _EVALUATES.search(name):
+            return Phase.EVALUATION
+        if _TESTS.match(name) and any(_MODEL_NAMES.search(p) for p in _parameter_names(function)):
+            return Phase.EVALUATION
+        return Phase.TRAINING if _TRAINS.search(name) else None
+
+    def _hooked(self, function: Function) -> Phase | None:
+        """The phase that a framework, or the function's role, prescribes."""
+        if not isinstance(function, cst.FunctionDef):
+            return Phase.DATASET if function in self._collate_functions else None
+        name = function.name.value
+        owner = self.model.classes.owner(function)
+        if owner is None:
+            if function in self._collate_functions or _COLLATE.search(name):
+                return Phase.DATASET
+            return None
+        info = self.model.classes.info(owner)
+        if name == "__init__":
+            return Phase.SETUP
+        for base in info.bases:
+            phase = _HOOKS.get((base, name))
+            if phase is not None:
+                return phase
+        if info.lightning:
+            if name in _LIGHTNING:
+                return _LIGHTNING[name]
+            if _LIGHTNING_EVALUATES.match(name):
+                return Phase.EVALUATION
+            if _LIGHTNING_TRAINS.match(name):
+                return Phase.TRAINING
+        if info.kind is Kind.MODULE and name == "forward":
+            return Phase.FORWARD
+        if name in ("__getitem__", "__getitems__", "__iter__", "__next__", "__len__"):
+            if info.kind in (Kind.DATASET, Kind.SAMPLER):
+                return Phase.DATASET
+            if info.opaque and name == "__getitem__" and "__len__" in info.methods:
+                return Phase.DATASET
+        if _COLLATE.search(name) or function in self._collate_functions:
+            return Phase.DATASET
+        if name == "__call__" and re.search(r"Collat(?:e|or)", owner.name.value):
+            return Phase.DATASET
+        return None
+
+    @property
+    def _collate_functions(self) -> set[cst.CSTNode]:
+        """The functions of this file given to a loader as ``collate_fn`` or ``worker_init_fn``."""
+        if self._collators is None:
+            self._collators = set()
+            for argument in self.tree.nodes(cst.Arg):
+                keyword = argument.keyword
+                if keyword is not None and keyword.value in ("collate_fn", "worker_init_fn"):
+                    definition = self.model.value(argument.value).definition
+                    if isinstance(definition, cst.ClassDef):
+                        definition = self.model.classes.info(definition).method("__call__")
+                    if definition is not None:
+                        self._collators.add(definition)
+        return self._collators
+
+
+def is_training_step(model: Model, call: cst.Call) -> bool:
+    """Whether a call computes gradients for training or steps an optimizer."""
+    func = call.func
+    if not isinstance(func, cst.Attribute):
+        return model.names.qualified(func) == "torch.autograd.backward"
+    method = func.attr.value
+    if method in ("backward", "manual_backward"):
+        return model.callee(call) is None
+    if method == "step":
+        stepped = model.value(func.value)
+        if stepped.kind in (Kind.OPTIMIZER, Kind.SCALER):
+            return True
+        word = last_name(func.value)
+        return stepped.kind is Kind.UNKNOWN and word is not None and _OPTIMIZER.search(word) is not None
+    return False
+
+
+def _receiver(call: cst.Call) -> cst.CSTNode:
+    return call.func.value if isinstance(call.func, cst.Attribute) else call.func
+
+
+def _text(node: cst.CSTNode) -> str | None:
+    """A string literal, or the member of an enumeration of modes."""
+    if isinstance(node, cst.SimpleString):
+        text = node.evaluated_value
+        return text if isinstance(text, str) else None
+    if isinstance(node, cst.Attribute) and node.attr.value.isupper():
+        return node.attr.value
+    return None
+
+
+def _parameter_names(function: cst.FunctionDef) -> Iterator[str]:
+    for parameter in (
+        *function.params.posonly_params,
+        *function.params.params,
+        *function.params.kwonly_params,
+    ):
+        yield parameter.name.value

@@ -1,0 +1,869 @@
+"""Where a node runs: loops and whether they are hot, throttling, phase, grad mode, compiled regions.
+
+A loop is hot when each of its iterations gives the device work: in its body, or in what the body calls
+in this file, a module is called, gradients are computed, an optimizer steps. An epoch loop is not: its
+work happens in the loop over batches inside it, and what it does besides happens once an epoch. A
+function is hot when a hot place calls it, or when a framework calls it every step, as ``forward`` is.
+"""
+
+from __future__ import annotations
+
+import enum
+import re
+from collections import deque
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain
+from typing import Protocol
+
+import libcst as cst
+
+from torchlint.semantics.classes import Classes, ClassInfo
+from torchlint.semantics.gradmode import Grad, GradModes
+from torchlint.semantics.names import BindingKind, Names
+from torchlint.semantics.phases import Phase, Phases, is_training_step
+from torchlint.semantics.spellings import last_name
+from torchlint.semantics.throttling import (
+    COMPREHENSIONS,
+    FUNCTIONS,
+    Function,
+    Loop,
+    Throttling,
+)
+from torchlint.semantics.values import Device, Kind, Value
+from torchlint.syntax import SyntaxTree
+
+__all__ = ["Function", "Grad", "Hot", "Loop", "Model", "Phase", "Places"]
+
+
+@dataclass(frozen=True, slots=True)
+class Hot:
+    """A node runs at every step of ``loop``.
+
+    ``loop`` is the hot loop, or the function that runs every step without a loop in this file.
+    ``path`` are the calls (or property reads) that lead from the loop to the function of the node,
+    outermost first; empty when the loop is in the same function. ``reason`` says what makes it hot, as
+    a clause ("the loop calls the model").
+    """
+
+    loop: Loop | Function
+    path: tuple[cst.BaseExpression, ...]
+    reason: str
+
+
+class Model(Protocol):
+    """What places ask of the rest of the semantic model."""
+
+    @property
+    def tree(self) -> SyntaxTree: ...
+    @property
+    def names(self) -> Names: ...
+    @property
+    def classes(self) -> Classes: ...
+    def value(self, node: cst.BaseExpression) -> Value: ...
+    def callee(self, call: cst.Call) -> Function | None: ...
+    def callers(self, function: Function) -> list[cst.Call]: ...
+    def function(self, node: cst.CSTNode) -> Function | None: ...
+
+
+class Heat(enum.IntEnum):
+    """How much device work each iteration of a loop does: none, some tensor operations, whole steps."""
+
+    COLD = 0
+    WARM = 1
+    HOT = 2
+
+
+@dataclass(slots=True)
+class _Work:
+    """What a loop or function does each time round.
+
+    ``heat`` and ``reason`` tell of the work outside of inner loops; ``steps`` whether an inner loop is
+    one of steps; ``batches`` whether such an inner loop goes over a loader.
+    """
+
+    heat: Heat = Heat.COLD
+    reason: str = ""
+    steps: bool = False
+    batches: bool = False
+
+    def add(self, heat: Heat, reason: str) -> None:
+        if heat > self.heat:
+            self.heat, self.reason = heat, reason
+
+
+_NO_WORK = _Work()
+
+
+class Places:
+    """The places of one file. Everything is worked out when first asked, and remembered."""
+
+    def __init__(self, module: Model) -> None:
+        self.module = module
+        self.tree = module.tree
+        self.names = module.names
+        self._throttling = Throttling(module.tree, module.names, module.callee)
+        self._work: dict[cst.CSTNode, _Work] = {}
+        self._hot: dict[cst.CSTNode, Hot | None] = {}
+        self._hot_functions: dict[tuple[Function, bool], Hot | None] = {}
+        self._guarded: dict[cst.CSTNode, bool] = {}
+
+    # ------------------------------------------------------------------ loops
+
+    def loops(self, node: cst.CSTNode) -> list[Loop]:
+        """The loops around ``node`` within its function, innermost first.
+
+        The iterable of a ``for`` and its ``else`` are outside of it; the test of a ``while`` is inside.
+        """
+        found: list[Loop] = []
+        grandchild: cst.CSTNode | None = None
+        child = node
+        for parent in self.tree.ancestors(node):
+            match parent:
+                case cst.For():
+                    if child is parent.body or child is parent.target:
+                        found.append(parent)
+                case cst.While():
+                    if child is not parent.orelse:
+                        found.append(parent)
+                case cst.ListComp() | cst.SetComp() | cst.DictComp() | cst.GeneratorExp():
+                    # Only the first iterable is evaluated once.
+                    if not (child is parent.for_in and grandchild is parent.for_in.iter):
+                        found.append(parent)
+                case cst.FunctionDef() | cst.Lambda():
+                    if child is parent.body:
+                        break
+                case _:
+                    pass
+            grandchild, child = child, parent
+        return found
+
+    def throttled(self, node: cst.CSTNode) -> bool:
+        """Whether ``node`` runs in few of the iterations of the loops around it.
+
+        The loops that count are those from the innermost up to the loop of steps; what restricts an
+        epoch does not throttle the steps in it.
+        """
+        for loop in self.loops(node):
+            if self._throttling.between(node, loop):
+                return True
+            if self.heat(loop) is Heat.HOT:
+                return False
+        return self._throttling.between(node, self.module.function(node) or self.tree.root)
+
+    # ------------------------------------------------------------------ heat
+
+    def heat(self, loop: Loop) -> Heat:
+        """How much work for the device each iteration of this loop is."""
+        work = self._work_of(loop)
+        if self._over_loader(loop):
+            return Heat.HOT if work.steps else work.heat
+        if work.heat is Heat.HOT:
+            return Heat.COLD if work.batches or (work.steps and _is_epoch_loop(loop)) else Heat.HOT
+        return Heat.COLD if work.steps else work.heat
+
+    def _work_of(self, holder: cst.CSTNode) -> _Work:
+        found = self._work.get(holder)
+        if found is None:
+            # A function that calls itself adds nothing by that.
+            self._work[holder] = _NO_WORK
+            found = self._work[holder] = self._add_up(holder)
+        return found
+
+    def _add_up(self, holder: cst.CSTNode) -> _Work:
+        work = _Work()
+        calls, inner = self._held.get(holder, ([], []))
+        for call in calls:
+            if work.heat is not Heat.HOT or not (work.steps and work.batches):
+                done = self._work_of_call(call, work)
+                if done is not None and not self._throttling.between(call, holder):
+                    work.add(done.heat, done.reason)
+                    work.steps = work.steps or done.steps
+                    work.batches = work.batches or done.batches
+        for loop in inner:
+            done = self._work_of(loop)
+            if (done.heat is Heat.COLD and not done.steps) or self._throttling.between(loop, holder):
+                continue
+            if self._over_layers(loop):
+                work.add(done.heat, done.reason)
+            elif isinstance(loop, COMPREHENSIONS) and not self._over_loader(loop):
+                work.add(done.heat, done.reason)
+                work.steps = work.steps or done.steps
+            elif self.heat(loop) is Heat.HOT or done.steps:
+                work.steps = True
+                work.batches = work.batches or self._over_loader(loop)
+            work.batches = work.batches or done.batches
+        return work
+
+    @cached_property
+    def _held(self) -> dict[cst.CSTNode, tuple[list[cst.Call], list[Loop]]]:
+        """The calls and loops directly in each loop, function and the module."""
+        held: dict[cst.CSTNode, tuple[list[cst.Call], list[Loop]]] = {}
+        for call in self.tree.nodes(cst.Call):
+            held.setdefault(self._holder(call), ([], []))[0].append(call)
+        loops: Iterable[Loop] = chain(
+            self.tree.nodes(cst.For),
+            self.tree.nodes(cst.While),
+            self.tree.nodes(cst.ListComp),
+            self.tree.nodes(cst.SetComp),
+            self.tree.nodes(cst.DictComp),
+            self.tree.nodes(cst.GeneratorExp),
+        )
+        for loop in loops:
+            held.setdefault(self._holder(loop), ([], []))[1].append(loop)
+        return held
+
+    def _holder(self, node: cst.CSTNode) -> cst.CSTNode:
+        """The innermost loop or function that repeats ``node``, or the module."""
+        loops = self.loops(node)
+        return loops[0] if loops else self.module.function(node) or self.tree.root
+
+    def _work_of_call(self, call: cst.Call, sofar: _Work) -> _Work | None:
+        """The device work of one call; None for none."""
+        if is_training_step(self.module, call):
+            what = last_name(call.func)
+            return _Work(
+                Heat.HOT, "the loop steps the optimizer" if what == "step" else "the loop computes gradients"
+            )
+        func = call.func
+        called = self.module.value(func)
+        if called.kind is Kind.MODULE:
+            return None if called.device is Device.CPU else _Work(Heat.HOT, "the loop calls a module")
+        function = self.module.callee(call)
+        if function is not None:
+            if function in self._generators:
+                return None
+            done = self._work_of(function)
+            return done if done.heat is not Heat.COLD or done.steps else None
+        if isinstance(func, cst.Attribute) and called.kind is not Kind.CLASS:
+            owner = self.module.value(func.value)
+            if owner.kind is Kind.MODULE and owner.device is not Device.CPU:
+                return (
+                    None
+                    if _ADMINISTERS.search(func.attr.value)
+                    else _Work(Heat.HOT, "the loop runs a module")
+                )
+        if sofar.heat is Heat.COLD and self._computes(call):
+            return _Work(Heat.WARM, "the loop computes on the device")
+        return None
+
+    def _computes(self, call: cst.Call) -> bool:
+        """Whether the call is an operation of some weight on a tensor of the accelerator."""
+        name = last_name(call.func)
+        if name is None or name in _LIGHT_OPERATIONS:
+            return False
+        if (self.names.qualified(call.func) or "").startswith(("torch.nn.init.", "torch.distributed.")):
+            return False
+        result = self.module.value(call)
+        if result.kind is not Kind.TENSOR or result.device is not Device.ACCELERATOR:
+            return False
+        operands = [argument.value for argument in call.args]
+        if isinstance(call.func, cst.Attribute):
+            operands.append(call.func.value)
+        return any(self.module.value(operand).kind is Kind.TENSOR for operand in operands)
+
+    def _over_loader(self, loop: Loop) -> bool:
+        """Whether the loop goes over the batches of a loader."""
+        if isinstance(loop, cst.While):
+            return False
+        return any(
+            self._is_loader(part)
+            for part in _iterated(loop.iter if isinstance(loop, cst.For) else loop.for_in.iter)
+        )
+
+    def _is_loader(self, node: cst.BaseExpression) -> bool:
+        value = self.module.value(node)
+        if value.kind is Kind.LOADER:
+            return True
+        if value.kind is Kind.ITERATOR or value.kind is Kind.UNKNOWN:
+            if isinstance(node, cst.Name):
+                # ``pbar = tqdm(enumerate(loader))``
+                for binding in self.names.bindings(node):
+                    if binding.kind is BindingKind.ASSIGN and isinstance(binding.value, cst.Call):
+                        parts = list(_iterated(binding.value))
+                        if parts[0] is not binding.value and any(
+                            isinstance(p, (cst.Name, cst.Attribute))
+                            and not _same(p, node)
+                            and self._is_loader(p)
+                            for p in parts
+                        ):
+                            return True
+            word = last_name(node)
+            return word is not None and _LOADER_NAME.search(word) is not None
+        return False
+
+    def _over_layers(self, loop: Loop) -> bool:
+        """Whether the loop goes through the parts of a model, so that all of it is one forward pass."""
+        if isinstance(loop, cst.While):
+            return False
+        iterable = loop.iter if isinstance(loop, cst.For) else loop.for_in.iter
+        for part in _iterated(iterable):
+            value = self.module.value(part)
+            if value.kind is Kind.MODULE or (value.item is not None and value.item.kind is Kind.MODULE):
+                return True
+        return False
+
+    # ------------------------------------------------------------------ hot places
+
+    def hot(self, node: cst.CSTNode) -> Hot | None:
+        """The loop of steps, or function, each of whose iterations runs ``node``; None if there is none."""
+        if node not in self._hot:
+            self._hot[node] = self._find_hot(node)
+        return self._hot[node]
+
+    def _find_hot(self, node: cst.CSTNode) -> Hot | None:
+        found, function = self._hot_here(node)
+        if (found is None or self._heat_of(found) is not Heat.HOT) and function is not None:
+            found = self._hot_function(function, self._streams(node, function)) or found
+        return found
+
+    def _heat_of(self, hot: Hot) -> Heat:
+        """Whether a hot place is one of steps or only of tensor operations."""
+        return Heat.HOT if isinstance(hot.loop, FUNCTIONS) else self.heat(hot.loop)
+
+    def _hot_here(self, node: cst.CSTNode) -> tuple[Hot | None, Function | None]:
+        """The hot loop around ``node`` in its function, and the function if its callers matter, too."""
+        function = self.module.function(node)
+        warm: Hot | None = None
+        restricted = False
+        for loop in self.loops(node):
+            heat = self.heat(loop)
+            if heat is Heat.COLD:
+                continue
+            if self._throttling.between(node, loop):
+                restricted = True
+            elif heat is Heat.HOT:
+                return Hot(loop, (), self._reason(loop)), None
+            elif warm is None:
+                warm = Hot(loop, (), self._reason(loop))
+        if self._throttling.between(node, function or self.tree.root):
+            return None, None
+        return (None if restricted else warm), function
+
+    def _reason(self, loop: Loop) -> str:
+        return self._work_of(loop).reason or "the loop goes over batches that the model works on"
+
+    def _hot_function(self, function: Function, streaming: bool) -> Hot | None:
+        """As ``hot``, for what a function does each time it is called (or each time it yields)."""
+        key = (function, streaming)
+        if key not in self._hot_functions:
+            self._hot_functions[key] = self._search_callers(function, streaming)
+        return self._hot_functions[key]
+
+    def _search_callers(self, function: Function, streaming: bool) -> Hot | None:
+        seen: set[tuple[Function, bool]] = {(function, streaming)}
+        waiting: deque[tuple[Function, bool, tuple[cst.BaseExpression, ...]]] = deque(
+            [(function, streaming, ())]
+        )
+        warm: Hot | None = None
+        while waiting:
+            current, streaming, path = waiting.popleft()
+            reason = self._every_step(current)
+            if reason is not None:
+                return Hot(current, path, reason)
+            for step, place in self._run_from(current, streaming):
+                onward = path if step is current else (step, *path)
+                here, outer = self._hot_here(place)
+                if here is not None:
+                    hot = Hot(here.loop, onward, here.reason)
+                    if self._heat_of(here) is Heat.HOT:
+                        return hot
+                    warm = warm or hot
+                if outer is not None:
+                    key = (outer, self._streams(place, outer))
+                    if key not in seen:
+                        seen.add(key)
+                        waiting.append((*key, onward))
+        return warm
+
+    def _streams(self, node: cst.CSTNode, function: Function) -> bool:
+        """Whether ``node`` runs for each item that a generator function yields."""
+        if not isinstance(function, cst.FunctionDef) or function not in self._generators:
+            return False
+        return any(self.tree.contains(loop, node) for loop in self._generators[function])
+
+    @cached_property
+    def _generators(self) -> dict[Function, list[cst.For | cst.While]]:
+        """The generator functions, each with the loops that it yields from."""
+        found: dict[Function, list[cst.For | cst.While]] = {}
+        for node in self.tree.nodes(cst.Yield):
+            function = self.module.function(node)
+            if function is not None:
+                yielding = found.setdefault(function, [])
+                yielding.extend(loop for loop in self.loops(node) if isinstance(loop, (cst.For, cst.While)))
+        return found
+
+    def _every_step(self, function: Function) -> str | None:
+        """Why a function runs every step whoever calls it; None if it does not."""
+        if not isinstance(function, cst.FunctionDef):
+            return None
+        owner = self.module.classes.owner(function)
+        name = function.name.value
+        if owner is not None:
+            info = self.module.classes.info(owner)
+            if info.kind is Kind.MODULE and name == "forward":
+                return "`forward` runs at every step"
+            if info.lightning and (name in _LIGHTNING_STEPS or _LIGHTNING_BATCH.match(name)):
+                return f"Lightning calls `{name}` for every batch"
+            for base in info.bases:
+                if name in _STEPS_OF.get(base, ()):
+                    return f"`{name}` runs at every step"
+            return None
+        if self._registered(function):
+            return "the hook runs at every step"
+        return None
+
+    def _run_from(
+        self, function: Function, streaming: bool
+    ) -> Iterator[tuple[cst.BaseExpression, cst.CSTNode]]:
+        """From where a function is run: the expression that runs it, and the place whose heat it shares.
+
+        Beside the calls: what runs a function without calling it by name, such as ``map``, a decorator
+        or the read of a property; and for a generator the loop that draws from it.
+        """
+        for call in self.module.callers(function):
+            drawing = self._drawing_loop(call) if streaming else None
+            yield call, call if drawing is None else drawing.target
+        if isinstance(function, cst.Lambda):
+            if self._is_applied(function):
+                yield function, function
+            return
+        for reference in self._references(function):
+            argument = self.tree.parent(reference)
+            given = self.tree.parent(argument) if isinstance(argument, cst.Arg) else None
+            if isinstance(given, cst.Call) and (self._is_applied(reference) or self._is_closure(given)):
+                yield given, given
+        decorated = self._decorates(function)
+        if decorated is not None:
+            yield from self._run_from(decorated, False)
+        if any(last_name(d.decorator) == "property" for d in function.decorators):
+            for read in self._property_reads(function):
+                yield read, read
+
+    def _drawing_loop(self, call: cst.Call) -> cst.For | None:
+        """The ``for`` that goes over what this call of a generator yields."""
+        child: cst.CSTNode = call
+        for parent in self.tree.ancestors(call):
+            if isinstance(parent, cst.For) and child is parent.iter:
+                return parent
+            if not isinstance(parent, (cst.Arg, cst.Call)):
+                return None
+            child = parent
+        return None
+
+    def _references(self, function: cst.FunctionDef) -> list[cst.Name]:
+        binding = self.names.by_node.get(function)
+        return self.names.uses(binding) if binding is not None else []
+
+    def _is_applied(self, node: cst.BaseExpression) -> bool:
+        """Whether a function given as an argument is run there and then."""
+        argument = self.tree.parent(node)
+        call = self.tree.parent(argument) if isinstance(argument, cst.Arg) else None
+        return isinstance(call, cst.Call) and last_name(call.func) in _APPLIES
+
+    def _is_closure(self, call: cst.Call) -> bool:
+        """``optimizer.step(closure)``; LBFGS needs its closure to give a number, so it is left alone."""
+        if not isinstance(call.func, cst.Attribute) or call.func.attr.value != "step":
+            return False
+        optimizer = self.module.value(call.func.value)
+        return optimizer.kind is Kind.OPTIMIZER and not (optimizer.cls or "").endswith("LBFGS")
+
+    def _registered(self, function: cst.FunctionDef) -> bool:
+        for reference in self._references(function):
+            argument = self.tree.parent(reference)
+            call = self.tree.parent(argument) if isinstance(argument, cst.Arg) else None
+            if isinstance(call, cst.Call) and last_name(call.func) in _REGISTERS:
+                return True
+        return False
+
+    def _decorates(self, wrapper: cst.FunctionDef) -> cst.FunctionDef | None:
+        """The function that this one replaces, when it is the wrapper in a decorator used once."""
+        decorator = self.module.function(wrapper)
+        if not isinstance(decorator, cst.FunctionDef):
+            return None
+        decorated: list[cst.FunctionDef] = []
+        for reference in self._references(decorator):
+            parent = self.tree.parent(reference)
+            decorator_node = self.tree.parent(parent) if isinstance(parent, cst.Call) else parent
+            if isinstance(decorator_node, cst.Decorator):
+                function = self.tree.parent(decorator_node)
+                if isinstance(function, cst.FunctionDef):
+                    decorated.append(function)
+        return decorated[0] if len(decorated) == 1 else None
+
+    def _property_reads(self, function: cst.FunctionDef) -> Iterator[cst.BaseExpression]:
+        owner = self.module.classes.owner(function)
+        if owner is None:
+            return
+        heirs = set(self.module.classes.heirs(owner))
+        for attribute in self.tree.nodes(cst.Attribute):
+            if attribute.attr.value == function.name.value:
+                cls = self.module.classes.instance_class(attribute.value)
+                if cls is None:
+                    value = self.module.value(attribute.value)
+                    cls = value.definition if isinstance(value.definition, cst.ClassDef) else None
+                if cls in heirs:
+                    yield attribute
+
+    # ------------------------------------------------------------------ phase, grad mode
+
+    @cached_property
+    def _phases(self) -> Phases:
+        return Phases(self.module)
+
+    @cached_property
+    def _grad_modes(self) -> GradModes:
+        return GradModes(self.module)
+
+    def phase(self, node: cst.CSTNode) -> Phase:
+        """What the code around ``node`` is for."""
+        return self._phases.phase(node)
+
+    def grad(self, node: cst.CSTNode) -> Grad:
+        """Whether autograd records what ``node`` computes."""
+        return self._grad_modes.mode(node)
+
+    # ------------------------------------------------------------------ regions
+
+    def compiled(self, node: cst.CSTNode) -> bool:
+        """Whether ``node`` runs inside a function or module that the file gives to ``torch.compile``."""
+        if not self._compiled_functions:
+            return False
+        function = self.module.function(node)
+        seen: set[Function] = set()
+        waiting = [function] if function is not None else []
+        while waiting:
+            current = waiting.pop()
+            if current in self._compiled_functions:
+                return True
+            seen.add(current)
+            for call in self.module.callers(current):
+                outer = self.module.function(call)
+                if outer is not None and outer not in seen:
+                    waiting.append(outer)
+        return False
+
+    @cached_property
+    def _compiled_functions(self) -> set[Function]:
+        found: set[Function] = set()
+        if "compile" not in self.tree.text:
+            return found
+        for call in self.tree.nodes(cst.Call):
+            if self.names.qualified(call.func) in _COMPILERS and call.args:
+                self._compile(self.module.value(call.args[0].value), found)
+            elif isinstance(call.func, cst.Attribute) and call.func.attr.value == "compile":
+                value = self.module.value(call.func.value)
+                if value.kind is Kind.MODULE:
+                    self._compile(value, found)
+        for decorator in self.tree.nodes(cst.Decorator):
+            made = decorator.decorator
+            if isinstance(made, cst.Call):
+                partial = self.names.qualified(made.func) == "functools.partial" and made.args
+                made = made.args[0].value if partial else made.func
+            if self.names.qualified(made) in _COMPILERS:
+                holder = self.tree.parent(decorator)
+                if isinstance(holder, cst.FunctionDef):
+                    found.add(holder)
+                elif isinstance(holder, cst.ClassDef):
+                    self._compile_class(holder, found)
+        return found
+
+    def _compile(self, value: Value, found: set[Function]) -> None:
+        if isinstance(value.definition, cst.ClassDef):
+            self._compile_class(value.definition, found)
+        elif value.definition is not None:
+            found.add(value.definition)
+
+    def _compile_class(self, cls: cst.ClassDef, found: set[Function]) -> None:
+        info: ClassInfo = self.module.classes.info(cls)
+        forward = info.method("forward") or info.method("__call__")
+        if forward is not None:
+            found.add(forward)
+
+    def main_guarded(self, node: cst.CSTNode) -> bool:
+        """Whether ``node`` only runs when the file is the program that was started."""
+        found = self._guarded.get(node)
+        if found is None:
+            found = self._guarded[node] = self._only_from_main(node)
+        return found
+
+    def _only_from_main(self, node: cst.CSTNode) -> bool:
+        if self._below_guard(node):
+            return True
+        function = self.module.function(node)
+        if function is None:
+            return False
+        seen: set[Function] = {function}
+        waiting: list[Function] = [function]
+        while waiting:
+            current = waiting.pop()
+            places: list[cst.BaseExpression] = list(self.module.callers(current))
+            if isinstance(current, cst.FunctionDef):
+                places.extend(self._references(current))
+            if not places:
+                outer = self.module.function(current)
+                if outer is None:
+                    return False
+                places = [current] if isinstance(current, cst.Lambda) else []
+                if not places and outer not in seen:
+                    seen.add(outer)
+                    waiting.append(outer)
+            for place in places:
+                if self._below_guard(place):
+                    continue
+                outer = self.module.function(place)
+                if outer is None:
+                    return False
+                if outer not in seen:
+                    seen.add(outer)
+                    waiting.append(outer)
+        return True
+
+    def _below_guard(self, node: cst.CSTNode) -> bool:
+        child = node
+        for parent in self.tree.ancestors(node):
+            if isinstance(parent, cst.If):
+                if child is parent.body and _is_main_test(parent.test, cst.Equal):
+                    return True
+                if child is parent.orelse and _is_main_test(parent.test, cst.NotEqual):
+                    return True
+            if isinstance(parent, FUNCTIONS):
+                return False
+            child = parent
+        return False
+
+
+# ---------------------------------------------------------------------- spellings
+
+_LOADER_NAME = re.compile(
+    r"(?:^|_)(?:data_?)?(?:loaders?|dataloaders?|batches|prefetcher)(?:_|$)|[a-z](?:Loader|loader)$"
+)
+_EPOCH_NAME = re.compile(
+    r"(?:^|_)(?:epochs?|ep|folds?|seeds?|runs?|trials?|rounds?|experiments?|repeats?)(?:_|$)"
+)
+_WRAPPERS = frozenset(
+    {
+        "enumerate",
+        "zip",
+        "iter",
+        "reversed",
+        "islice",
+        "chain",
+        "cycle",
+        "range",
+        "len",
+        "list",
+        "tqdm",
+        "trange",
+        "track",
+        "progress_bar",
+        "log_every",
+        "prefetch",
+        "background",
+        "prepare",
+        "take",
+        "ProgressBar",
+        "notebook_tqdm",
+        "auto",
+        "iterator",
+        "Progbar",
+        "MpDeviceLoader",
+        "CUDAPrefetcher",
+        "data_prefetcher",
+    }
+)
+# Methods of modules that administer rather than compute.
+_ADMINISTERS = re.compile(
+    r"^(?:_?(?:get|set|load|save|print|update|freeze|unfreeze|init|reset|configure|named|register|add|remove|enable"
+    r"|disable|is|has|from|push|export|tie|resize|log|count|num|summary|build|make|create|prepare|setup)(?:_\w*)?"
+    r"|train|eval|to|cuda|cpu|xpu|mps|half|float|double|bfloat16|type|share_memory|apply|parameters|buffers|modules"
+    r"|children|state_dict|requires_grad_|zero_grad|compile|extra_repr|size|no_sync|join|device|keys|values|items"
+    r"|append|extend|insert|pop|compute|clear|clone|copy|close|\w*_?(?:state_dict|parameters|params|module|modules))$"
+)
+# Views, transfers and reads cost little or are what the rules look for: they make no loop hot.
+_LIGHT_OPERATIONS = frozenset(
+    {
+        "item",
+        "tolist",
+        "cpu",
+        "cuda",
+        "to",
+        "detach",
+        "detach_",
+        "numpy",
+        "view",
+        "view_as",
+        "reshape",
+        "squeeze",
+        "unsqueeze",
+        "permute",
+        "transpose",
+        "t",
+        "size",
+        "dim",
+        "numel",
+        "expand",
+        "expand_as",
+        "clone",
+        "contiguous",
+        "float",
+        "int",
+        "long",
+        "double",
+        "half",
+        "bool",
+        "type",
+        "type_as",
+        "append",
+        "requires_grad_",
+        "copy_",
+        "zero_",
+        "fill_",
+        "split",
+        "chunk",
+        "unbind",
+        "narrow",
+        "select",
+        "pin_memory",
+        "as_tensor",
+        "tensor",
+        "from_numpy",
+        "zeros_like",
+        "ones_like",
+        "empty_like",
+        "full_like",
+        "rand_like",
+        "randn_like",
+        "isnan",
+        "get",
+        "len",
+        "print",
+        "next",
+        "load",
+    }
+)
+_LIGHTNING_STEPS = frozenset(
+    {
+        "forward",
+        "training_step",
+        "validation_step",
+        "test_step",
+        "predict_step",
+        "training_step_end",
+        "validation_step_end",
+        "test_step_end",
+        "backward",
+        "manual_backward",
+        "optimizer_step",
+        "optimizer_zero_grad",
+        "on_before_zero_grad",
+        "on_before_backward",
+        "on_after_backward",
+        "on_before_optimizer_step",
+        "configure_gradient_clipping",
+        "transfer_batch_to_device",
+        "on_before_batch_transfer",
+        "on_after_batch_transfer",
+    }
+)
+_LIGHTNING_BATCH = re.compile(r"^on_(?:train|validation|test|predict)_batch_(?:start|end)$")
+_BATCH_CALLBACKS = frozenset(
+    {
+        *(
+            f"on_{part}_batch_{edge}"
+            for part in ("train", "validation", "test", "predict")
+            for edge in ("start", "end")
+        ),
+        "on_before_zero_grad",
+        "on_before_backward",
+        "on_after_backward",
+        "on_before_optimizer_step",
+    }
+)
+_TRAINER_STEPS = frozenset({"compute_loss", "training_step", "prediction_step"})
+_STEPS_OF = {
+    "torch.optim.Optimizer": frozenset({"step"}),
+    "torch.autograd.Function": frozenset({"forward", "backward"}),
+    "lightning.Callback": _BATCH_CALLBACKS,
+    "lightning.callbacks.Callback": _BATCH_CALLBACKS,
+    "transformers.Trainer": _TRAINER_STEPS,
+    "transformers.Seq2SeqTrainer": _TRAINER_STEPS,
+    "transformers.TrainerCallback": frozenset({"on_step_begin", "on_step_end", "on_substep_end"}),
+    "transformers.LogitsProcessor": frozenset({"__call__"}),
+    "transformers.StoppingCriteria": frozenset({"__call__"}),
+    "torchmetrics.Metric": frozenset({"update"}),
+    "fastai.callback.core.Callback": frozenset(
+        {
+            "before_batch",
+            "after_pred",
+            "after_loss",
+            "before_backward",
+            "before_step",
+            "after_step",
+            "after_batch",
+        }
+    ),
+}
+_REGISTERS = frozenset(
+    {
+        "register_forward_hook",
+        "register_forward_pre_hook",
+        "register_full_backward_hook",
+        "register_backward_hook",
+        "register_hook",
+        "register_full_backward_pre_hook",
+        "register_post_accumulate_grad_hook",
+    }
+)
+_APPLIES = frozenset(
+    {"map", "filter", "sorted", "min", "max", "reduce", "starmap", "tree_map", "vmap", "starcall"}
+)
+_COMPILERS = frozenset({"torch.compile", "torch._dynamo.optimize", "torchdynamo.optimize"})
+
+
+def _is_epoch_loop(loop: Loop) -> bool:
+    """Whether the target of a loop is called as those of epochs, folds and seeds are."""
+    if isinstance(loop, cst.While):
+        return (
+            isinstance(loop.test, cst.Comparison)
+            and _EPOCH_NAME.search(last_name(loop.test.left) or "") is not None
+        )
+    target: cst.BaseExpression = loop.target if isinstance(loop, cst.For) else loop.for_in.target
+    if isinstance(target, cst.Tuple) and target.elements:
+        target = target.elements[0].value
+    word = last_name(target)
+    return word is not None and _EPOCH_NAME.search(word) is not None
+
+
+def _iterated(node: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
+    """An iterable, and what is in the wrappers around it (``tqdm(enumerate(loader))``)."""
+    yield node
+    if isinstance(node, cst.Call) and last_name(node.func) in _WRAPPERS:
+        for argument in node.args:
+            yield from _iterated(argument.value)
+    elif isinstance(node, cst.Subscript):
+        yield from _iterated(node.value)
+
+
+def _same(a: cst.CSTNode, b: cst.CSTNode) -> bool:
+    return isinstance(a, cst.Name) and isinstance(b, cst.Name) and a.value == b.value
+
+
+def _is_main_test(test: cst.BaseExpression, operator: type[cst.BaseCompOp]) -> bool:
+    match test:
+        case cst.Comparison(left=left, comparisons=[cst.ComparisonTarget(operator=used, comparator=right)]):
+            if not isinstance(used, operator):
+                return False
+            for name, text in ((left, right), (right, left)):
+                if (
+                    isinstance(name, cst.Name)
+                    and name.value == "__name__"
+                    and isinstance(text, cst.SimpleString)
+                ):
+                    return text.evaluated_value == "__main__"
+            return False
+        case cst.BooleanOperation(operator=cst.And()) if operator is cst.Equal:
+            return _is_main_test(test.left, operator) or _is_main_test(test.right, operator)
+        case _:
+            return False

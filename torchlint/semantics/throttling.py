@@ -1,0 +1,666 @@
+"""Which code runs in only a few of the iterations of the loop around it.
+
+People keep costly lines out of the hot path in many shapes: ``if step % 100 == 0``, a flag computed from
+a modulo, a counter reset by hand, a clock, the first or the last batch, an early ``continue``, a branch
+that ends the run, a debug switch. Each is a *restriction*; what it restricts (every iteration of
+anything, the loops of the function, or one loop) decides whether it counts for the loop in question.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import libcst as cst
+
+from torchlint.semantics.names import Binding, BindingKind, Names
+from torchlint.semantics.spellings import dotted, last_name
+from torchlint.syntax import SyntaxTree
+
+Comprehension: TypeAlias = cst.ListComp | cst.SetComp | cst.DictComp | cst.GeneratorExp
+Loop: TypeAlias = cst.For | cst.While | Comprehension
+Function: TypeAlias = cst.FunctionDef | cst.Lambda
+
+COMPREHENSIONS = (cst.ListComp, cst.SetComp, cst.DictComp, cst.GeneratorExp)
+LOOPS = (cst.For, cst.While, *COMPREHENSIONS)
+FUNCTIONS = (cst.FunctionDef, cst.Lambda)
+
+_DEPTH = 6
+"""How many definitions are followed from one flag to the next."""
+
+_FEW = 100
+"""``i < N`` picks out a few iterations up to this N."""
+
+
+@dataclass(frozen=True, slots=True)
+class Restriction:
+    """Code is reached in few iterations.
+
+    ``loop``: of this loop (and of the loops in it, taken over all its iterations). None: of any loop or
+    function around it. ``returns``: it runs at most once a call, in whatever loop of the function.
+    """
+
+    loop: Loop | None = None
+    returns: bool = False
+
+
+_ALWAYS = Restriction()
+_ONCE_A_CALL = Restriction(returns=True)
+
+
+class Throttling:
+    """The restrictions of one file, worked out edge by edge of the syntax tree and remembered.
+
+    ``callee`` gives the function of this file that a call runs, if any.
+    """
+
+    def __init__(self, tree: SyntaxTree, names: Names, callee: Callable[[cst.Call], Function | None]) -> None:
+        self.tree = tree
+        self.names = names
+        self._callee = callee
+        self._edges: dict[cst.CSTNode, tuple[Restriction, ...]] = {}
+        self._exits: dict[cst.CSTNode, str | None] = {}
+
+    def between(self, node: cst.CSTNode, boundary: cst.CSTNode) -> bool:
+        """Whether ``node`` runs in few of the iterations of the loop, or calls of the function, around it.
+
+        ``boundary`` is that loop or function, or the module itself.
+        """
+        parents = self.tree.parents
+        child = node
+        while child is not boundary:
+            parent = parents.get(child)
+            if parent is None:
+                return False
+            if parent is boundary and not isinstance(parent, (*COMPREHENSIONS, cst.Module)):
+                return False
+            for restriction in self._edge(child, parent):
+                if self._applies(restriction, boundary):
+                    return True
+            child = parent
+        return False
+
+    def _applies(self, restriction: Restriction, boundary: cst.CSTNode) -> bool:
+        if restriction.returns:
+            return isinstance(boundary, LOOPS)
+        if restriction.loop is None:
+            return True
+        return self.tree.contains(restriction.loop, boundary)
+
+    # ------------------------------------------------------------------ edges
+
+    def _edge(self, child: cst.CSTNode, parent: cst.CSTNode) -> tuple[Restriction, ...]:
+        found = self._edges.get(child)
+        if found is None:
+            # An edge on whose own condition the answer depends restricts nothing meanwhile.
+            self._edges[child] = ()
+            found = self._edges[child] = tuple(self._restrictions(child, parent))
+        return found
+
+    def _restrictions(self, child: cst.CSTNode, parent: cst.CSTNode) -> Iterator[Restriction]:
+        rarely: Restriction | None = None
+        match parent:
+            case cst.If() if child is parent.body:
+                rarely = self._rare(parent.test, True) or self._reset(parent)
+            case cst.If() if child is parent.orelse:
+                rarely = self._rare(parent.test, False)
+            case cst.IfExp() if child is not parent.test:
+                rarely = self._rare(parent.test, child is parent.body)
+            case cst.BooleanOperation() if child is parent.right:
+                rarely = self._rare(parent.left, isinstance(parent.operator, cst.And))
+            case cst.ExceptHandler() | cst.ExceptStarHandler() if child is parent.body:
+                rarely = _ALWAYS
+            case cst.Assert() if child is parent.msg:
+                rarely = _ALWAYS
+            case cst.MatchCase() if child is parent.body:
+                rarely = self._matched(parent)
+            case cst.ListComp() | cst.SetComp() | cst.GeneratorExp() | cst.DictComp():
+                if child is not parent.for_in:
+                    yield from self._filters(parent)
+            case cst.IndentedBlock() | cst.SimpleStatementSuite() | cst.Module():
+                yield from self._block(child, parent)
+            case _:
+                pass
+        if rarely is not None:
+            yield rarely
+
+    def _filters(self, comprehension: Comprehension) -> Iterator[Restriction]:
+        clause: cst.CompFor | None = comprehension.for_in
+        while clause is not None:
+            for condition in clause.ifs:
+                rarely = self._rare(condition.test, True)
+                if rarely is not None:
+                    yield rarely
+            clause = clause.inner_for_in
+
+    def _matched(self, case: cst.MatchCase) -> Restriction | None:
+        if case.guard is not None:
+            rarely = self._rare(case.guard, True)
+            if rarely is not None:
+                return rarely
+        subject = self.tree.parents[case]
+        if isinstance(subject, cst.Match) and isinstance(case.pattern, cst.MatchValue):
+            dividend = self._dividend(subject.subject)
+            if dividend is not None:
+                return self._tied(dividend)
+        return None
+
+    def _block(
+        self, child: cst.CSTNode, block: cst.IndentedBlock | cst.SimpleStatementSuite | cst.Module
+    ) -> Iterator[Restriction]:
+        for statement in block.body:
+            if statement is child:
+                break
+            if isinstance(statement, cst.If):
+                yield from self._guard(statement)
+        ending = self._exit(block)
+        if ending == "raise":
+            yield _ALWAYS
+        elif ending == "return":
+            yield _ONCE_A_CALL
+        elif ending == "break":
+            loop = self._statement_loop(block)
+            if loop is not None:
+                yield Restriction(loop)
+
+    def _guard(self, statement: cst.If) -> Iterator[Restriction]:
+        """What an ``if …: continue`` says about the statements after it."""
+        branch: cst.If | cst.Else | None = statement
+        while isinstance(branch, cst.If):
+            rarely: Restriction | None = None
+            if self._exit(branch.body) is not None:
+                rarely = self._rare(branch.test, False)
+            elif isinstance(branch.orelse, cst.Else) and self._exit(branch.orelse.body) is not None:
+                rarely = self._rare(branch.test, True)
+            if rarely is not None:
+                yield rarely
+            branch = branch.orelse
+
+    def _statement_loop(self, node: cst.CSTNode) -> cst.For | cst.While | None:
+        """The loop that a ``break`` in this block ends."""
+        child = node
+        for parent in self.tree.ancestors(node):
+            if isinstance(parent, (cst.For, cst.While)) and child is parent.body:
+                return parent
+            if isinstance(parent, FUNCTIONS) and child is parent.body:
+                return None
+            child = parent
+        return None
+
+    def _exit(self, block: cst.CSTNode) -> str | None:
+        """How control certainly leaves at the end of this block: raise, return, break or continue.
+
+        The weakest of them where branches differ; ``raise`` stands for ending the program, too.
+        """
+        if block not in self._exits:
+            self._exits[block] = self._exit_of(block)
+        return self._exits[block]
+
+    def _exit_of(self, block: cst.CSTNode) -> str | None:
+        body = getattr(block, "body", ())
+        if not isinstance(body, Sequence) or not body:
+            return None
+        last: cst.CSTNode = body[-1]
+        if isinstance(last, cst.SimpleStatementLine):
+            last = last.body[-1]
+        match last:
+            case cst.Raise():
+                return "raise"
+            case cst.Return():
+                return "return"
+            case cst.Break():
+                return "break"
+            case cst.Continue():
+                return "continue"
+            case cst.Expr(value=cst.Call() as call):
+                return "raise" if self.names.qualified(call.func) in _ENDS_PROGRAM else None
+            case cst.With():
+                return self._exit(last.body)
+            case cst.If(orelse=orelse) if orelse is not None:
+                other = orelse if isinstance(orelse, cst.If) else orelse.body
+                endings = [
+                    self._exit(last.body),
+                    self._exit_of_if(other) if isinstance(other, cst.If) else self._exit(other),
+                ]
+                return _weakest(endings)
+            case _:
+                return None
+
+    def _exit_of_if(self, statement: cst.If) -> str | None:
+        endings = [self._exit(statement.body)]
+        if isinstance(statement.orelse, cst.If):
+            endings.append(self._exit_of_if(statement.orelse))
+        else:
+            endings.append(self._exit(statement.orelse.body) if statement.orelse is not None else None)
+        return _weakest(endings)
+
+    # ------------------------------------------------------------------ conditions
+
+    def _rare(self, test: cst.CSTNode, truth: bool, depth: int = 0) -> Restriction | None:
+        """What is restricted to few iterations by ``test`` being true (or false); None if nothing."""
+        if depth > _DEPTH:
+            return None
+        match test:
+            case cst.UnaryOperation(operator=cst.Not()):
+                return self._rare(test.expression, not truth, depth + 1)
+            case cst.BooleanOperation():
+                one = self._rare(test.left, truth, depth + 1)
+                if isinstance(test.operator, cst.And) is truth:
+                    return one or self._rare(test.right, truth, depth + 1)
+                if one is None:
+                    return None
+                other = self._rare(test.right, truth, depth + 1)
+                return None if other is None else one if one.loop is not None else other
+            case cst.NamedExpr():
+                return self._rare(test.value, truth, depth + 1)
+            case cst.Comparison() if len(test.comparisons) == 1:
+                return self._compared(test, truth)
+            case cst.BinaryOperation():
+                dividend = None if truth else self._dividend(test)
+                return self._tied(dividend) if dividend is not None else None
+            case cst.Call():
+                return self._called(test, truth, depth)
+            case cst.Name() | cst.Attribute() | cst.Subscript():
+                return self._flag(test, truth, depth)
+            case _:
+                return None
+
+    def _compared(self, test: cst.Comparison, truth: bool) -> Restriction | None:
+        left, operator, right = test.left, test.comparisons[0].operator, test.comparisons[0].comparator
+        if isinstance(left, cst.NamedExpr):
+            left = left.value
+        equal = isinstance(operator, (cst.Equal, cst.Is))
+        unequal = isinstance(operator, (cst.NotEqual, cst.IsNot))
+        if unequal and truth and dotted(left) is not None and dotted(left) == dotted(right):
+            return _ALWAYS  # only NaN differs from itself
+        less: bool | None = None
+        if isinstance(operator, (cst.LessThan, cst.LessThanEqual)):
+            less = truth
+        elif isinstance(operator, (cst.GreaterThan, cst.GreaterThanEqual)):
+            less = not truth
+        if isinstance(right, cst.BinaryOperation) and self._dividend(right) is not None:
+            left, right = right, left
+            less = None if less is None else not less
+        dividend = self._dividend(left)
+        if dividend is not None:
+            if less or (equal and truth) or (unequal and not truth):
+                return self._tied(dividend)
+            return None
+        if less and last_name(left) in ("random", "rand", "uniform") and _is_rare_chance(right):
+            return _ALWAYS
+        if self._is_clock(left) or self._is_clock(right):
+            return _ALWAYS if truth else None
+        if isinstance(operator, (cst.In, cst.NotIn)):
+            picked = truth is isinstance(operator, cst.In) and self._counts(left)
+            return self._tied(left) if picked and _is_collection(right) else None
+        if (equal and truth) or (unequal and not truth):
+            if _is_debug_text(right) or _is_debug_text(left):
+                return _ALWAYS
+            for counter, other in ((left, right), (right, left)):
+                if self._counts(counter) and not isinstance(other, cst.SimpleString):
+                    return self._tied(counter)
+        if less is not None:
+            counter, bound = (left, right) if less else (right, left)
+            if self._counts(counter) and _is_few(bound):
+                return self._tied(counter)
+            # ``i >= len(loader) - 1``: the last one.
+            counter, bound = (right, left) if less else (left, right)
+            last = isinstance(bound, cst.BinaryOperation) and isinstance(bound.operator, cst.Subtract)
+            if last and self._counts(counter):
+                return self._tied(counter)
+        if truth and (self._is_best(left) or self._is_best(right)) and less is not None:
+            return _ALWAYS
+        if truth and not equal and any(_matches(_SWITCHES, side) for side in (left, right)):
+            return _ALWAYS
+        return None
+
+    def _called(self, call: cst.Call, truth: bool, depth: int) -> Restriction | None:
+        name = last_name(call.func)
+        if name is None:
+            return None
+        if name in ("any", "all", "bool", "item") and not _tests_finiteness(name):
+            inner = call.args[0].value if call.args else None
+            if isinstance(call.func, cst.Attribute) and inner is None:
+                inner = call.func.value
+            return self._rare(inner, truth, depth + 1) if inner is not None else None
+        if truth and name in _BAD_NUMBERS:
+            return _ALWAYS
+        if not truth and name == "isfinite":
+            return _ALWAYS
+        if truth and name in _EXPORTING:
+            return _ALWAYS
+        if not truth and name in ("mod", "fmod", "remainder") and len(call.args) == 2:
+            return self._tied(call.args[0].value)
+        if truth and (_SWITCHES.search(name) or _MOMENTS.search(name)):
+            return _ALWAYS
+        if truth and name in ("get", "getenv", "isEnabledFor") and call.args:
+            asked = call.args[0].value
+            if _is_debug_text(asked) or _matches(_SWITCHES, asked):
+                return _ALWAYS
+        function = self._callee(call)
+        if isinstance(function, cst.FunctionDef):
+            answer = _only_return(function)
+            if answer is not None and self._rare(answer, truth, depth + 1) is not None:
+                return self._tied(call)
+        return None
+
+    def _flag(
+        self, flag: cst.Name | cst.Attribute | cst.Subscript, truth: bool, depth: int
+    ) -> Restriction | None:
+        if isinstance(flag, cst.Name):
+            bindings = self.names.bindings(flag)
+            if bindings and all(
+                b.kind in (BindingKind.ASSIGN, BindingKind.WALRUS) and not b.path for b in bindings
+            ):
+                return self._computed(bindings, truth, depth) or self._switch(flag, truth)
+            if truth and flag.value in _OPTIONS and all(map(_is_off_by_default, bindings)) and bindings:
+                return _ALWAYS
+        return self._switch(flag, truth)
+
+    def _switch(self, flag: cst.CSTNode, truth: bool) -> Restriction | None:
+        return _ALWAYS if truth and (_matches(_SWITCHES, flag) or _matches(_MOMENTS, flag)) else None
+
+    def _computed(self, bindings: Iterable[Binding], truth: bool, depth: int) -> Restriction | None:
+        """As ``_rare`` for a flag, from all the values that it can have."""
+        found: Restriction | None = None
+        for binding in bindings:
+            assert binding.value is not None
+            constant = _constant(binding.value)
+            if constant is not None:
+                if bool(constant) is not truth:
+                    continue
+                # ``log = True`` below ``if step % 100 == 0``.
+                rarely = self._restricted(binding.node)
+            else:
+                rarely = self._rare(binding.value, truth, depth + 1)
+            if rarely is None:
+                return None
+            found = rarely if found is None or rarely.loop is not None else found
+        return found
+
+    def _restricted(self, node: cst.CSTNode) -> Restriction | None:
+        child = node
+        for parent in self.tree.ancestors(node):
+            if isinstance(parent, FUNCTIONS) or isinstance(child, (cst.For, cst.While)):
+                return None
+            for restriction in self._edge(child, parent):
+                if not restriction.returns:
+                    return restriction
+            child = parent
+        return None
+
+    def _reset(self, branch: cst.If) -> Restriction | None:
+        """A counter or clock compared in the test and set anew in the branch: every so often."""
+        compared = {
+            dotted(node)
+            for comparison in self._comparisons(branch.test)
+            for side in (comparison.left, comparison.comparisons[0].comparator)
+            for node in self.tree.descendants(side)
+            if isinstance(node, (cst.Name, cst.Attribute))
+        }
+        compared.discard(None)
+        if not compared:
+            return None
+        body = branch.body.body
+        for line in body:
+            for statement in line.body if isinstance(line, cst.SimpleStatementLine) else ():
+                target: cst.CSTNode | None = None
+                anew = False
+                if isinstance(statement, cst.Assign) and len(statement.targets) == 1:
+                    target = statement.targets[0].target
+                    fresh = statement.value
+                    anew = _is_zero(fresh) or self._is_clock(fresh) or _matches(_CLOCKS, fresh)
+                elif isinstance(statement, cst.AugAssign):
+                    target = statement.target
+                    anew = isinstance(statement.operator, cst.SubtractAssign)
+                if target is None or dotted(target) not in compared:
+                    continue
+                if anew or _matches(_RECORDS, target):
+                    return _ALWAYS
+        return None
+
+    def _comparisons(self, test: cst.CSTNode) -> Iterator[cst.Comparison]:
+        if isinstance(test, cst.Comparison) and len(test.comparisons) == 1:
+            yield test
+        elif isinstance(test, cst.BooleanOperation) and isinstance(test.operator, cst.And):
+            yield from self._comparisons(test.left)
+            yield from self._comparisons(test.right)
+
+    # ------------------------------------------------------------------ parts of conditions
+
+    def _dividend(self, node: cst.CSTNode) -> cst.CSTNode | None:
+        """What is counted off in ``step % k`` or ``step & mask``; None if it is no such thing."""
+        if isinstance(node, cst.Subscript):
+            # divmod(step, k)[1]
+            inner = node.value
+            if isinstance(inner, cst.Call) and last_name(inner.func) == "divmod" and inner.args:
+                return inner.args[0].value
+            return None
+        if isinstance(node, cst.Call) and last_name(node.func) in ("mod", "fmod", "remainder"):
+            return node.args[0].value if len(node.args) == 2 else None
+        if not isinstance(node, cst.BinaryOperation):
+            return None
+        if isinstance(node.operator, cst.BitAnd):
+            return node.left if self._counts(node.left) and isinstance(node.right, cst.Integer) else None
+        if not isinstance(node.operator, cst.Modulo):
+            return None
+        left, right = node.left, node.right
+        if isinstance(left, (cst.SimpleString, cst.FormattedString, cst.ConcatenatedString)):
+            return None
+        if isinstance(right, cst.Integer) and right.evaluated_value == 1:
+            return None
+        # Padding to a multiple looks the same; a size is the same in every iteration.
+        if any(_SIZES.search(word) for word in self._words(left)):
+            return None
+        return left
+
+    def _counts(self, node: cst.CSTNode) -> bool:
+        """Whether this expression goes up (or down) with the iterations."""
+        if isinstance(node, cst.BinaryOperation):
+            if isinstance(node.operator, cst.Modulo):
+                return False
+            return self._counts(node.left) or self._counts(node.right)
+        if isinstance(node, cst.NamedExpr):
+            return self._counts(node.value)
+        word = last_name(node)
+        if word is None or isinstance(node, cst.Call):
+            return False
+        if _COUNTERS.search(word) and not _SIZES.search(word):
+            return True
+        return isinstance(node, cst.Name) and self._is_counter(node)
+
+    def _is_counter(self, name: cst.Name) -> bool:
+        for binding in self.names.bindings(name):
+            if binding.kind is BindingKind.AUGMENT and _is_few(binding.value):
+                return True
+            if binding.kind in (BindingKind.LOOP, BindingKind.COMPREHENSION):
+                called = binding.value.func if isinstance(binding.value, cst.Call) else None
+                word = last_name(called) if called is not None else None
+                if word == "range" or (word == "enumerate" and binding.path == (0,)):
+                    return True
+        return False
+
+    def _words(self, node: cst.CSTNode) -> Iterator[str]:
+        for part in self.tree.descendants(node):
+            if isinstance(part, cst.Name):
+                yield part.value
+
+    def _tied(self, counter: cst.CSTNode) -> Restriction:
+        """The restriction by a counter: of the loop that moves it on, or of everything."""
+        for part in self.tree.descendants(counter):
+            if isinstance(part, cst.Name):
+                for binding in self.names.bindings(part) if self.names.is_read(part) else ():
+                    loop = self._loop_of(binding)
+                    if loop is not None and self.tree.contains(loop, counter):
+                        return Restriction(loop)
+        return _ALWAYS
+
+    def _loop_of(self, binding: Binding) -> Loop | None:
+        """The loop whose target this binding is."""
+        if binding.kind is BindingKind.LOOP:
+            return self.tree.enclosing(binding.node, cst.For)
+        if binding.kind is BindingKind.COMPREHENSION:
+            for parent in self.tree.ancestors(binding.node):
+                if isinstance(parent, COMPREHENSIONS):
+                    return parent
+        return None
+
+    def _is_clock(self, node: cst.CSTNode) -> bool:
+        if isinstance(node, cst.BinaryOperation):
+            return self._is_clock(node.left) or self._is_clock(node.right)
+        if isinstance(node, cst.Call):
+            qualified = self.names.qualified(node.func) or ""
+            if qualified.startswith(("time.", "datetime.")):
+                return True
+            return isinstance(node.func, cst.Attribute) and self._is_clock(node.func.value)
+        if isinstance(node, cst.Attribute):
+            return self._is_clock(node.value)
+        if isinstance(node, cst.Name):
+            return any(
+                isinstance(b.value, (cst.Call, cst.BinaryOperation))
+                and not b.path
+                and b.kind is BindingKind.ASSIGN
+                and self._reads_clock(b.value)
+                for b in self.names.bindings(node)
+            )
+        return False
+
+    def _reads_clock(self, node: cst.CSTNode) -> bool:
+        """As ``_is_clock``, looking only at what this expression itself calls."""
+        return any(
+            isinstance(part, cst.Call)
+            and (self.names.qualified(part.func) or "").startswith(("time.", "datetime."))
+            for part in self.tree.descendants(node)
+        )
+
+    def _is_best(self, node: cst.CSTNode) -> bool:
+        return any(_BEST.search(word) for word in self._words(node))
+
+
+# ---------------------------------------------------------------------- spellings
+
+_COUNTERS = re.compile(
+    r"(?:^|_)(?:i|j|k|t|n|ni|it|iters?|itr|iterations?|steps?|idx|index|batch|batch_(?:id|num|no)"
+    r"|(?:iter|step|epoch|batch)_?(?:num|no|count|i|id)|epochs?|ep|count|counter|cnt|episodes?|ticks?|updates?)$"
+    r"|^i_(?:batch|iter|step|epoch)$|[a-z](?:Idx|Iter|Iteration|Step|Epoch|Count|Counter)$"
+)
+_SIZES = re.compile(
+    r"(?:^|_)(?:shape|size|sizes|dims?|ndim|width|height|channels?|heads?|hw|H|W|C|len|length)$"
+)
+_SWITCHES = re.compile(
+    r"(?:^|_)(?:debug(?:ging|_?mode)?|DEBUG|verbos(?:e|ity)|VERBOSE|profil(?:e|ing)|dry_run)$"
+)
+_MOMENTS = re.compile(
+    r"^(?:_?should_|time_to_|is_time_to_|_?(?:is|at)_(?:log|print|plot|save|eval|last|first|final|best)"
+    r"|do_(?:log|print|plot|print|vis)|log_now|sanity_check)"
+    r"|(?:^|_)(?:this_step|this_iter|this_batch|log_step|last_batch|last_step|last_iter|first_batch"
+    r"|first_step|first_iter|final_batch|final_step|is_best|improved|early_stop|diverged"
+    r"|(?:has|is|found)_(?:nan|inf))$"
+)
+_OPTIONS = frozenset({"log", "print_log", "plot", "visualize", "visualise", "vis", "show", "print_stats"})
+_BEST = re.compile(r"(?:^|_)best(?:_|$)|^(?:lowest|highest)_|^(?:min|max)_(?:val_|valid_|test_)?(?:loss|acc)")
+_RECORDS = re.compile(r"(?:^|_)(?:best|lowest|highest|min|max|last|prev|previous|next)(?:_|$)")
+_CLOCKS = re.compile(r"(?:^|_)(?:now|time|t1|toc|tic)$")
+_BAD_NUMBERS = frozenset({"isnan", "isinf", "is_nan", "has_nan", "isneginf", "isposinf"})
+_EXPORTING = frozenset(
+    {"is_in_onnx_export", "is_tracing", "is_scripting", "is_exporting", "get_tracing_state"}
+)
+_ENDS_PROGRAM = frozenset(
+    {"sys.exit", "os._exit", "os.abort", "builtins.exit", "builtins.quit", "pytest.fail"}
+)
+_STRENGTH = ("raise", "return", "break", "continue")
+
+
+def _tests_finiteness(name: str) -> bool:
+    return name in _BAD_NUMBERS or name == "isfinite"
+
+
+def _weakest(endings: Iterable[str | None]) -> str | None:
+    found = list(endings)
+    if None in found:
+        return None
+    return max((ending for ending in found if ending is not None), key=_STRENGTH.index)
+
+
+def _matches(pattern: re.Pattern[str], node: cst.CSTNode) -> bool:
+    word = last_name(node)
+    return word is not None and pattern.search(word) is not None
+
+
+def _is_debug_text(node: cst.CSTNode) -> bool:
+    if not isinstance(node, cst.SimpleString):
+        return False
+    text = node.evaluated_value
+    return isinstance(text, str) and _SWITCHES.search(text.lower()) is not None
+
+
+def _is_few(node: cst.CSTNode | None) -> bool:
+    return isinstance(node, cst.Integer) and node.evaluated_value <= _FEW
+
+
+def _is_rare_chance(node: cst.CSTNode) -> bool:
+    return isinstance(node, cst.Float) and node.evaluated_value <= 0.1
+
+
+def _is_zero(node: cst.CSTNode) -> bool:
+    match node:
+        case cst.Integer() | cst.Float():
+            return True
+        case cst.List() | cst.Dict() | cst.Tuple():
+            return not node.elements
+        case _:
+            return False
+
+
+def _constant(node: cst.CSTNode) -> bool | None:
+    """The truth of a literal; None if it is none."""
+    match node:
+        case cst.Name(value="True"):
+            return True
+        case cst.Name(value="False" | "None"):
+            return False
+        case cst.Integer():
+            return node.evaluated_value != 0
+        case _:
+            return None
+
+
+def _is_collection(node: cst.CSTNode) -> bool:
+    if isinstance(node, (cst.Set, cst.Tuple, cst.List, cst.Name, cst.Attribute)):
+        return True
+    return isinstance(node, cst.Call) and last_name(node.func) in (
+        "set",
+        "list",
+        "tuple",
+        "frozenset",
+        "range",
+    )
+
+
+def _is_off_by_default(binding: Binding) -> bool:
+    return (
+        binding.kind is BindingKind.PARAMETER
+        and isinstance(binding.node, cst.Param)
+        and binding.node.default is not None
+        and _constant(binding.node.default) is False
+    )
+
+
+def _only_return(function: cst.FunctionDef) -> cst.BaseExpression | None:
+    """What a function of one ``return`` line answers."""
+    lines = [
+        line
+        for line in function.body.body
+        if not (
+            isinstance(line, cst.SimpleStatementLine)
+            and isinstance(line.body[0], cst.Expr)
+            and isinstance(line.body[0].value, cst.SimpleString)
+        )
+    ]
+    if len(lines) == 1 and isinstance(lines[0], cst.SimpleStatementLine):
+        statement = lines[0].body[0]
+        if isinstance(statement, cst.Return):
+            return statement.value
+    return None
