@@ -1,0 +1,317 @@
+"""Where gradients are computed, and which values they flow back through.
+
+Three questions: what a piece of code does with gradients (``computes_gradients``), whether something kept
+in a name or attribute is ever backpropagated (``feeds``), and whether the graph of a value is freed by a
+backward pass of its own step (``freed``). The answers follow values through names, attributes, containers
+and the functions of the file; where in doubt, a value counts as backpropagated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchlint.semantics.names import Binding, BindingKind
+from torchlint.semantics.values import Graph, Kind
+
+if TYPE_CHECKING:
+    from torchlint.semantics.module import Module
+
+Place = Binding | str
+"""What holds a value: a definition of a name, or an attribute (by its name, whatever the object)."""
+
+# Methods and attributes behind which no gradient flows.
+_CUTS = frozenset(
+    {
+        *("detach", "detach_", "item", "tolist", "numpy", "data", "grad", "backward"),
+        *("shape", "size", "dim", "ndim", "dtype", "device", "argmax", "argmin"),
+    }
+)
+_BACKWARD = frozenset({"backward", "manual_backward"})
+_FUNCTIONS = frozenset({"torch.autograd.backward", "torch.autograd.grad"})
+# Calls that ask for gradients of something, or prepare for it.
+_PREPARATIONS = frozenset(
+    {
+        "torch.enable_grad",
+        "torch.autograd.backward",
+        "torch.autograd.grad",
+        "torch.autograd.gradcheck",
+        "torch.autograd.gradgradcheck",
+    }
+)
+_PREPARATION_MODULES = ("torch.autograd.functional.", "torch.func.", "functorch.", "captum.", "torchattacks.")
+_FILLING = frozenset({"append", "appendleft", "extend", "insert", "add", "update", "put", "setdefault"})
+_FRAMEWORK_STEPS = frozenset({"training_step", "compute_loss"})
+
+
+@dataclass(frozen=True, slots=True)
+class Backward:
+    """A call that computes gradients of its ``roots``; ``retains`` if the graph may live on behind it."""
+
+    call: cst.Call
+    roots: tuple[cst.BaseExpression, ...]
+    retains: bool
+
+
+class Backpropagation:
+    """The backward passes of one file, and what they reach."""
+
+    def __init__(self, module: Module) -> None:
+        self.module = module
+        self.tree = module.tree
+        self._gradients: dict[cst.CSTNode, bool] = {}
+
+    # ------------------------------------------------------------------ backward passes
+
+    @cached_property
+    def passes(self) -> list[Backward]:
+        """Every call in the file that computes gradients."""
+        found = (self._backward(call) for call in self.tree.nodes(cst.Call))
+        return [backward for backward in found if backward is not None]
+
+    def _backward(self, call: cst.Call) -> Backward | None:
+        module = self.module
+        arguments = tuple(argument.value for argument in call.args if argument.star == "")
+        if module.qualified(call.func) in _FUNCTIONS:
+            return Backward(call, arguments[:1], self._retains(call))
+        func = call.func
+        if isinstance(func, cst.Attribute) and func.attr.value in _BACKWARD:
+            return Backward(call, (func.value, *arguments), self._retains(call))
+        if arguments and "scaler" in _last_word(func).lower() and module.callee(call) is None:
+            # ``loss_scaler(loss, optimizer, ...)``: scales, backpropagates and steps.
+            return Backward(call, arguments[:1], False)
+        return None
+
+    def _retains(self, call: cst.Call) -> bool:
+        for argument in call.args:
+            if argument.keyword is not None and argument.keyword.value in ("retain_graph", "create_graph"):
+                return self.module.value(argument.value).constant is not False
+            if argument.star == "**":
+                return True
+        return False
+
+    @property
+    def _framework_roots(self) -> Iterator[cst.BaseExpression]:
+        """What hooks return to a framework that backpropagates it."""
+        for statement in self.tree.nodes(cst.Return):
+            function = self.module.function(statement)
+            if (
+                statement.value is not None
+                and isinstance(function, cst.FunctionDef)
+                and function.name.value in _FRAMEWORK_STEPS
+                and self.module.classes.owner(function) is not None
+            ):
+                yield statement.value
+
+    def steps(self, node: cst.CSTNode) -> bool:
+        """Whether ``node`` or a function of the file that it calls runs a backward pass."""
+        calls = {backward.call for backward in self.passes}
+        return any(inner in calls for inner in self._reachable(node))
+
+    # ------------------------------------------------------------------ code that needs autograd
+
+    def computes_gradients(self, node: cst.CSTNode) -> bool:
+        """Whether ``node``, or a function of the file that it calls, asks for gradients in any way."""
+        calls = {backward.call for backward in self.passes}
+        return any(inner in calls or self._prepares(inner) for inner in self._reachable(node))
+
+    def _prepares(self, node: cst.CSTNode) -> bool:
+        match node:
+            case cst.Call():
+                dotted = self.module.qualified(node.func) or ""
+                if dotted in _PREPARATIONS or dotted.startswith(_PREPARATION_MODULES):
+                    return True
+                if dotted == "torch.set_grad_enabled" and node.args:
+                    return self.module.value(node.args[0].value).constant is not False
+                if isinstance(node.func, cst.Attribute) and node.func.attr.value == "requires_grad_":
+                    return not (node.args and self.module.value(node.args[0].value).constant is False)
+                return any(
+                    argument.keyword is not None
+                    and argument.keyword.value in ("requires_grad", "create_graph")
+                    and self.module.value(argument.value).constant is not False
+                    for argument in node.args
+                )
+            case cst.Assign(targets=[cst.AssignTarget(target=cst.Attribute(attr=cst.Name("requires_grad")))]):
+                return self.module.value(node.value).constant is not False
+            case cst.Attribute(attr=cst.Name("grad")):
+                return True
+            case _:
+                return False
+
+    def _reachable(self, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+        """The nodes below ``node`` and, through calls, in the functions of this file."""
+        seen: set[cst.CSTNode] = set()
+        waiting = [node]
+        while waiting:
+            for inner in self.tree.descendants(waiting.pop()):
+                yield inner
+                if isinstance(inner, cst.Call):
+                    callee = self.module.callee(inner)
+                    if callee is not None and callee not in seen:
+                        seen.add(callee)
+                        waiting.append(callee.body)
+
+    # ------------------------------------------------------------------ what they reach
+
+    def feeds(self, place: cst.BaseExpression) -> bool:
+        """Whether what is kept under this name or attribute may take part in a backward pass."""
+        return any(key in self._reached for key in self.keys(place))
+
+    def freed(self, node: cst.BaseExpression) -> bool:
+        """Whether a backward pass that keeps no graph runs through a tensor that ``node`` is made of."""
+        return any(
+            isinstance(key, Binding) and key in self._freed and self._attached(key)
+            for key in self._closure([node])
+        )
+
+    def depends(self, node: cst.BaseExpression, place: cst.BaseExpression) -> bool:
+        """Whether the value of ``node`` is computed from what is kept under ``place``."""
+        keys = set(self.keys(place))
+        return any(key in keys for key in self._closure([node]))
+
+    def keys(self, place: cst.BaseExpression) -> list[Place]:
+        """The definitions behind a name, or the attribute, that an expression (or its item) is kept in."""
+        while isinstance(place, cst.Subscript):
+            place = place.value
+        if isinstance(place, cst.Attribute):
+            return [place.attr.value]
+        if not isinstance(place, cst.Name):
+            return []
+        scope = self.module.names.lookup(place.value, place)
+        return list(scope.bindings.get(place.value, ())) if scope is not None else []
+
+    def _attached(self, binding: Binding) -> bool:
+        value = self.module.inference.binding(binding)
+        return value.tensorlike and value.graph is Graph.ATTACHED
+
+    @cached_property
+    def _reached(self) -> frozenset[Place]:
+        roots = [root for backward in self.passes for root in backward.roots]
+        return self._closure([*roots, *self._framework_roots])
+
+    @cached_property
+    def _freed(self) -> frozenset[Place]:
+        roots = [root for backward in self.passes if not backward.retains for root in backward.roots]
+        return self._closure([*roots, *self._framework_roots])
+
+    def _closure(self, roots: Iterable[cst.BaseExpression]) -> frozenset[Place]:
+        """The places from which the values of these expressions are computed, however far back."""
+        found: set[Place] = set()
+        functions: set[cst.CSTNode] = set()
+        waiting: list[cst.CSTNode] = list(roots)
+        while waiting:
+            node = waiting.pop()
+            match node:
+                case cst.Name():
+                    keys: Iterable[Place] = self.module.bindings(node)
+                case cst.Attribute():
+                    if node.attr.value in _CUTS or self.module.qualified(node) is not None:
+                        continue
+                    keys = [node.attr.value]
+                    waiting.append(node.value)
+                case cst.Call():
+                    if self._is_cut(node):
+                        continue
+                    waiting.extend(argument.value for argument in node.args)
+                    if isinstance(node.func, cst.Attribute):
+                        waiting.append(node.func.value)
+                    callee = self.module.callee(node)
+                    if callee is not None and callee not in functions:
+                        functions.add(callee)
+                        waiting.extend(self._returns(callee))
+                    continue
+                case cst.Lambda() | cst.Comparison():
+                    continue
+                case _:
+                    waiting.extend(self._children(node))
+                    continue
+            for key in keys:
+                if key not in found:
+                    found.add(key)
+                    waiting.extend(self._sources(key))
+        return frozenset(found)
+
+    def _is_cut(self, call: cst.Call) -> bool:
+        if isinstance(call.func, cst.Attribute) and call.func.attr.value in _CUTS:
+            return True
+        value = self.module.value(call)
+        return value.kind in (Kind.NUMBER, Kind.STRING, Kind.BOOL, Kind.SHAPE, Kind.NDARRAY) or (
+            value.kind is Kind.TENSOR and value.graph is Graph.DETACHED
+        )
+
+    def _children(self, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+        for inner in self.tree.descendants(node):
+            if self.tree.parent(inner) is node:
+                yield inner
+
+    def _returns(self, function: cst.CSTNode) -> Iterator[cst.CSTNode]:
+        if isinstance(function, cst.Lambda):
+            yield function.body
+            return
+        for statement in self.tree.nodes(cst.Return):
+            if statement.value is not None and self.module.function(statement) is function:
+                yield statement.value
+
+    def _sources(self, key: Place) -> Iterator[cst.CSTNode]:
+        """The expressions that a name or attribute gets its value from."""
+        if isinstance(key, str):
+            for assigned in self.module.names.attributes.get(key, ()):
+                if assigned.value is not None:
+                    yield assigned.value
+            yield from self._filled.get(key, ())
+            return
+        if key.kind in (BindingKind.IMPORT, BindingKind.FUNCTION, BindingKind.CLASS):
+            return
+        if key.kind is BindingKind.PARAMETER:
+            yield from self._passed(key)
+        elif key.value is not None:
+            yield key.value
+        siblings = key.scope.bindings.get(key.name, ())
+        if any(other.kind is BindingKind.AUGMENT for other in siblings):
+            yield from (other.value for other in siblings if other.value is not None)
+        for use in self.module.uses(key):
+            yield from self._filled.get(use, ())
+
+    def _passed(self, parameter: Binding) -> Iterator[cst.CSTNode]:
+        function = self.tree.enclosing(parameter.node, cst.FunctionDef, cst.Lambda)
+        if function is None:
+            return
+        for call in self.module.callers(function):
+            yield from self.module.call(call).get(parameter.name).nodes
+
+    @cached_property
+    def _filled(self) -> dict[cst.CSTNode | str, list[cst.BaseExpression]]:
+        """What is put into containers: by the read of the container's name, or by its attribute."""
+        filled: dict[cst.CSTNode | str, list[cst.BaseExpression]] = {}
+
+        def add(owner: cst.CSTNode, values: Iterable[cst.BaseExpression]) -> None:
+            while isinstance(owner, (cst.Subscript, cst.Call)):
+                if isinstance(owner, cst.Call):
+                    # ``groups.setdefault(key, []).append(value)``
+                    owner = owner.func.value if isinstance(owner.func, cst.Attribute) else owner.func
+                else:
+                    owner = owner.value
+            key: cst.CSTNode | str = owner.attr.value if isinstance(owner, cst.Attribute) else owner
+            filled.setdefault(key, []).extend(values)
+
+        for call in self.tree.nodes(cst.Call):
+            if isinstance(call.func, cst.Attribute) and call.func.attr.value in _FILLING:
+                add(call.func.value, (argument.value for argument in call.args))
+        for assign in self.tree.nodes(cst.Assign):
+            for target in assign.targets:
+                if isinstance(target.target, cst.Subscript):
+                    add(target.target, [assign.value])
+        for augmented in self.tree.nodes(cst.AugAssign):
+            if isinstance(augmented.target, cst.Subscript):
+                add(augmented.target, [augmented.value])
+        return filled
+
+
+def _last_word(node: cst.BaseExpression) -> str:
+    if isinstance(node, cst.Attribute):
+        return node.attr.value
+    return node.value if isinstance(node, cst.Name) else ""
