@@ -208,7 +208,7 @@ def test_an_unknown_key_is_pointed_at() -> None:
     with pytest.raises(ConfigError) as caught:
         resolver()
     assert str(caught.value) == (
-        f"unknown key `selct`; did you mean `select`? in {file}, line 6\n  |\n6 | selct = ['TL1']\n  | ^^^^^"
+        f"{file}, line 6: unknown key `selct`; did you mean `select`?\n  |\n6 | selct = ['TL1']\n  | ^^^^^"
     )
 
 
@@ -362,7 +362,8 @@ def test_fix_grades_reach_the_settings() -> None:
     )
     lint = resolver().lint(Path.cwd() / "a.py")
     assert lint.fixable == {"TL101", "TL102", "TL311"}
-    assert (lint.extend_safe_fixes, lint.extend_unsafe_fixes) == ({"TL101"}, {"TL202"})
+    assert lint.extend_safe_fixes == {"TL101"}
+    assert lint.extend_unsafe_fixes == {"TL202"}
     assert (lint.unsafe_fixes, lint.workers, lint.ignore_noqa) == (True, 8, False)
 
 

@@ -16,9 +16,9 @@ def _block(report: Report, diagnostic: Diagnostic) -> str:
     source = report.source(diagnostic.path)
     text = source.text if source is not None else ""
     fix = diagnostic.fix if text else None
-    rows = [diagnostic.end.row + snippet.CONTEXT]
+    rows = [snippet.extent(snippet.split_lines(text), diagnostic.start, diagnostic.end)[1]]
     rows += [patch.last_row(text, fix)] if fix is not None else []
-    gutter = len(str(min(max(rows), text.count("\n") + text.count("\r") + 1 + (fix is not None) * max(rows))))
+    gutter = len(str(max(rows)))
     where = f"{report.shown(diagnostic.path)}:{diagnostic.start.row}:{diagnostic.start.column}"
     out = [
         headline(report, diagnostic),

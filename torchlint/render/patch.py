@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from bisect import bisect_right
 from collections.abc import Iterator
 from itertools import accumulate
@@ -14,6 +15,7 @@ from torchlint.render.snippet import expand, split_lines
 _CONTEXT = 1
 _APART = 3
 _LONGEST = 500
+_NEWLINE = re.compile(r"\r\n|\r|\n")
 
 
 def render(report: Report, text: str, fix: Fix, gutter: int) -> str:
@@ -97,9 +99,13 @@ def last_row(text: str, fix: Fix) -> int:
     """The highest line number that `render` shows, to make room for it."""
     lines = split_lines(text)
     starts = [0, *accumulate(map(len, lines))]
-    grown = sum(edit.content.count("\n") for edit in fix.edits)
-    last = max((edit.span.end for edit in fix.edits), default=0)
-    return min(len(lines), _row(starts, last) + 1 + _CONTEXT) + grown
+    if not fix.edits:
+        return 1
+    grown = sum(
+        len(_NEWLINE.findall(edit.content)) - len(_NEWLINE.findall(text[edit.span.start : edit.span.end]))
+        for edit in fix.edits
+    )
+    return min(len(lines), _row(starts, fix.edits[-1].span.end) + 1 + _CONTEXT) + grown
 
 
 def paint_diff(report: Report, diff: str) -> str:

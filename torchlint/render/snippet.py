@@ -8,9 +8,7 @@ import unicodedata
 from torchlint.diagnostics import Position
 from torchlint.render.report import Color, Report, visible
 
-CONTEXT = 2
-"""Lines shown above and below the place."""
-
+_CONTEXT = 2
 _LONGEST = 12
 _TAB = 4
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
@@ -39,20 +37,29 @@ def _cells(char: str) -> int:
     return 2 if unicodedata.east_asian_width(char) in "WF" else 1
 
 
+def extent(lines: list[str], start: Position, end: Position) -> tuple[int, int]:
+    """The first and the last row that `render` shows; zeros if the text has no such line."""
+    if not 1 <= start.row <= len(lines):
+        return 0, 0
+    last = min(max(end.row, start.row), len(lines))
+    first_shown, last_shown = max(1, start.row - _CONTEXT), min(len(lines), last + _CONTEXT)
+    while first_shown < start.row and not lines[first_shown - 1].strip():
+        first_shown += 1
+    while last_shown > last and not lines[last_shown - 1].strip():
+        last_shown -= 1
+    return first_shown, last_shown
+
+
 def render(report: Report, text: str, start: Position, end: Position, color: Color, gutter: int) -> str:
     """The lines around ``start`` to ``end`` with the place underlined; empty if the text has no such line.
 
     ``gutter`` is the width of the column of line numbers.
     """
     lines = split_lines(text)
-    if not 1 <= start.row <= len(lines):
+    first_shown, last_shown = extent(lines, start, end)
+    if not last_shown:
         return ""
     last = min(max(end.row, start.row), len(lines))
-    first_shown, last_shown = max(1, start.row - CONTEXT), min(len(lines), last + CONTEXT)
-    while first_shown < start.row and not lines[first_shown - 1].strip():
-        first_shown += 1
-    while last_shown > last and not lines[last_shown - 1].strip():
-        last_shown -= 1
 
     def column(row: int, at: int) -> int:
         return cells(expand(lines[row - 1].rstrip("\r\n")[: at - 1] + "\0")) - 1
