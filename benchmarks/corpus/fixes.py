@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 import io
+import itertools
 import re
 import shutil
 import tokenize
 import warnings
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -137,13 +136,22 @@ def _applied(before: bytes, edits: list[dict[str, Any]]) -> bytes | None:
 
 
 def _strays(before: bytes, after: bytes, edits: list[dict[str, Any]]) -> Iterator[int]:
-    """The numbers of lines that changed although no edit touches them."""
-    touched: Counter[int] = Counter()
-    for edit in edits:
-        touched.update(range(edit["location"]["row"] - 1, edit["end_location"]["row"]))
-    old, new = (re.split(rb"(?<=\n)|(?<=\r)(?!\n)", data) for data in (before, after))
-    for tag, start, end, _, _ in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
-        # an insertion lies before line `start`: the edit may be on either side of it
-        lines = range(start - 1, start + 1) if tag == "insert" else range(start, end)
-        if tag != "equal" and not any(line in touched for line in lines):
-            yield start + 1
+    """The number of the first line of each run of lines that no edit touches and that is not there any more.
+
+    The runs must follow one another in the new text, the first at its start and the last at its end.
+    """
+    touched = {
+        row for edit in edits for row in range(edit["location"]["row"], edit["end_location"]["row"] + 1)
+    }
+    lines = list(enumerate(re.split(rb"(?<=\n)|(?<=\r)(?!\n)", before), 1))
+    position = 0
+    for free, run in itertools.groupby(lines, key=lambda line: line[0] not in touched):
+        numbers, texts = zip(*run, strict=True)
+        if free:
+            text = b"".join(texts)
+            first, last = numbers[0] == 1, numbers[-1] == len(lines)
+            found = len(after) - len(text) if last and after.endswith(text) else after.find(text, position)
+            if found < position or (first and found != 0) or (last and found + len(text) != len(after)):
+                yield numbers[0]
+            else:
+                position = found + len(text)

@@ -1,0 +1,174 @@
+"""The corpus benchmark judges the linter: it must notice a fix that breaks a program, and count honestly."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks.corpus import findings, fixes, packages, tally
+from benchmarks.corpus.findings import Finding
+from benchmarks.corpus.packages import Package
+
+BEFORE = b"import torch\n\nx = torch.zeros(3).cuda()\ny = 1\n"
+AFTER = b'import torch\n\nx = torch.zeros(3, device="cuda")\ny = 1\n'
+
+
+def edit(start: tuple[int, int], end: tuple[int, int], content: str) -> dict[str, Any]:
+    def location(place: tuple[int, int]) -> dict[str, int]:
+        return {"row": place[0], "column": place[1]}
+
+    return {"content": content, "location": location(start), "end_location": location(end)}
+
+
+# torch.zeros(3).cuda(): a keyword put in, a call cut off.
+EDITS = [edit((3, 18), (3, 18), ', device="cuda"'), edit((3, 19), (3, 26), "")]
+
+
+class Linter:
+    """Stands in for torchlint: declares edits, and writes what ``passes`` say to the file, pass by pass."""
+
+    def __init__(self, edits: list[dict[str, Any]], passes: list[bytes], code: str = "TL201") -> None:
+        self.edits, self.passes, self.code = edits, list(passes), code
+
+    def __call__(self, folder: Path, options: Iterable[str] = ()) -> list[dict[str, Any]]:
+        path = folder / "module.py"
+        if "--fix" in options and self.passes:
+            path.write_bytes(self.passes.pop(0))
+        fix = {"applicability": "safe", "edits": self.edits} if self.edits else None
+        return [{"code": self.code, "filename": str(path), "message": "made on the host", "fix": fix}]
+
+
+@pytest.fixture
+def check(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., fixes.Outcome]:
+    def run(before: bytes, linter: Linter) -> fixes.Outcome:
+        folder = tmp_path / "package-1.0"
+        folder.mkdir()
+        (folder / "module.py").write_bytes(before)
+        monkeypatch.setattr(fixes, "diagnostics", linter)
+        outcome = fixes.check(Package("package", "1.0", folder), tmp_path / "fixed", ())
+        assert (folder / "module.py").read_bytes() == before
+        return outcome
+
+    return run
+
+
+def test_a_fix_that_does_what_it_declares_is_exact(check: Callable[..., fixes.Outcome]) -> None:
+    outcome = check(BEFORE, Linter(EDITS, [AFTER]))
+    assert outcome.clean
+    assert (outcome.files, outcome.changed, outcome.exact, outcome.rounds) == (1, 1, 1, 0)
+
+
+@pytest.mark.parametrize(
+    "encode", [lambda data: b"\xef\xbb\xbf" + data, lambda data: data.replace(b"\n", b"\r\n")]
+)
+def test_marks_and_newlines_that_are_kept_are_exact(
+    check: Callable[..., fixes.Outcome], encode: Callable[[bytes], bytes]
+) -> None:
+    outcome = check(encode(BEFORE), Linter(EDITS, [encode(AFTER)]))
+    assert outcome.clean
+    assert outcome.exact == 1
+
+
+def test_a_second_round_of_fixes_is_compared_line_by_line(check: Callable[..., fixes.Outcome]) -> None:
+    outcome = check(BEFORE, Linter(EDITS, [AFTER.replace(b"zeros(3,", b"ones(3,")]))
+    assert outcome.clean
+    assert (outcome.exact, outcome.rounds) == (0, 1)
+
+
+def test_a_line_changed_outside_the_edits_is_a_problem(check: Callable[..., fixes.Outcome]) -> None:
+    outcome = check(BEFORE, Linter(EDITS, [AFTER.replace(b"y = 1", b"y = 2")]))
+    assert outcome.changed_outside_edits == ["module.py: lines [4]"]
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [(BEFORE.replace(b"\n", b"\r\n"), AFTER), (b"\xef\xbb\xbf" + BEFORE, AFTER)],
+    ids=["newlines", "byte order mark"],
+)
+def test_lost_newlines_and_marks_are_a_problem(
+    check: Callable[..., fixes.Outcome], before: bytes, after: bytes
+) -> None:
+    assert not check(before, Linter(EDITS, [after])).clean
+
+
+def test_a_fix_that_breaks_the_syntax_is_a_problem(check: Callable[..., fixes.Outcome]) -> None:
+    broken = b'import torch\n\nx = torch.zeros(3, device="cuda"\ny = 1\n'
+    assert check(BEFORE, Linter(EDITS, [broken])).does_not_compile == ["module.py"]
+
+
+def test_a_file_that_never_compiled_is_not_held_against_the_fix(check: Callable[..., fixes.Outcome]) -> None:
+    outcome = check(BEFORE + b"print 1\n", Linter(EDITS, [AFTER + b"print 1\n"]))
+    assert outcome.clean
+
+
+def test_a_second_pass_that_changes_something_is_a_problem(check: Callable[..., fixes.Outcome]) -> None:
+    outcome = check(BEFORE, Linter(EDITS, [AFTER, AFTER + b"z = 3\n"]))
+    assert outcome.changed_by_second_pass == ["module.py"]
+
+
+def test_a_crash_of_a_rule_is_a_problem(check: Callable[..., fixes.Outcome]) -> None:
+    assert check(BEFORE, Linter([], [], code="TL000")).crashes == ["module.py: made on the host"]
+
+
+def finding(path: str, line: int) -> Finding:
+    return Finding("package", "1.0", path, line, line, "TL202", "warning", "a message", "none")
+
+
+def test_a_sample_stays_the_same_when_findings_come_and_go() -> None:
+    found = [finding(f"module{number}.py", number) for number in range(1, 101)]
+    drawn = findings.sample(found, 20)
+    assert drawn == findings.sample(found[::-1], 20)
+    others = [item for item in found if item not in drawn[:5]]
+    assert findings.sample(others, 15) == drawn[5:]
+    assert drawn != found[:20]
+
+
+def test_findings_survive_being_written(tmp_path: Path) -> None:
+    found = [finding("a.py", 1), finding("b.py", 2)]
+    findings.write(tmp_path / "findings.json", found[::-1])
+    assert findings.read(tmp_path / "findings.json") == found
+
+
+def test_an_excerpt_shows_the_definitions_around_a_finding(tmp_path: Path) -> None:
+    body = "".join(f"        a{number} = {number}\n" for number in range(9))
+    (tmp_path / "module.py").write_text(
+        f"class A:\n    def f(self):\n{body}        x.item()\n", encoding="utf-8"
+    )
+    lines = list(findings.excerpt(finding("module.py", 12), tmp_path, before=1, after=1))
+    assert [line.split(maxsplit=1)[0] for line in lines] == ["1", "2", "11", "12"]
+    assert lines[0].endswith("class A:")
+    assert lines[-1] == "    12 >         x.item()"
+
+
+def test_precision_is_summed_over_packages(tmp_path: Path) -> None:
+    rows = "package,version,read,true,false,why\na,1,10,9,1,a list\nb,2,10,10,0,\n"
+    (tmp_path / "TL202.csv").write_text(rows, encoding="utf-8")
+    (tmp_path / "TL203.csv").write_text("package,version,read,true,false,why\na,1,0,0,0,\n", encoding="utf-8")
+    (row,) = tally.precision(tmp_path)
+    assert (row.rule, row.packages, row.read, row.true, row.share) == ("TL202", 2, 20, 19, 0.95)
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("package,version,read,true,false,why\na,1,10,9,2,x\n", "10 read are not 9 true \\+ 2 false"),
+        ("package,version,read,true\na,1,10,9\n", "the columns must be"),
+    ],
+)
+def test_a_tally_that_does_not_add_up_is_refused(tmp_path: Path, text: str, complaint: str) -> None:
+    (tmp_path / "TL202.csv").write_text(text, encoding="utf-8")
+    with pytest.raises(ValueError, match=complaint):
+        tally.precision(tmp_path)
+
+
+def test_the_tally_of_the_repository_adds_up() -> None:
+    assert all(entry.read > 0 or entry.why for entry in tally.entries())
+
+
+def test_every_package_is_pinned_once(tmp_path: Path) -> None:
+    pinned = packages.pinned(tmp_path)
+    assert len({package.name for package in pinned}) == len(pinned) >= 10
+    assert all(package.folder == tmp_path / f"{package.name}-{package.version}" for package in pinned)
