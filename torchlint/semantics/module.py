@@ -14,8 +14,10 @@ from torchlint.diagnostics import Applicability, Edit, Fix
 from torchlint.semantics import calls
 from torchlint.semantics.api import results
 from torchlint.semantics.api.signatures import SIGNATURES
+from torchlint.semantics.backpropagation import Backpropagation
 from torchlint.semantics.classes import Classes, kind_of_class
 from torchlint.semantics.evidence import Evidence, device_evidence
+from torchlint.semantics.gradients import Gradients
 from torchlint.semantics.inference import Function, Inference
 from torchlint.semantics.names import Binding, Names
 from torchlint.semantics.places import Grad, Hot, Loop, Phase, Places
@@ -120,6 +122,16 @@ class Module:
         inference = Inference(self.tree, self.names, self.classes)
         inference.grad_off = lambda node: self.grad(node) is Grad.OFF
         return inference
+
+    @cached_property
+    def backpropagation(self) -> Backpropagation:
+        """The backward passes, and what gradients flow back through."""
+        return Backpropagation(self)
+
+    @cached_property
+    def gradients(self) -> Gradients:
+        """The gradients that parameters hold."""
+        return Gradients(self)
 
     @cached_property
     def places(self) -> Places:

@@ -1,0 +1,111 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from torchlint.diagnostics import Fix
+from torchlint.rule import NOTE, WARNING, Finding, rule
+from torchlint.semantics.gradients import zeroed_gradient
+from torchlint.semantics.module import Module
+from torchlint.semantics.values import MISSING, Kind
+
+
+@rule(
+    "TL302",
+    "grad-zeroed-in-place",
+    severity=WARNING,
+    fix="safe",
+    on=(cst.Call, cst.AugAssign, cst.Assign),
+    mentions=("grad",),
+)
+def grad_zeroed_in_place(node: cst.Call | cst.AugAssign | cst.Assign, module: Module) -> Iterator[Finding]:
+    """## What it does
+    Finds gradients that are filled with zeros instead of being set to None: `zero_grad(set_to_none=False)`,
+    `p.grad.zero_()`, `p.grad *= 0` and their kin, with or without a guard against None. Where the program may
+    run on a torch release before 2.0, a plain `zero_grad()` is noted too, since there it filled with zeros.
+
+    Other classes' `zero_grad` and the gradients of ordinary tensors are left alone, and so is code that reads
+    or adds to the gradient of a parameter before the next backward, or captures CUDA graphs: both need the
+    tensor to be there.
+
+    ## Why is this bad?
+    Filling with zeros writes the memory of every gradient, one kernel a parameter, and the next backward then
+    reads it again to add to it. A gradient of None costs nothing to clear, its memory can serve the forward
+    pass, and the backward simply writes its result. Optimizers skip a parameter whose gradient is None.
+
+    ## Example
+    ```python
+    for p in model.parameters():
+        if p.grad is not None:
+            p.grad.zero_()
+    ```
+
+    Use instead:
+    ```python
+    model.zero_grad(set_to_none=True)
+    ```
+
+    ## Fix safety
+    `set_to_none=True` on a torch optimizer or module is safe; it is unsafe where only the name tells that the
+    object is an optimizer. Rewriting a loop is unsafe: code that takes the gradient of a parameter which no
+    backward reaches finds None instead of zeros, and optimizers with momentum or weight decay leave such a
+    parameter alone instead of moving it. The loop becomes the owner's `zero_grad` if it does nothing but clear
+    all of its parameters, else only the statement is replaced, by `p.grad = None`.
+
+    ## References
+    - [PyTorch performance tuning guide](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html)
+    - [zero_grad](https://docs.pytorch.org/docs/stable/generated/torch.optim.Optimizer.zero_grad.html)
+    """
+    if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute):
+        if node.func.attr.value == "zero_grad":
+            yield from _zero_grad(node, node.func.value, module)
+            return
+    owner = zeroed_gradient(node, module)
+    if owner is None or not module.gradients.is_parameter(owner) or module.gradients.needed_at(node, owner):
+        return
+    name = module.source(owner)
+    yield Finding(
+        node,
+        f"the gradient of `{name}` is filled with zeros, at the cost of writing and re-reading its memory",
+        fix=_clear(node, owner, module),
+    )
+
+
+def _zero_grad(call: cst.Call, owner: cst.BaseExpression, module: Module) -> Iterator[Finding]:
+    """`zero_grad` of an optimizer or module of torch that does not set to None."""
+    value = module.value(owner)
+    if value.kind not in (Kind.OPTIMIZER, Kind.MODULE) or module.callee(call) is not None:
+        return
+    argument = module.argument(call, "set_to_none")
+    asked = argument.given and argument.constant is not MISSING and not argument.constant
+    by_default = argument.absent and module.target.admits_below("2.0")
+    if not (asked or by_default) or module.gradients.needed_at(call):
+        return
+    edits = module.set_argument(call, "set_to_none", "True")
+    known = value.cls is not None or value.definition is not None
+    make = module.safe if known else module.unsafe
+    if asked:
+        message = "`zero_grad` is told to fill the gradients with zeros instead of setting them to None"
+    else:
+        message = (
+            "before torch 2.0, `zero_grad()` fills the gradients with zeros instead of setting them to None"
+        )
+    yield Finding(
+        call, message, fix=make("Set the gradients to None", edits), severity=WARNING if asked else NOTE
+    )
+
+
+def _clear(node: cst.CSTNode, owner: cst.BaseExpression, module: Module) -> Fix | None:
+    """The owner's `zero_grad` instead of a loop that does nothing else, or None for this one gradient."""
+    clearing = module.gradients.clearing_loop(node)
+    if clearing is not None:
+        loop, visited = clearing
+        argument = "" if module.target.at_least("2.0") else "set_to_none=True"
+        code = f"{module.source(visited)}.zero_grad({argument})"
+        return module.unsafe(f"Replace the loop by `{code}`", module.replace(loop, code))
+    code = f"{module.source(owner)}.grad = None"
+    statement = module.tree.parent(node) if isinstance(node, cst.Call) else node
+    if not isinstance(statement, cst.BaseSmallStatement):
+        return None
+    return module.unsafe(f"Replace by `{code}`", module.replace(statement, code))

@@ -1,0 +1,318 @@
+"""The gradients that parameters hold (``p.grad``): where they are cleared, read and written by hand."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchlint.semantics.names import Binding, BindingKind
+from torchlint.semantics.values import Kind
+
+if TYPE_CHECKING:
+    from torchlint.semantics.module import Module
+
+_CAPTURES = frozenset(
+    {
+        "torch.cuda.CUDAGraph",
+        "torch.cuda.graph",
+        "torch.cuda.make_graphed_callables",
+        "torch.cuda.graphs.graph",
+    }
+)
+_WRITES = frozenset({"add_", "copy_", "sub_", "lerp_", "addcmul_", "addcdiv_"})
+
+
+def gradient_owner(node: cst.CSTNode) -> cst.BaseExpression | None:
+    """``p`` in ``p.grad``, ``p.grad.data`` and ``p.grad.detach()``; None for anything else."""
+    match node:
+        case cst.Attribute(attr=cst.Name("grad")):
+            return node.value
+        case cst.Attribute(attr=cst.Name("data"), value=inner):
+            return gradient_owner(inner)
+        case cst.Call(func=cst.Attribute(attr=cst.Name("detach"), value=inner)):
+            return gradient_owner(inner)
+        case _:
+            return None
+
+
+def zeroed_gradient(node: cst.CSTNode, module: Module) -> cst.BaseExpression | None:
+    """The owner of the gradient that a call or assignment fills with zeros in place."""
+    match node:
+        case cst.Call(func=cst.Attribute(attr=cst.Name("zero_"), value=gradient), args=[]):
+            return gradient_owner(gradient)
+        case cst.Call(func=cst.Attribute(attr=cst.Name("fill_" | "mul_"), value=gradient), args=[argument]):
+            return gradient_owner(gradient) if module.value(argument.value).constant == 0 else None
+        case cst.Call(args=[argument]) if module.qualified(node.func) == "torch.zero_":
+            return gradient_owner(argument.value)
+        case cst.AugAssign(operator=cst.MultiplyAssign()) if module.value(node.value).constant == 0:
+            return gradient_owner(node.target)
+        case cst.Assign(targets=[cst.AssignTarget(target=cst.Subscript() as target)]):
+            whole = all(_everything(element.slice) for element in target.slice)
+            return gradient_owner(target.value) if whole and module.value(node.value).constant == 0 else None
+        case _:
+            return None
+
+
+def _everything(index: cst.BaseSlice) -> bool:
+    match index:
+        case cst.Slice(lower=None, upper=None, step=None) | cst.Index(value=cst.Ellipsis()):
+            return True
+        case _:
+            return False
+
+
+class Gradients:
+    """The gradients of one file."""
+
+    def __init__(self, module: Module) -> None:
+        self.module = module
+        self.tree = module.tree
+        self._steps: dict[cst.CSTNode | None, list[cst.Call]] | None = None
+
+    # ------------------------------------------------------------------ gradients that must be there
+
+    def needed_at(self, node: cst.CSTNode, owner: cst.BaseExpression | None = None) -> bool:
+        """Whether code relies on finding a tensor if gradients are cleared at ``node``.
+
+        ``owner`` is the parameter whose gradient is cleared; None stands for many.
+        """
+        return self._captured or self._written_by_hand or self._read_before_backward(node, owner)
+
+    def is_parameter(self, node: cst.BaseExpression) -> bool:
+        """Whether an expression is a parameter of a module, or one that an optimizer steps."""
+        if self.module.value(node).leaf:
+            return True
+        # ``p -= lr * p.grad`` leaves ``p`` the parameter that the loop visits.
+        return any(
+            binding.value is not None
+            and (_is_group(binding.value) or self.module.inference.binding(binding).leaf)
+            for binding in self._visits(node)
+        )
+
+    def _visits(self, node: cst.BaseExpression) -> list[Binding]:
+        """The loops around a name that bind it."""
+        scope = self.module.names.lookup(node.value, node) if isinstance(node, cst.Name) else None
+        if scope is None or not isinstance(node, cst.Name):
+            return []
+        loops = self.module.loops(node)
+        return [
+            binding
+            for binding in scope.bindings.get(node.value, ())
+            if binding.kind in (BindingKind.LOOP, BindingKind.COMPREHENSION)
+            and any(self.tree.contains(loop, binding.node) for loop in loops)
+        ]
+
+    @cached_property
+    def _captured(self) -> bool:
+        """Whether the file captures CUDA graphs, which replay into the memory of the gradients."""
+        return any(self.module.qualified(call.func) in _CAPTURES for call in self.tree.nodes(cst.Call))
+
+    @cached_property
+    def _written_by_hand(self) -> bool:
+        """Whether something is added or copied to a gradient that must exist for it."""
+        return any(
+            self._unguarded(read) and self._is_written(read)
+            for read in self.tree.nodes(cst.Attribute)
+            if read.attr.value == "grad"
+        )
+
+    def _is_written(self, read: cst.Attribute) -> bool:
+        whole: cst.CSTNode = read
+        parent = self.tree.parent(whole)
+        while isinstance(parent, cst.Attribute) and parent.attr.value == "data":
+            whole, parent = parent, self.tree.parent(parent)
+        if isinstance(parent, cst.AugAssign) and parent.target is whole:
+            return isinstance(parent.operator, (cst.AddAssign, cst.SubtractAssign))
+        return isinstance(parent, cst.Attribute) and parent.attr.value in _WRITES
+
+    @cached_property
+    def _reads(self) -> list[cst.Attribute]:
+        """The places that take a gradient for granted: neither clear it, set it nor ask for None."""
+        return [
+            read
+            for read in self.tree.nodes(cst.Attribute)
+            if read.attr.value == "grad" and self._unguarded(read) and not self._clears(read)
+        ]
+
+    def _clears(self, read: cst.Attribute) -> bool:
+        for around in self.tree.ancestors(read):
+            if isinstance(around, (cst.Call, cst.Assign, cst.AugAssign)):
+                if zeroed_gradient(around, self.module) is not None:
+                    return True
+                match around:
+                    case cst.Call(func=cst.Attribute(attr=cst.Name("detach_"))):
+                        return True
+                    case cst.Assign(targets=[cst.AssignTarget(target=target)]) if target is read:
+                        return True
+                    case _:
+                        pass
+            if isinstance(around, cst.BaseSmallStatement):
+                return False
+        return False
+
+    def _unguarded(self, read: cst.Attribute) -> bool:
+        """Whether nothing around a read asks first whether the gradient is None."""
+        text = self.module.source(read)
+        if isinstance(self.tree.parent(read), cst.Comparison):
+            return False
+        child: cst.CSTNode = read
+        for around in self.tree.ancestors(read):
+            if (
+                isinstance(around, (cst.If, cst.IfExp))
+                and child is around.body
+                and self._asks(around.test, text)
+            ):
+                return False
+            if isinstance(around, cst.CompFor) and any(self._asks(c.test, text) for c in around.ifs):
+                return False
+            if isinstance(around, (cst.ListComp, cst.GeneratorExp)) and any(
+                self._asks(c.test, text) for c in around.for_in.ifs
+            ):
+                return False
+            child = around
+        return True
+
+    def _asks(self, test: cst.BaseExpression, text: str) -> bool:
+        return any(
+            isinstance(node, cst.Attribute) and node.attr.value == "grad" and self.module.source(node) == text
+            for node in self.tree.descendants(test)
+        )
+
+    def _read_before_backward(self, node: cst.CSTNode, owner: cst.BaseExpression | None) -> bool:
+        """Whether a gradient cleared at ``node`` is read before the next backward of the same function."""
+        function = self.module.function(node)
+        order = self.tree.order
+        here = order[node]
+        reads = [
+            order[read]
+            for read in self._reads
+            if self.module.function(read) is function and self._may_be_same(read.value, owner)
+        ]
+        if not reads:
+            return False
+        backwards = self._backwards(function)
+        following = min((order[call] for call in backwards if order[call] > here), default=None)
+        if any(here < read and (following is None or read < following) for read in reads):
+            return True
+        if following is not None:
+            return False
+        for loop in self.module.loops(node):
+            inside = [order[call] for call in backwards if self.tree.contains(loop, call)]
+            if inside:
+                # The loop comes round: what stands above the backward sees the cleared gradient.
+                return any(order[loop] < read < min(inside) for read in reads)
+        return False
+
+    def _may_be_same(self, one: cst.BaseExpression, other: cst.BaseExpression | None) -> bool:
+        """Whether two expressions may be the same parameter: spelt alike, or one of those a loop visits."""
+        if other is None or self.module.source(one) == self.module.source(other):
+            return True
+        return bool(self._visits(one) or self._visits(other))
+
+    def _backwards(self, function: cst.CSTNode | None) -> list[cst.Call]:
+        """The calls in a function that compute gradients, themselves or in what they call in the file."""
+        if self._steps is None:
+            self._steps = {}
+            passes = {backward.call for backward in self.module.backpropagation.passes}
+            for call in self.tree.nodes(cst.Call):
+                if call in passes or self._steps_inside(call):
+                    self._steps.setdefault(self.module.function(call), []).append(call)
+        return self._steps.get(function, [])
+
+    def _steps_inside(self, call: cst.Call) -> bool:
+        callee = self.module.callee(call)
+        return callee is not None and self.module.backpropagation.steps(callee.body)
+
+    # ------------------------------------------------------------------ loops that only clear
+
+    def clearing_loop(self, node: cst.CSTNode) -> tuple[cst.For, cst.BaseExpression] | None:
+        """The loop that does nothing but clear all parameters at ``node``, and the owner of them all.
+
+        None where the loop does more, visits only some, carries a comment, or is itself the owner's
+        ``zero_grad``.
+        """
+        loop = self._only_in(self.tree.parent(node) if isinstance(node, cst.Call) else node)
+        if loop is None:
+            return None
+        owner = self._all_parameters_of(loop.iter)
+        if owner is None and _is_group(loop.iter):
+            outer = self._only_in(loop)
+            match outer:
+                case cst.For(iter=cst.Attribute(attr=cst.Name("param_groups"), value=optimizer)):
+                    loop, owner = outer, optimizer
+                case _:
+                    return None
+        if owner is None or "#" in self.module.source(loop):
+            return None
+        function = self.module.function(node)
+        if isinstance(function, cst.FunctionDef) and function.name.value == "zero_grad":
+            return None
+        definition = self.module.value(owner).definition
+        if isinstance(definition, cst.ClassDef) and self.module.classes.info(definition).method("zero_grad"):
+            return None
+        return loop, owner
+
+    def _only_in(self, statement: cst.CSTNode | None) -> cst.For | None:
+        """The loop whose body is this statement alone, but for a guard and a ``detach_()``."""
+        while statement is not None:
+            holder = self.tree.parent(statement)
+            if isinstance(holder, cst.SimpleStatementLine) and len(holder.body) == 1:
+                statement, holder = holder, self.tree.parent(holder)
+            if not isinstance(holder, (cst.IndentedBlock, cst.SimpleStatementSuite)):
+                return None
+            rest = [other for other in holder.body if other is not statement]
+            if not all(self._is_detach(other) for other in rest):
+                return None
+            around = self.tree.parent(holder)
+            if isinstance(around, cst.For):
+                return around if around.orelse is None and around.asynchronous is None else None
+            if not isinstance(around, cst.If) or around.orelse is not None or not self._is_guard(around.test):
+                return None
+            statement = around
+        return None
+
+    def _is_detach(self, statement: cst.CSTNode) -> bool:
+        match statement:
+            case cst.SimpleStatementLine(
+                body=[cst.Expr(value=cst.Call(func=cst.Attribute(attr=cst.Name("detach_"), value=gradient)))]
+            ):
+                return gradient_owner(gradient) is not None
+            case _:
+                return False
+
+    def _is_guard(self, test: cst.BaseExpression) -> bool:
+        """``p.grad is not None``, ``p.requires_grad``: no parameter with a gradient is left out."""
+        match test:
+            case cst.Comparison(
+                left=left,
+                comparisons=[cst.ComparisonTarget(operator=cst.IsNot(), comparator=cst.Name("None"))],
+            ):
+                return gradient_owner(left) is not None
+            case cst.BooleanOperation(operator=cst.And()):
+                return self._is_guard(test.left) and self._is_guard(test.right)
+            case cst.Attribute(attr=cst.Name("requires_grad" | "grad")):
+                return True
+            case _:
+                return False
+
+    def _all_parameters_of(self, iterable: cst.BaseExpression) -> cst.BaseExpression | None:
+        match iterable:
+            case cst.Call(
+                func=cst.Attribute(attr=cst.Name("parameters" | "named_parameters"), value=owner), args=[]
+            ) if self.module.value(owner).kind is Kind.MODULE:
+                return owner
+            case _:
+                return None
+
+
+def _is_group(iterable: cst.BaseExpression) -> bool:
+    """``group["params"]``."""
+    match iterable:
+        case cst.Subscript(
+            slice=[cst.SubscriptElement(slice=cst.Index(value=cst.SimpleString(evaluated_value="params")))]
+        ):
+            return True
+        case _:
+            return False
