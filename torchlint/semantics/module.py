@@ -398,4 +398,5 @@ def _fix(message: str, applicability: Applicability, parts: Sequence[Edits | Non
 
 
 def _is_library_name(dotted: str) -> bool:
-    return dotted in SIGNATURES or results.function_result(dotted) is not None
+    # By name, not by family: a star import must not claim the capitalised names of the next one.
+    return dotted in SIGNATURES or dotted in results.FUNCTIONS
