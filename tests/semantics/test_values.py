@@ -1,0 +1,533 @@
+"""What expressions are: kinds, devices, graphs, constants, and where each of them comes from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+PROGRAMS = {
+    "factories and devices": """
+        import torch
+
+        device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        a = torch.zeros(3)  #: torch.zeros(3) => kind=tensor device=cpu graph=detached
+        b = torch.zeros(3, device="cuda")  #: torch.zeros(3, device="cuda") => device=accelerator
+        c = torch.randn(3, device=device)  #: torch.randn(3, device=device) => device=accelerator
+        d = a.cuda()  #: a.cuda() => kind=tensor device=accelerator
+        e = a.to(device)  #: a.to(device) => device=accelerator; device => kind=device
+        f = b.cpu()  #: b.cpu() => device=cpu
+        g = b + 1  #: b + 1 => kind=tensor device=accelerator
+        h = b.sum()  #: b.sum() => kind=tensor device=accelerator
+        i = b.item()  #: b.item() => kind=number
+        j = b.tolist()  #: b.tolist() => kind=list
+        k = b.shape  #: b.shape => kind=shape; b.shape => kind=shape
+        l = b.size(0)  #: b.size(0) => kind=number; b.size() => kind=shape
+        m = b.dim()  #: b.dim() => kind=number
+        n = len(b)  #: len(b) => kind=number
+        o = b.numpy()  #: b.numpy() => kind=ndarray
+        p = b[0]  #: b[0] => kind=tensor device=accelerator
+        q = b > 0  #: b > 0 => kind=tensor
+        r = -b  #: -b => kind=tensor device=accelerator
+        s = torch.zeros_like(b)  #: torch.zeros_like(b) => device=accelerator
+        t = b.new_zeros(3)  #: b.new_zeros(3) => device=accelerator
+        u = torch.from_numpy(o)  #: torch.from_numpy(o) => kind=tensor device=cpu
+        v = b.to("cpu")  #: b.to("cpu") => device=cpu
+        w = b.float()  #: b.float() => kind=tensor device=accelerator
+        x = b.is_cuda  #: b.is_cuda => kind=bool
+        y = b.dtype  #: b.dtype => kind=dtype
+        z = b.device  #: b.device => kind=device
+        aa = b.shape[0]  #: b.shape[0] => kind=number
+        bb = torch.cat([b, b])  #: torch.cat([b, b]) => kind=tensor device=accelerator
+        cc = b is None  #: b is None => kind=bool
+        dd = b.detach().cpu().numpy()  #: b.detach().cpu() => device=cpu; b.detach().cpu().numpy() => kind=ndarray
+        ee = torch.tensor([1.0]).to(b)  #: torch.tensor([1.0]).to(b) => device=accelerator
+        ff = torch.tensor([1.0]).to(b.device)  #: torch.tensor([1.0]).to(b.device) => device=accelerator
+        gg = b.argmax(dim=1)  #: b.argmax(dim=1) => kind=tensor device=accelerator
+        hh = float(b)  #: float(b) => kind=number
+        ii = f"{b}"  #: f"{b}" => kind=string
+        jj = torch.zeros(3, dtype=torch.float16)  #: torch.zeros(3, dtype=torch.float16) => dtype=float16
+        kk = b.numel()  #: b.numel() => kind=number
+        ll = torch.arange(3)  #: torch.arange(3) => kind=tensor device=cpu
+    """,
+    "unpacking": """
+        import torch
+
+        x = torch.randn(3, 4, device="cuda")
+        values, indices = x.max(dim=1)  #: x.max(dim=1) => kind=tuple elements=tensor,tensor
+        use(values)  #: values => kind=tensor device=accelerator
+        rows, columns = x.shape
+        use(rows)  #: rows => kind=number
+        first, *rest = (1, x, "a")
+        use(first, rest)  #: first => kind=number constant=1
+        (a, b), c = (x, 2), None
+        use(a, b, c)  #: a => kind=tensor; b => kind=number constant=2; c => kind=none
+        left, right = x.chunk(2)
+        use(left)  #: left => kind=tensor device=accelerator
+        p = q = x
+        use(p, q)  #: p => kind=tensor; q => kind=tensor
+        count, total = 0, 0.0
+        use(count)  #: count => kind=number
+        pair = (x, 1)
+        use(pair[0], pair[1])  #: pair[0] => kind=tensor; pair[1] => kind=number
+
+
+        def two(x):
+            return x, len(x)
+
+
+        out, size = two(x)
+        use(out, size)  #: out => kind=tensor device=accelerator; size => kind=number
+        for i, (key, tensor) in enumerate({"a": x}.items()):
+            use(i, key, tensor)  #: i => kind=number; key => kind=string; tensor => kind=tensor
+        for i, row in enumerate(x):
+            use(row)  #: row => kind=tensor device=accelerator
+        for one, other in zip([x, x], range(2)):
+            use(one, other)  #: one => kind=tensor device=accelerator; other => kind=number
+    """,
+    "numbers, not tensors": """
+        import math
+        import time
+        import numpy as np
+
+        start = time.time()  #: time.time() => kind=number
+        took = time.time() - start  #: time.time() - start => kind=number
+        root = math.sqrt(2)  #: math.sqrt(2) => kind=number
+        array = np.zeros(3)  #: np.zeros(3) => kind=ndarray
+        mean = array.mean()
+        use(array + 1)  #: array + 1 => kind=ndarray
+        text = "a" + "b"  #: "a" + "b" => kind=string
+        flag = not text  #: not text => kind=bool
+        workers = 0
+        use(workers)  #: workers => kind=number constant=0
+        both = 2 * workers + 1
+        use(None)  #: None => kind=none
+        names = ["a", "b"]  #: ["a", "b"] => kind=list
+        use(names[0])  #: names[0] => kind=string
+        table = {}  #: {} => kind=dict
+        use(lambda: 1)  #: lambda: 1 => kind=function
+        use(unknown)  #: unknown => kind=unknown
+        use(unknown(1))  #: unknown(1) => kind=unknown
+    """,
+    "a training script": """
+        import torch
+        import torch.nn as nn
+        import torch.optim as optim
+        from torch.utils.data import DataLoader, TensorDataset
+
+        device = torch.device("cuda")
+
+
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.fc = nn.Linear(3, 1)
+                self.scale = nn.Parameter(torch.ones(1))
+                self.register_buffer("mean", torch.zeros(1))
+                self.width = 3
+
+            def forward(self, x):
+                use(self.fc)  #: self.fc => kind=module cls=torch.nn.Linear
+                use(self.scale)  #: self.scale => kind=tensor
+                use(self.mean)  #: self.mean => kind=tensor
+                use(self.width)  #: self.width => kind=number
+                return self.fc(x)  #: self.fc(x) => kind=tensor; x => kind=tensor
+
+
+        model = Net().to(device)  #: Net() => kind=module definition=Net; Net => kind=class
+        criterion = nn.CrossEntropyLoss()  #: nn.CrossEntropyLoss() => kind=module
+        optimizer = optim.AdamW(model.parameters())  #: optim.AdamW(model.parameters()) => kind=optimizer
+        scheduler = optim.lr_scheduler.StepLR(optimizer, 1)
+        scaler = torch.amp.GradScaler("cuda")  #: torch.amp.GradScaler("cuda") => kind=scaler
+        loader = DataLoader(TensorDataset(torch.zeros(3)), num_workers=0)
+        use(loader, scheduler)  #: loader => kind=loader; scheduler => kind=scheduler
+        use(model.parameters())  #: model.parameters() => kind=parameters
+        use(loader.dataset)  #: loader.dataset => kind=dataset
+        history = []
+        running = 0.0
+        for step, (inputs, targets) in enumerate(loader):
+            inputs, targets = inputs.to(device), targets.to(device)
+            use(step)  #: step => kind=number
+            use(inputs)  #: inputs => kind=tensor device=accelerator
+            outputs = model(inputs)  #: model(inputs) => kind=tensor device=accelerator graph=attached
+            loss = criterion(outputs, targets)
+            use(loss)  #: loss => kind=tensor device=accelerator graph=attached
+            use(loss.detach())  #: loss.detach() => graph=detached device=accelerator
+            use(loss.item())  #: loss.item() => kind=number
+            running += loss.item()
+            use(running)  #: running => kind=number
+            _, predicted = outputs.max(1)
+            hits = (predicted == targets).sum()
+            use(hits)  #: hits => kind=tensor device=accelerator
+            use(hits.item() / len(targets))  #: hits.item() / len(targets) => kind=number
+            use(optimizer.param_groups[0]["lr"])  #: optimizer.param_groups[0]["lr"] => kind=number
+            history.append(loss)
+            with torch.no_grad():
+                quiet = model(inputs)  #: model(inputs) => graph=detached
+            use(scheduler.get_last_lr()[0])  #: scheduler.get_last_lr()[0] => kind=number
+        use(history[0])  #: history[0] => kind=tensor
+        for name, p in model.named_parameters():
+            use(name, p)  #: name => kind=string; p => kind=tensor
+            use(p.grad)  #: p.grad => kind=tensor
+    """,
+    "attributes across methods": """
+        import torch
+        from torch import nn
+        from torch.utils.data import DataLoader
+
+
+        class Trainer:
+            steps = 0
+
+            def __init__(self, data):
+                self.device = "cuda"
+                self.model = nn.Linear(3, 1).to(self.device)
+                self.optimizer = torch.optim.SGD(self.model.parameters(), lr=0.1)
+                self.loader = DataLoader(data)
+                self.best = None
+                self.total = torch.zeros((), device=self.device)
+                self.log = []
+
+            def fit(self):
+                use(self.model)  #: self.model => kind=module
+                use(self.optimizer)  #: self.optimizer => kind=optimizer
+                use(self.loader)  #: self.loader => kind=loader
+                use(self.total)  #: self.total => kind=tensor device=accelerator
+                use(self.steps)  #: self.steps => kind=number
+                use(self.log)  #: self.log => kind=list
+                use(self.missing)  #: self.missing => kind=unknown
+                for batch in self.loader:
+                    loss = self.loss(batch.to(self.device))  #: self.loss(batch.to(self.device)) => kind=tensor
+                    self.best = loss
+                use(self.best)  #: self.best => kind=tensor
+                use(self.rate)  #: self.rate => kind=number
+                use(self.make())  #: self.make() => callee=make definition=Trainer
+
+            def loss(self, batch):
+                return self.model(batch).sum()  #: self.model(batch).sum() => kind=tensor device=accelerator
+
+            @property
+            def rate(self):
+                return self.optimizer.param_groups[0]["lr"]
+
+            @classmethod
+            def make(cls):
+                return cls([])
+
+
+        class Tuned(Trainer):
+            def run(self):
+                use(self.model)  #: self.model => kind=module
+                return self.loss(1)  #: self.loss(1) => callee=loss kind=tensor
+
+
+        trainer = Trainer([])
+        use(trainer.model)  #: trainer.model => kind=module
+        trainer.fit()  #: trainer.fit() => callee=fit
+    """,
+    "functions, closures, partial": """
+        import functools
+        import torch
+        from torch import nn
+        from torch.utils.data import DataLoader
+
+        model = nn.Linear(3, 1).cuda()
+        Loader = functools.partial(DataLoader, num_workers=4)
+        loader = Loader([])  #: Loader([]) => kind=loader num_workers=given
+        other = DataLoader([])  #: DataLoader([]) => num_workers=absent
+        options = make()
+        third = DataLoader([], **options)  #: DataLoader([], **options) => num_workers=unknown kind=loader
+
+
+        def loss_of(x):
+            return model(x).mean()  #: model(x).mean() => kind=tensor
+
+
+        def accuracy(out, y):
+            return (out.argmax(1) == y).float().mean().item()
+
+
+        def choose(c, x):
+            if c:
+                return x
+            return None
+
+
+        def nothing(x):
+            use(x)
+
+
+        def annotated(x: torch.Tensor, n: int, m: nn.Module, d: "DataLoader", o: torch.optim.Optimizer):
+            use(x, n)  #: x => kind=tensor; n => kind=number
+            use(m, d, o)  #: m => kind=module; d => kind=loader; o => kind=optimizer
+
+
+        def maybe(x: torch.Tensor | None = None, s: str = "a", *args, **kwargs):
+            use(x, s)  #: x => kind=tensor; s => kind=string
+            use(args, kwargs)  #: args => kind=tuple; kwargs => kind=dict
+
+
+        def outer(x):
+            total = torch.zeros((), device="cuda")
+
+            def inner():
+                return total + 1  #: total + 1 => kind=tensor device=accelerator
+            return inner() + x
+
+
+        x = torch.randn(3, device="cuda")
+        use(loss_of(x))  #: loss_of(x) => kind=tensor device=accelerator callee=loss_of
+        use(accuracy(x, x))  #: accuracy(x, x) => kind=number
+        use(choose(1, x))  #: choose(1, x) => kind=tensor
+        use(nothing(x))  #: nothing(x) => kind=none
+        use(outer(x))  #: outer(x) => kind=tensor
+        double = lambda t: t * 2
+        use(double(x))  #: double(x) => kind=tensor callee=lambda
+        half = functools.partial(loss_of)
+        use(half(x))  #: half(x) => kind=tensor callee=loss_of
+        values = [t.item() for t in x]  #: t.item() => kind=number; t => kind=tensor
+        use(values)  #: values => kind=list
+        table = {k: v for k, v in zip("ab", x)}
+        use(table["a"])  #: table["a"] => kind=tensor
+        use(sum(values) / len(values))  #: sum(values) / len(values) => kind=number
+        y = x if x is not None else 1
+        z = (w := x.sum())
+        use(w, z)  #: w => kind=tensor; z => kind=tensor
+    """,
+    "local subclasses and the user's own classes": """
+        import torch
+        from torch import nn
+        from torch.utils.data import DataLoader as Loader, Dataset, IterableDataset
+        from mine import Base, Trainer
+
+
+        class Fast(Loader):
+            pass
+
+
+        class Faster(Fast):
+            pass
+
+
+        class DataLoader:
+            def __iter__(self):
+                return iter([])
+
+
+        class Optimizer:
+            def step(self):
+                return 1
+
+
+        class Data(Dataset):
+            def __getitem__(self, i):
+                return i
+
+
+        class Stream(IterableDataset):
+            pass
+
+
+        class Block(nn.Sequential):
+            pass
+
+
+        class Net(Base):
+            def __init__(self):
+                super().__init__()
+
+            def forward(self, x):
+                return x
+
+
+        class Plain:
+            pass
+
+
+        use(Fast([]))  #: Fast([]) => kind=loader num_workers=absent
+        use(Faster([]))  #: Faster([]) => kind=loader
+        use(DataLoader([]))  #: DataLoader([]) => kind=object
+        use(Optimizer())  #: Optimizer() => kind=object
+        use(Data())  #: Data() => kind=dataset
+        use(Stream())  #: Stream() => kind=dataset
+        use(Block())  #: Block() => kind=module
+        use(Net())  #: Net() => kind=module
+        use(Plain())  #: Plain() => kind=object
+        use(Trainer())  #: Trainer() => kind=unknown
+        for batch in DataLoader():
+            use(batch)  #: batch => kind=unknown
+    """,
+    "conventional names come last": """
+        import torch
+
+
+        def train(model, loader, optimizer, criterion, device, data, flag):
+            use(model)  #: model => kind=module
+            use(loader)  #: loader => kind=loader
+            use(optimizer)  #: optimizer => kind=optimizer
+            use(criterion)  #: criterion => kind=module
+            use(data, flag)  #: data => kind=unknown; flag => kind=unknown
+            for x, y in loader:
+                x = x.to(device)
+                loss = criterion(model(x), y)  #: criterion(model(x), y) => kind=tensor graph=attached
+                use(loss.item())  #: loss.item() => kind=number
+
+
+        def shadow(model):
+            use(model)  #: model => kind=string
+
+
+        shadow("resnet")
+        model = {"a": 1}
+        use(model)  #: model => kind=dict
+    """,
+    "joins stay honest": """
+        import torch
+
+
+        def f(c, x):
+            if c:
+                y = torch.zeros(1, device="cuda")
+            else:
+                y = torch.zeros(1)
+            use(y)  #: y => kind=tensor device=accelerator
+            if c:
+                z = torch.zeros(1)
+            else:
+                z = "text"
+            use(z)  #: z => kind=unknown
+            n = None
+            if c:
+                n = torch.zeros(1)
+            use(n)  #: n => kind=tensor
+            total = 0
+            for i in range(3):
+                total = total + torch.ones(1, device="cuda")
+            use(total)  #: total => kind=tensor device=accelerator
+            k = 0
+            for i in range(3):
+                k += i
+            use(k)  #: k => kind=number
+            w = 4
+            if c:
+                w = 0
+            use(w)  #: w => kind=number constant=none
+            try:
+                v = torch.zeros(1)
+            except RuntimeError:
+                v = None
+            use(v)  #: v => kind=tensor device=cpu
+    """,
+    "graphs": """
+        import torch
+        from torch import nn
+
+        model = nn.Linear(3, 1).cuda()
+        frozen = torch.ones(3, device="cuda")
+        leaf = torch.ones(3, device="cuda", requires_grad=True)
+        use(frozen * 2)  #: frozen * 2 => graph=detached
+        use(leaf * 2)  #: leaf * 2 => graph=attached
+        out = model(frozen)
+        use(out)  #: out => graph=attached
+        use(out.argmax(1))  #: out.argmax(1) => graph=detached
+        use(out > 0)  #: out > 0 => graph=detached
+        use(out.data)  #: out.data => graph=detached
+        use(out.cpu())  #: out.cpu() => graph=attached device=cpu
+        use(out.clone())  #: out.clone() => graph=attached
+        use(out.detach() + frozen)  #: out.detach() + frozen => graph=detached
+        use([out])  #: [out] => kind=list
+
+
+        @torch.no_grad()
+        def evaluate(x):
+            return model(x)  #: model(x) => graph=detached
+
+
+        use(evaluate(frozen))  #: evaluate(frozen) => kind=tensor graph=detached
+    """,
+    "accelerate and lightning": """
+        import pytorch_lightning as pl
+        import torch
+        from accelerate import Accelerator
+        from torch import nn
+        from torch.utils.data import DataLoader
+
+        accelerator = Accelerator()  #: Accelerator() => kind=accelerator accelerated=yes
+        model = nn.Linear(3, 1)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        loader = DataLoader([])
+        model, optimizer, loader = accelerator.prepare(model, optimizer, loader)
+        use(model, optimizer, loader)  #: model => kind=module; optimizer => kind=optimizer; loader => kind=loader
+        for x in loader:
+            loss = model(x).sum()
+            use(loss)  #: loss => kind=tensor device=accelerator
+            use(accelerator.device)  #: accelerator.device => kind=device
+
+
+        class Lit(pl.LightningModule):
+            def training_step(self, batch, batch_idx):
+                x, y = batch
+                use(x)  #: x => kind=tensor device=accelerator
+                return self(x).sum()  #: self(x) => callee=forward
+
+            def forward(self, x):
+                return x
+    """,
+    "a file that stays on the cpu": """
+        import torch
+
+        device = torch.device("cpu")
+        x = torch.zeros(3).to(device)  #: torch.zeros(3).to(device) => device=cpu accelerated=no
+        for i in range(3):
+            y = x.sum()  #: x.sum() => device=cpu
+    """,
+    "match, async, walrus, star, del, global": """
+        import torch
+
+        cache = None
+
+
+        async def fetch(stream):
+            async for chunk in stream:
+                x = torch.zeros(1, device="cuda")
+                use(x)  #: x => kind=tensor device=accelerator
+            return x
+
+
+        def pick(kind, x):
+            match kind:
+                case "zeros":
+                    y = torch.zeros(1)
+                case "ones":
+                    y = torch.ones(1)
+                case _:
+                    raise ValueError(kind)
+            use(y)  #: y => kind=tensor device=cpu
+
+
+        def fill():
+            global cache
+            cache = torch.zeros(1, device="cuda")
+
+
+        def read():
+            return cache  #: cache => kind=tensor device=accelerator
+
+
+        def drop():
+            x = torch.zeros(1)
+            del x
+            use(x)  #: x => kind=unknown
+
+
+        def loop(items):
+            while (item := next(items)) is not None:
+                use(item)  #: item => kind=unknown
+            first, *rest = torch.zeros(3), 1, 2
+            use(first)  #: first => kind=tensor
+            use(*rest)  #: rest => kind=list
+    """,
+}
+
+
+def test_values(expectation: Callable[[], None]) -> None:
+    """Each expectation of the programs above holds."""
+    expectation()
