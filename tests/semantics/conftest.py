@@ -94,6 +94,7 @@ def select(tree: SyntaxTree, line: int, selector: str) -> cst.CSTNode:
         node
         for node in tree.order
         if isinstance(node, (cst.BaseExpression, cst.BaseStatement, cst.BaseSmallStatement))
+        and not isinstance(node, (cst.Expr, cst.SimpleStatementLine))
         and begin <= tree.span(node).start < end
         and tree.source(node) == text
     ]

@@ -21,7 +21,7 @@ PROGRAMS = {
         th.no_grad()  #: th.no_grad => qualified=torch.no_grad
         no_grad()  #: no_grad => qualified=torch.no_grad
         F.relu(1)  #: F.relu => qualified=torch.nn.functional.relu
-        torch.utils.data.DataLoader([])  #: torch.utils.data.DataLoader => qualified=torch.utils.data.DataLoader
+        torch.utils.data.Dataset()  #: torch.utils.data.Dataset => qualified=torch.utils.data.Dataset
         DL([])  #: DL => qualified=torch.utils.data.DataLoader
         DataLoader([])  #: DataLoader => qualified=torch.utils.data.DataLoader
         N.Linear(1, 1)  #: N.Linear => qualified=torch.nn.Linear
@@ -152,7 +152,8 @@ PROGRAMS = {
         def f():
             import torch.nn.functional as F
             from torch import ones
-            return F.relu(ones(1))  #: F.relu => qualified=torch.nn.functional.relu; ones => qualified=torch.ones
+            x = ones(1)  #: ones => qualified=torch.ones
+            return F.relu(x)  #: F.relu => qualified=torch.nn.functional.relu
 
 
         ones(1)  #: ones => qualified=none

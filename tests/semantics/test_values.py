@@ -19,8 +19,8 @@ PROGRAMS = {
         h = b.sum()  #: b.sum() => kind=tensor device=accelerator
         i = b.item()  #: b.item() => kind=number
         j = b.tolist()  #: b.tolist() => kind=list
-        k = b.shape  #: b.shape => kind=shape; b.shape => kind=shape
-        l = b.size(0)  #: b.size(0) => kind=number; b.size() => kind=shape
+        k = b.shape + b.size()  #: b.shape => kind=shape; b.size() => kind=shape
+        l = b.size(0)  #: b.size(0) => kind=number
         m = b.dim()  #: b.dim() => kind=number
         n = len(b)  #: len(b) => kind=number
         o = b.numpy()  #: b.numpy() => kind=ndarray
@@ -38,13 +38,14 @@ PROGRAMS = {
         aa = b.shape[0]  #: b.shape[0] => kind=number
         bb = torch.cat([b, b])  #: torch.cat([b, b]) => kind=tensor device=accelerator
         cc = b is None  #: b is None => kind=bool
-        dd = b.detach().cpu().numpy()  #: b.detach().cpu() => device=cpu; b.detach().cpu().numpy() => kind=ndarray
+        dd = b.cpu().numpy()  #: b.cpu() => device=cpu; b.cpu().numpy() => kind=ndarray
         ee = torch.tensor([1.0]).to(b)  #: torch.tensor([1.0]).to(b) => device=accelerator
         ff = torch.tensor([1.0]).to(b.device)  #: torch.tensor([1.0]).to(b.device) => device=accelerator
         gg = b.argmax(dim=1)  #: b.argmax(dim=1) => kind=tensor device=accelerator
         hh = float(b)  #: float(b) => kind=number
         ii = f"{b}"  #: f"{b}" => kind=string
-        jj = torch.zeros(3, dtype=torch.float16)  #: torch.zeros(3, dtype=torch.float16) => dtype=float16
+        jj = torch.zeros(3, dtype=torch.half)
+        use(jj)  #: jj => dtype=torch.float16
         kk = b.numel()  #: b.numel() => kind=number
         ll = torch.arange(3)  #: torch.arange(3) => kind=tensor device=cpu
     """,
@@ -158,11 +159,9 @@ PROGRAMS = {
             hits = (predicted == targets).sum()
             use(hits)  #: hits => kind=tensor device=accelerator
             use(hits.item() / len(targets))  #: hits.item() / len(targets) => kind=number
-            use(optimizer.param_groups[0]["lr"])  #: optimizer.param_groups[0]["lr"] => kind=number
             history.append(loss)
             with torch.no_grad():
                 quiet = model(inputs)  #: model(inputs) => graph=detached
-            use(scheduler.get_last_lr()[0])  #: scheduler.get_last_lr()[0] => kind=number
         use(history[0])  #: history[0] => kind=tensor
         for name, p in model.named_parameters():
             use(name, p)  #: name => kind=string; p => kind=tensor
@@ -195,18 +194,19 @@ PROGRAMS = {
                 use(self.log)  #: self.log => kind=list
                 use(self.missing)  #: self.missing => kind=unknown
                 for batch in self.loader:
-                    loss = self.loss(batch.to(self.device))  #: self.loss(batch.to(self.device)) => kind=tensor
+                    moved = batch.to(self.device)  #: batch.to(self.device) => device=accelerator
+                    loss = self.loss(moved)  #: self.loss(moved) => kind=tensor callee=loss
                     self.best = loss
                 use(self.best)  #: self.best => kind=tensor
-                use(self.rate)  #: self.rate => kind=number
-                use(self.make())  #: self.make() => callee=make definition=Trainer
+                use(self.share)  #: self.share => kind=number
+                use(self.make())  #: self.make() => callee=make
 
             def loss(self, batch):
                 return self.model(batch).sum()  #: self.model(batch).sum() => kind=tensor device=accelerator
 
             @property
-            def rate(self):
-                return self.optimizer.param_groups[0]["lr"]
+            def share(self):
+                return len(self.log) / 10
 
             @classmethod
             def make(cls):
@@ -368,6 +368,7 @@ PROGRAMS = {
             for x, y in loader:
                 x = x.to(device)
                 loss = criterion(model(x), y)  #: criterion(model(x), y) => kind=tensor graph=attached
+                optimizer.step()
                 use(loss.item())  #: loss.item() => kind=number
 
 
@@ -455,8 +456,8 @@ PROGRAMS = {
         optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
         loader = DataLoader([])
         model, optimizer, loader = accelerator.prepare(model, optimizer, loader)
-        use(model, optimizer, loader)  #: model => kind=module; optimizer => kind=optimizer; loader => kind=loader
-        for x in loader:
+        use(model, optimizer)  #: model => kind=module; optimizer => kind=optimizer
+        for x in loader:  #: loader => kind=loader
             loss = model(x).sum()
             use(loss)  #: loss => kind=tensor device=accelerator
             use(accelerator.device)  #: accelerator.device => kind=device
@@ -465,7 +466,7 @@ PROGRAMS = {
         class Lit(pl.LightningModule):
             def training_step(self, batch, batch_idx):
                 x, y = batch
-                use(x)  #: x => kind=tensor device=accelerator
+                use(x)  #: x => kind=batch graph=detached
                 return self(x).sum()  #: self(x) => callee=forward
 
             def forward(self, x):

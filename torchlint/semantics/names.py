@@ -790,6 +790,14 @@ _MOVED = {
     "torch.autograd.inference_mode": "torch.inference_mode",
     "torch.autograd.set_grad_enabled": "torch.set_grad_enabled",
     "torch.amp.autocast": "torch.autocast",
+    "torch.half": "torch.float16",
+    "torch.float": "torch.float32",
+    "torch.double": "torch.float64",
+    "torch.short": "torch.int16",
+    "torch.int": "torch.int32",
+    "torch.long": "torch.int64",
+    "torch.cfloat": "torch.complex64",
+    "torch.cdouble": "torch.complex128",
 }
 
 

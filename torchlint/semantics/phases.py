@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint.semantics.spellings import dotted, last_name
+from torchlint.semantics.names import dotted_text
+from torchlint.semantics.spellings import last_name
 from torchlint.semantics.throttling import FUNCTIONS, LOOPS, Function
 from torchlint.semantics.values import MISSING, Kind
 
@@ -289,7 +290,7 @@ class Phases:
         if back:
             return False
         subject = node.func if isinstance(node, cst.Call) else None
-        return subject is None or dotted(subject) != dotted(_receiver(switch[1]))
+        return subject is None or dotted_text(subject) != dotted_text(_receiver(switch[1]))
 
     # ------------------------------------------------------------------ training steps
 

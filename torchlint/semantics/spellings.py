@@ -1,18 +1,8 @@
-"""How expressions are spelt: the dotted text of names and attributes, for conventions and comparisons."""
+"""The one word by which an expression goes, for conventions of naming."""
 
 from __future__ import annotations
 
 import libcst as cst
-
-
-def dotted(node: cst.CSTNode) -> str | None:
-    """``self.model.encoder`` as text; None for anything that is not names joined by dots."""
-    if isinstance(node, cst.Name):
-        return node.value
-    if isinstance(node, cst.Attribute):
-        base = dotted(node.value)
-        return f"{base}.{node.attr.value}" if base is not None else None
-    return None
 
 
 def last_name(node: cst.CSTNode) -> str | None:

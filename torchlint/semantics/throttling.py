@@ -15,8 +15,8 @@ from typing import TypeAlias
 
 import libcst as cst
 
-from torchlint.semantics.names import Binding, BindingKind, Names
-from torchlint.semantics.spellings import dotted, last_name
+from torchlint.semantics.names import Binding, BindingKind, Names, dotted_text
+from torchlint.semantics.spellings import last_name
 from torchlint.syntax import SyntaxTree
 
 Comprehension: TypeAlias = cst.ListComp | cst.SetComp | cst.DictComp | cst.GeneratorExp
@@ -273,7 +273,7 @@ class Throttling:
             left = left.value
         equal = isinstance(operator, (cst.Equal, cst.Is))
         unequal = isinstance(operator, (cst.NotEqual, cst.IsNot))
-        if unequal and truth and dotted(left) is not None and dotted(left) == dotted(right):
+        if unequal and truth and dotted_text(left) is not None and dotted_text(left) == dotted_text(right):
             return _ALWAYS  # only NaN differs from itself
         less: bool | None = None
         if isinstance(operator, (cst.LessThan, cst.LessThanEqual)):
@@ -394,7 +394,7 @@ class Throttling:
     def _reset(self, branch: cst.If) -> Restriction | None:
         """A counter or clock compared in the test and set anew in the branch: every so often."""
         compared = {
-            dotted(node)
+            dotted_text(node)
             for comparison in self._comparisons(branch.test)
             for side in (comparison.left, comparison.comparisons[0].comparator)
             for node in self.tree.descendants(side)
@@ -415,7 +415,7 @@ class Throttling:
                 elif isinstance(statement, cst.AugAssign):
                     target = statement.target
                     anew = isinstance(statement.operator, cst.SubtractAssign)
-                if target is None or dotted(target) not in compared:
+                if target is None or dotted_text(target) not in compared:
                     continue
                 if anew or _matches(_RECORDS, target):
                     return _ALWAYS
