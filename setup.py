@@ -9,7 +9,8 @@ from setuptools import find_packages, setup
 
 setup(
     packages=[
-        *find_packages(include=["torchlint", "torchlint.*"]),
+        # torchlint.dev works on a checkout and has no use outside of one.
+        *find_packages(include=["torchlint", "torchlint.*"], exclude=["torchlint.dev"]),
         "torchlint.rules",
         *(f"torchlint.rules.{family}" for family in find_packages("rules")),
     ],

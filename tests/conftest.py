@@ -1,0 +1,35 @@
+"""What tests in several folders share: the files of the project, and a copy of it."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+@pytest.fixture(scope="session")
+def project_files() -> list[Path]:
+    """What is part of the project: tracked files, and new ones that git does not ignore."""
+    listed = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return [path for name in listed.stdout.split("\0") if name and (path := ROOT / name).is_file()]
+
+
+@pytest.fixture(scope="session")
+def project_copy(project_files: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the files of the project and nothing that a build or a run has left there."""
+    copy = tmp_path_factory.mktemp("project")
+    for path in project_files:
+        target = copy / path.relative_to(ROOT)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(path, target)
+    return copy

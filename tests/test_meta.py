@@ -1,0 +1,317 @@
+"""What holds for the whole project: the direction of imports, and that rules, fixtures and docs agree."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from torchlint.checker import check
+from torchlint.dev import ROOT, pages, readme
+from torchlint.diagnostics import Diagnostic
+from torchlint.options import LintSettings
+from torchlint.registry import catalogue, rules
+from torchlint.rule import Rule
+from torchlint.source import Source
+
+# A module may import those that stand before it; modules on one line may import each other.
+LAYERS = (
+    ("torchlint.toml",),
+    ("torchlint.diagnostics",),
+    ("torchlint.source",),
+    ("torchlint.syntax",),
+    ("torchlint.rewriting",),
+    ("torchlint.target",),
+    ("torchlint.options",),
+    ("torchlint.semantics",),
+    ("torchlint.rule",),
+    ("torchlint.registry",),
+    ("torchlint.selectors",),
+    ("torchlint.config", "torchlint.files"),
+    ("torchlint.suppressions",),
+    ("torchlint.checker",),
+    ("torchlint.fixer",),
+    ("torchlint.runner",),
+    ("torchlint.render",),
+    ("torchlint.testing",),
+    ("torchlint.commands",),
+    ("torchlint.cli",),
+    ("torchlint.__main__",),
+    ("torchlint.dev",),
+)
+# What the rules may see of the rest of torchlint.
+RULES_SEE = ("torchlint.diagnostics", "torchlint.rule", "torchlint.rules", "torchlint.semantics")
+TERMINAL = {"click", "rich"}
+
+# A code never changes its meaning once it has been released: what the catalogue promises of each.
+CATALOGUE = {
+    "TL001": ("syntax-error", "error", "none"),
+    "TL002": ("unused-suppression", "warning", "safe"),
+    "TL003": ("invalid-suppression", "warning", "none"),
+    "TL101": ("loader-without-workers", "warning", "unsafe"),
+    "TL102": ("loader-without-pinned-memory", "warning", "safe"),
+    "TL103": ("blocking-batch-transfer", "warning", "safe"),
+    "TL105": ("impossible-loader-arguments", "error", "safe"),
+    "TL106": ("iterable-dataset-duplicated", "error", "none"),
+    "TL201": ("tensor-created-on-host", "warning", "safe"),
+    "TL202": ("item-in-hot-loop", "warning", "safe"),
+    "TL203": ("host-copy-in-hot-loop", "warning", "unsafe"),
+    "TL204": ("printed-tensor-in-hot-loop", "warning", "none"),
+    "TL205": ("branch-on-tensor", "warning", "none"),
+    "TL206": ("data-dependent-shape", "warning", "unsafe"),
+    "TL207": ("explicit-synchronize-in-hot-loop", "warning", "none"),
+    "TL301": ("evaluation-with-autograd", "warning", "safe"),
+    "TL302": ("grad-zeroed-in-place", "warning", "safe"),
+    "TL303": ("graph-kept-across-steps", "warning", "safe"),
+    "TL401": ("bias-before-batch-norm", "warning", "safe"),
+    "TL601": ("cache-emptied-in-loop", "warning", "safe"),
+}
+
+SECTIONS = (
+    "What it does",
+    "Why is this bad?",
+    "Example",
+    "Use instead",
+    "Fix safety",
+    "References",
+)
+
+
+# --- imports ---------------------------------------------------------------------------------------------
+
+
+def module_name(path: Path) -> str:
+    """The name under which a file of torchlint/ or rules/ is imported."""
+    parts = list(path.relative_to(ROOT).with_suffix("").parts)
+    if parts[0] == "rules":
+        parts.insert(0, "torchlint")
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def imported(path: Path) -> Iterator[tuple[str, int]]:
+    """The modules that a file imports, at any depth, and the line of each; typing-only ones left out."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    typing_only = {
+        id(inner)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING")
+        for inner in ast.walk(node)
+    }
+    for node in ast.walk(tree):
+        if id(node) in typing_only:
+            continue
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, node.lineno) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert not node.level, f"{path}:{node.lineno}: imports are absolute"
+            assert node.module is not None
+            # ``from torchlint import registry`` imports the module, not a name of the package.
+            for alias in node.names:
+                inner = ROOT / Path(*node.module.split("."), alias.name)
+                is_module = inner.is_dir() or inner.with_suffix(".py").exists()
+                yield (f"{node.module}.{alias.name}" if is_module else node.module), node.lineno
+
+
+def below(name: str, package: str) -> bool:
+    """Whether a module is ``package`` or inside it."""
+    return name == package or name.startswith(f"{package}.")
+
+
+def rank(name: str) -> int | None:
+    """The layer that a module belongs to; None for the bare package."""
+    if name == "torchlint":
+        return None
+    found = [number for number, layer in enumerate(LAYERS) if any(below(name, part) for part in layer)]
+    assert len(found) == 1, f"{name} has no layer: give it its place in LAYERS"
+    return found[0]
+
+
+ENGINE = sorted((ROOT / "torchlint").rglob("*.py"))
+RULE_FILES = sorted((ROOT / "rules").rglob("*.py"))
+
+
+@pytest.mark.parametrize("path", ENGINE, ids=module_name)
+def test_imports_point_downwards(path: Path) -> None:
+    name = module_name(path)
+    own = rank(name)
+    for module, line in imported(path):
+        if below(module, "torchlint") and own is not None:
+            theirs = rank(module)
+            assert theirs is None or theirs <= own, f"{path}:{line}: {name} imports {module}"
+        top = module.partition(".")[0]
+        assert top != "torch", f"{path}:{line}: torchlint never imports torch"
+        if top in TERMINAL:
+            assert below(name, "torchlint.commands") or name == "torchlint.cli", f"{path}:{line}: {module}"
+
+
+@pytest.mark.parametrize("path", RULE_FILES, ids=module_name)
+def test_rules_see_only_the_model(path: Path) -> None:
+    for module, line in imported(path):
+        top = module.partition(".")[0]
+        seen = any(below(module, part) for part in RULES_SEE)
+        assert seen or top == "libcst" or top in sys.stdlib_module_names, f"{path}:{line}: {module}"
+
+
+def test_what_needs_no_parser_does_not_import_it() -> None:
+    code = (
+        "import sys, torchlint.cli, torchlint.config, torchlint.files, torchlint.registry, torchlint.target\n"
+        "torchlint.registry.catalogue()\n"
+        "print(sorted({'libcst', 'torch', 'numpy'} & set(sys.modules)))"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "[]"
+
+
+# --- rules, fixtures, docs -------------------------------------------------------------------------------
+
+
+def stem(rule: Rule) -> str:
+    """The name of a rule as files and functions spell it."""
+    return rule.name.replace("-", "_")
+
+
+def rule_file(rule: Rule) -> Path | None:
+    """The one file under rules/ named after the rule."""
+    found = list((ROOT / "rules").glob(f"*/{stem(rule)}.py"))
+    return found[0] if len(found) == 1 else None
+
+
+ALL_RULES = [pytest.param(rule, id=code) for code, rule in catalogue().items()]
+# The linter's own rules are found by the engine, not by a function over nodes of their own file.
+OWN_FILE = [pytest.param(rule, id=code) for code, rule in catalogue().items() if not code.startswith("TL0")]
+
+
+def test_every_promised_rule_exists() -> None:
+    found = {code: (rule.name, rule.severity.value, rule.fix) for code, rule in rules().items()}
+    assert found == CATALOGUE
+
+
+def test_the_catalogue_read_without_the_parser_is_the_catalogue() -> None:
+    declared = {code: (rule.name, rule.page, rule.mentions) for code, rule in catalogue().items()}
+    assert declared == {code: (rule.name, rule.page, rule.mentions) for code, rule in rules().items()}
+
+
+@pytest.mark.parametrize("rule", OWN_FILE)
+def test_a_rule_is_one_file_named_after_it(rule: Rule) -> None:
+    path = rule_file(rule)
+    assert path is not None, f"rules/<family>/{stem(rule)}.py"
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    declared = [
+        function.name
+        for function in tree.body
+        if isinstance(function, ast.FunctionDef)
+        and any(
+            isinstance(mark, ast.Call) and ast.unparse(mark.func) == "rule"
+            for mark in function.decorator_list
+        )
+    ]
+    assert declared == [stem(rule)]
+
+
+@pytest.mark.parametrize("rule", OWN_FILE)
+def test_a_rule_has_its_fixtures(rule: Rule) -> None:
+    directory = ROOT / "fixtures" / f"{rule.code}_{stem(rule)}"
+    names = {path.name for path in directory.glob("*.py")}
+    assert {"bad.py", "good.py"} <= names
+    assert rule.fix == "none" or "bad.fixed.py" in names
+    for name in names:
+        if name.endswith(".fixed.py"):
+            assert name.replace(".fixed.py", ".py") in names, f"{name} has no bad twin"
+        else:
+            assert re.fullmatch(r"(bad|good)(_\w+)?\.py", name), name
+
+
+def test_no_fixture_lacks_its_rule() -> None:
+    known = {f"{rule.code}_{stem(rule)}" for rule in catalogue().values()}
+    found = {path.name for path in (ROOT / "fixtures").iterdir() if re.match(r"TL[0-9]{3}_", path.name)}
+    assert found <= known
+
+
+@pytest.mark.parametrize("rule", ALL_RULES)
+def test_a_rule_is_documented(rule: Rule) -> None:
+    titles = re.findall(r"^## (.+)$", rule.page, re.MULTILINE)
+    assert tuple(titles) == SECTIONS
+    bodies = re.split(r"^## .+$", rule.page, flags=re.MULTILINE)[1:]
+    assert all(body.strip() for body in bodies)
+    assert rule.summary.endswith("."), rule.summary
+    examples = re.findall(r"```python\n(.*?)```", rule.page, re.DOTALL)
+    for example in examples:
+        ast.parse(example)
+    if not rule.code.startswith("TL0"):
+        assert len(examples) >= 2, "an example and what to use instead"
+
+
+@pytest.mark.parametrize("rule", ALL_RULES)
+def test_a_rule_is_named_after_the_bad_pattern(rule: Rule) -> None:
+    assert re.fullmatch(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", rule.name)
+    assert not rule.name.startswith(("no-", "use-", "avoid-", "banned-", "disallow-"))
+    assert re.fullmatch(r"TL[0-9]{3}", rule.code)
+
+
+def test_the_generated_docs_are_current() -> None:
+    for path, text in {**pages.generate(), **readme.generate()}.items():
+        assert path.exists() and path.read_text(encoding="utf-8") == text, f"{path}: run `make generate`"
+    assert list(pages.orphans()) == []
+
+
+# --- messages --------------------------------------------------------------------------------------------
+
+
+@cache
+def said(code: str) -> tuple[Diagnostic, ...]:
+    """Everything that the fixtures of a rule make it say."""
+    settings = LintSettings(rules=(code,), fixable=frozenset({code}), unsafe_fixes=True)
+    directory = ROOT / "fixtures" / f"{code}_{stem(catalogue()[code])}"
+    return tuple(
+        diagnostic
+        for path in sorted(directory.glob("bad*.py"))
+        if not path.name.endswith(".fixed.py")
+        for diagnostic in check(Source.read(path), settings)
+        if diagnostic.code == code
+    )
+
+
+@pytest.mark.parametrize("rule", OWN_FILE)
+def test_messages_keep_the_convention(rule: Rule) -> None:
+    diagnostics = said(rule.code)
+    assert diagnostics
+    for diagnostic in diagnostics:
+        where = f"{diagnostic.path}:{diagnostic.start.row}: {diagnostic.message}"
+        texts = [diagnostic.message, *(remark for _, remark in diagnostic.related)]
+        if diagnostic.fix is not None:
+            assert diagnostic.fix.message[0].isupper(), f"{where}: {diagnostic.fix.message}"
+            texts.append(diagnostic.fix.message)
+        for text in texts:
+            assert text == text.strip() and "\n" not in text, where
+            assert not text.endswith((".", "!", ":")), where
+            assert text.count("`") % 2 == 0, where
+            # No figure that nobody measured.
+            assert not re.search(r"\d\s*(%|percent|x faster|times faster)", text), where
+
+
+# --- the project itself ----------------------------------------------------------------------------------
+
+
+def test_nothing_is_left_for_later(project_files: list[Path]) -> None:
+    words = re.compile(r"\b(TODO|FIXME|XXX)\b|\bpytest\.(mark\.)?(skip|skipif|xfail|importorskip)\b")
+    for path in project_files:
+        if path.suffix in {".py", ".toml", ".md", ".yaml", ""} and path != Path(__file__):
+            found = words.search(path.read_text(encoding="utf-8", errors="replace"))
+            assert found is None, f"{path}: {found[0] if found else ''}"
+
+
+def test_torchlint_on_itself_is_clean() -> None:
+    run = subprocess.run(
+        [sys.executable, "-m", "torchlint", "check", "setup.py", "torchlint", "rules", "tests"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (run.returncode, run.stdout) == (0, "All checks passed!\n")

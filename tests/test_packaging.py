@@ -1,0 +1,180 @@
+"""The distribution: wheel, sdist and editable install give the same torchlint, without torch."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import tarfile
+import venv
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from torchlint import __version__
+
+# Run in an environment of its own: what is importable there, and under which name.
+PROBE = """
+import importlib, importlib.metadata, json, pkgutil, sys
+import torchlint, torchlint.rules
+modules = ["torchlint"]
+for package in (torchlint, torchlint.rules):
+    for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+        if module.name.endswith("__main__") or module.name.startswith("torchlint.dev"):
+            continue
+        importlib.import_module(module.name)
+        modules.append(module.name)
+from torchlint.registry import catalogue, rules
+print(json.dumps({
+    "modules": sorted(set(modules)),
+    "version": torchlint.__version__,
+    "metadata": importlib.metadata.version("torchlint"),
+    "rules": list(rules()),
+    "catalogue": list(catalogue()),
+    "home": torchlint.rules.__file__,
+    "torch": "torch" in sys.modules,
+    "installed": sorted(d.metadata["Name"].lower() for d in importlib.metadata.distributions()),
+}))
+"""
+
+PROGRAM = """\
+import torch
+
+
+def train(model, loader, optimizer):
+    for batch in loader:
+        loss = model(batch.cuda())
+        loss.backward()
+        optimizer.step()
+        torch.cuda.empty_cache()
+"""
+
+
+def run(*command: str | Path, cwd: Path, check: bool = True) -> subprocess.CompletedProcess[str]:
+    """Run a command away from the checkout, so that nothing is imported from it by accident."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    done = subprocess.run(
+        [str(part) for part in command],
+        cwd=cwd,
+        env={**environment, "PIP_DISABLE_PIP_VERSION_CHECK": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert not check or done.returncode == 0, f"{command}:\n{done.stdout}{done.stderr}"
+    return done
+
+
+@pytest.fixture(scope="session")
+def distributions(project_copy: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """The sdist, the wheel made from it, and the wheel made from the checkout."""
+    built = tmp_path_factory.mktemp("built")
+    build = (sys.executable, "-m", "build", "--no-isolation")
+    run(*build, "--outdir", built, cwd=project_copy)
+    run(*build, "--wheel", "--outdir", built / "direct", cwd=project_copy)
+    (sdist,) = built.glob("*.tar.gz")
+    (through_sdist,) = built.glob("*.whl")
+    (direct,) = (built / "direct").glob("*.whl")
+    return {"sdist": sdist, "wheel": direct, "wheel from sdist": through_sdist}
+
+
+@pytest.fixture(scope="session")
+def environment(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A new virtual environment."""
+    directory = tmp_path_factory.mktemp("environment")
+    venv.create(directory, with_pip=True)
+    return directory / ("Scripts" if os.name == "nt" else "bin")
+
+
+def expected_modules(project: Path) -> list[str]:
+    """The module names that the source files of a checkout stand for."""
+    names = set()
+    for folder in ("torchlint", "rules"):
+        for path in (project / folder).rglob("*.py"):
+            parts = list(path.relative_to(project).with_suffix("").parts)
+            if folder == "rules":
+                parts.insert(0, "torchlint")
+            if parts[-1] == "__init__":
+                parts.pop()
+            if parts[-1] != "__main__" and parts[:2] != ["torchlint", "dev"]:
+                names.add(".".join(parts))
+    return sorted(names)
+
+
+def test_the_wheel_holds_the_sources_and_nothing_else(
+    distributions: dict[str, Path], project_copy: Path
+) -> None:
+    with zipfile.ZipFile(distributions["wheel"]) as wheel:
+        names = {name for name in wheel.namelist() if ".dist-info/" not in name}
+    files = {
+        path.relative_to(project_copy).as_posix()
+        for folder in ("torchlint", "rules")
+        for path in (project_copy / folder).rglob("*")
+        if path.suffix == ".py" or path.name == "py.typed"
+    }
+    wanted = {
+        f"torchlint/{name}" if name.startswith("rules/") else name
+        for name in files
+        if not name.startswith("torchlint/dev/")
+    }
+    assert names == wanted
+
+
+def test_the_sdist_builds_the_same_wheel(distributions: dict[str, Path]) -> None:
+    contents = []
+    for kind in ("wheel", "wheel from sdist"):
+        with zipfile.ZipFile(distributions[kind]) as wheel:
+            contents.append({name: wheel.read(name) for name in wheel.namelist() if "RECORD" not in name})
+    assert contents[0] == contents[1]
+    with tarfile.open(distributions["sdist"]) as sdist:
+        names = {name.partition("/")[2] for name in sdist.getnames()}
+    assert {"LICENSE", "README.md", "pyproject.toml", "setup.py", "rules/__init__.py"} <= names
+
+
+def test_the_metadata_asks_for_no_torch(distributions: dict[str, Path]) -> None:
+    with zipfile.ZipFile(distributions["wheel"]) as wheel:
+        (name,) = (name for name in wheel.namelist() if name.endswith("METADATA"))
+        metadata = wheel.read(name).decode()
+    assert f"\nVersion: {__version__}\n" in metadata
+    assert "\nRequires-Python: >=3.10\n" in metadata
+    base = [
+        line for line in metadata.splitlines() if line.startswith("Requires-Dist:") and "extra ==" not in line
+    ]
+    assert any("libcst>=1.9" in line for line in base)
+    assert not any(re.search(r"torch|numpy", line) for line in base)
+    assert {"Provides-Extra: dev", "Provides-Extra: lsp", "Provides-Extra: verify"} <= set(
+        metadata.splitlines()
+    )
+
+
+# One environment serves all three, since most of the time goes into the dependencies.
+@pytest.mark.parametrize("kind", ["wheel", "sdist", "editable"])
+def test_an_install_works(
+    kind: str, distributions: dict[str, Path], project_copy: Path, environment: Path, tmp_path: Path
+) -> None:
+    what = ("--editable", project_copy) if kind == "editable" else (distributions[kind],)
+    pip = (environment / "python", "-m", "pip", "--quiet")
+    run(*pip, "install", "--force-reinstall", "--no-deps", *what, cwd=tmp_path)
+    run(*pip, "install", "torchlint", cwd=tmp_path)  # its dependencies, where they are not there yet
+    run(*pip, "check", cwd=tmp_path)
+    probed = json.loads(run(environment / "python", "-c", PROBE, cwd=tmp_path).stdout)
+    assert probed["modules"] == expected_modules(project_copy)
+    assert probed["version"] == probed["metadata"] == __version__
+    assert probed["rules"] == probed["catalogue"] != []
+    assert not probed["torch"] and "torch" not in probed["installed"]
+    assert Path(probed["home"]).is_relative_to(project_copy) == (kind == "editable")
+
+    torchlint = environment / "torchlint"
+    assert run(torchlint, "--version", cwd=tmp_path).stdout == f"torchlint {__version__}\n"
+    (tmp_path / "train.py").write_text(PROGRAM, encoding="utf-8")
+    found = run(torchlint, "--isolated", "--output-format", "json", cwd=tmp_path, check=False)
+    assert found.returncode == 1, found.stderr
+    assert "TL601" in {item["code"] for item in json.loads(found.stdout)}
+
+
+def test_every_folder_of_rules_is_a_package(project_copy: Path) -> None:
+    folders = {path.parent for path in (project_copy / "rules").rglob("*.py")}
+    assert {folder for folder in folders if not (folder / "__init__.py").exists()} == set()

@@ -1,0 +1,169 @@
+"""The hooks, run by a real pre-commit in a real git repository."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+
+UNFIXABLE = """\
+import torch
+
+
+def train(model, loader, optimizer):
+    for step, batch in enumerate(loader):
+        loss = model(batch.to("cuda", non_blocking=True))
+        loss.backward()
+        optimizer.step()
+        print("loss", step, loss)
+"""
+FIXABLE = """\
+import torch
+
+
+def train(model, loader, optimizer):
+    for batch in loader:
+        noise = torch.randn(8, 8).to("cuda")
+        loss = model(batch.to("cuda", non_blocking=True), noise)
+        loss.backward()
+        optimizer.step()
+"""
+FIXED = FIXABLE.replace('torch.randn(8, 8).to("cuda")', 'torch.randn(8, 8, device="cuda")')
+
+CONFIG = """\
+repos:
+  - repo: {repository}
+    rev: {revision}
+    hooks:
+      - id: {hook}
+"""
+
+
+class Repository:
+    """A git repository, with an environment in which nothing of the user's own set-up counts."""
+
+    def __init__(self, directory: Path, home: Path) -> None:
+        self.directory = directory
+        directory.mkdir(parents=True, exist_ok=True)
+        kept = {
+            name: value for name, value in os.environ.items() if not name.startswith(("GIT_", "TORCHLINT_"))
+        }
+        self.environment = {
+            **kept,
+            "GIT_AUTHOR_NAME": "a",
+            "GIT_AUTHOR_EMAIL": "a@example.org",
+            "GIT_COMMITTER_NAME": "a",
+            "GIT_COMMITTER_EMAIL": "a@example.org",
+            "GIT_CONFIG_GLOBAL": os.devnull,
+            "GIT_CONFIG_NOSYSTEM": "1",
+            "PIP_CONSTRAINT": str(ROOT / "constraints.txt"),
+            "PRE_COMMIT_HOME": str(home),
+            "PRE_COMMIT_COLOR": "never",
+        }
+        self.git("init", "--quiet", "--initial-branch", "main")
+
+    def run(self, *command: str) -> subprocess.CompletedProcess[str]:
+        """Run a command in the repository; output and errors come back as one text."""
+        return subprocess.run(
+            command,
+            cwd=self.directory,
+            env=self.environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            encoding="utf-8",
+            check=False,
+        )
+
+    def git(self, *arguments: str) -> str:
+        """Run git, which must succeed."""
+        done = self.run("git", *arguments)
+        assert done.returncode == 0, done.stdout
+        return done.stdout.strip()
+
+    def commit(self, **files: str) -> subprocess.CompletedProcess[str]:
+        """Write files, named by keyword with ``_`` for the dot, and try to commit them."""
+        for name, text in files.items():
+            (self.directory / name.replace("_", ".")).write_text(text, encoding="utf-8")
+        self.git("add", "--all")
+        return self.run("git", "commit", "--quiet", "--message", "change")
+
+    @property
+    def commits(self) -> int:
+        """How many commits there are."""
+        return int(self.git("rev-list", "--count", "--all"))
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where pre-commit keeps its environments; both hooks share the one of this project."""
+    return tmp_path_factory.mktemp("pre-commit")
+
+
+@pytest.fixture(scope="module")
+def hooks(project_copy: Path, home: Path) -> tuple[Path, str]:
+    """This project as a hook repository: where it is, and the revision to use."""
+    repository = Repository(project_copy, home)
+    assert repository.commit().returncode == 0
+    return project_copy, repository.git("rev-parse", "HEAD")
+
+
+@pytest.fixture
+def user(request: pytest.FixtureRequest, hooks: tuple[Path, str], home: Path, tmp_path: Path) -> Repository:
+    """A user's repository with one hook of this project installed in it."""
+    repository = Repository(tmp_path / "user", home)
+    config = CONFIG.format(repository=hooks[0], revision=hooks[1], hook=request.param)
+    assert repository.commit(**{"_pre-commit-config_yaml": config}).returncode == 0
+    installed = repository.run(sys.executable, "-m", "pre_commit", "install", "--install-hooks")
+    assert installed.returncode == 0, installed.stdout
+    return repository
+
+
+@pytest.mark.parametrize("user", ["torchlint"], indirect=True)
+def test_a_finding_blocks_the_commit(user: Repository, home: Path) -> None:
+    blocked = user.commit(train_py=UNFIXABLE)
+    assert blocked.returncode == 1
+    assert "TL204" in blocked.stdout and "train.py:9:" in blocked.stdout
+    assert user.commits == 1
+    assert (user.directory / "train.py").read_text(encoding="utf-8") == UNFIXABLE
+    # The base install that pre-commit made has no torch.
+    assert list(home.glob("repo*/py_env-*/**/site-packages/torchlint-*.dist-info"))
+    assert not list(home.glob("repo*/py_env-*/**/site-packages/torch"))
+
+    passed = user.commit(train_py=UNFIXABLE.replace('print("loss", step, loss)', "pass"))
+    assert passed.returncode == 0, passed.stdout
+    assert user.commits == 2
+
+
+@pytest.mark.parametrize("user", ["torchlint-fix"], indirect=True)
+def test_the_fixing_hook_fixes_and_blocks_once(user: Repository) -> None:
+    blocked = user.commit(train_py=FIXABLE)
+    assert blocked.returncode == 1
+    assert "files were modified by this hook" in blocked.stdout
+    assert (user.directory / "train.py").read_text(encoding="utf-8") == FIXED
+    assert user.commits == 1
+
+    passed = user.commit()
+    assert passed.returncode == 0, passed.stdout
+    assert user.commits == 2
+    assert user.git("show", "HEAD:train.py") == FIXED.strip()
+
+
+@pytest.mark.parametrize("user", ["torchlint", "torchlint-fix"], indirect=True)
+def test_a_commit_without_python_passes(user: Repository) -> None:
+    passed = user.commit(notes_md="no Python here\n")
+    assert passed.returncode == 0, passed.stdout
+    assert "Skipped" in passed.stdout
+    assert user.commits == 2
+
+
+@pytest.mark.parametrize("user", ["torchlint"], indirect=True)
+def test_excluded_files_stay_excluded_when_pre_commit_names_them(user: Repository) -> None:
+    config = '[tool.torchlint]\nextend-exclude = ["train.py"]\n'
+    passed = user.commit(pyproject_toml=config, train_py=UNFIXABLE)
+    assert passed.returncode == 0, passed.stdout
