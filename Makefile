@@ -27,7 +27,7 @@ lint: $(VENV)/dev
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy
-	$(TORCHLINT) check setup.py torchlint rules tests
+	$(TORCHLINT) check setup.py torchlint rules tests benchmarks
 
 tests: $(VENV)/dev
 	$(VENV)/bin/python -m pytest

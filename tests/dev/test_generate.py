@@ -1,0 +1,58 @@
+"""The generated documentation: written where it is stale, and told apart from what is current."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from torchlint.dev import __main__ as command
+from torchlint.dev import pages, readme
+
+
+@pytest.fixture
+def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A checkout with nothing but a README and the page of a rule that is gone."""
+    (tmp_path / "README.md").write_text("a\n<!-- begin rules -->\nold\n<!-- end -->\nb\n", encoding="utf-8")
+    directory = tmp_path / "docs" / "rules"
+    directory.mkdir(parents=True)
+    (directory / "TL998.md").write_text("gone\n", encoding="utf-8")
+    monkeypatch.setattr(pages, "DIRECTORY", directory)
+    monkeypatch.setattr(readme, "README", tmp_path / "README.md")
+    monkeypatch.setattr(command, "ROOT", tmp_path)
+    return tmp_path
+
+
+def test_what_is_stale_is_shown_and_then_written(checkout: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert command.main(["generate", "--check"]) == 1
+    told = capsys.readouterr()
+    assert "\n-old\n" in told.out and "docs/rules/TL998.md documents no rule" in told.out
+    assert "run `make generate`" in told.err
+    assert not (checkout / "docs" / "rules" / "TL601.md").exists()
+
+    assert command.main(["generate"]) == 0
+    page = (checkout / "docs" / "rules" / "TL601.md").read_text(encoding="utf-8")
+    assert page.startswith("# cache-emptied-in-loop (TL601)\n\nSeverity: warning. On by default. ")
+    assert "## Why is this bad?" in page
+    text = (checkout / "README.md").read_text(encoding="utf-8")
+    assert text.startswith("a\n<!-- begin rules -->\n") and text.endswith("<!-- end -->\nb\n")
+    assert "| [TL601](docs/rules/TL601.md) | cache-emptied-in-loop | warning | safe |" in text
+    assert not (checkout / "docs" / "rules" / "TL998.md").exists()
+
+    capsys.readouterr()
+    assert command.main(["generate", "--check"]) == 0
+    assert capsys.readouterr().out == ""
+
+
+def test_a_transcript_is_what_the_command_prints() -> None:
+    block = readme.transcript("torchlint --version")
+    lines = block.splitlines()
+    assert lines[:2] == ["```console", "$ torchlint --version"]
+    assert lines[2].startswith("torchlint ") and lines[3:] == ["```"]
+
+
+def test_a_transcript_of_a_failure_is_refused() -> None:
+    with pytest.raises(RuntimeError, match="exits with 2"):
+        readme.transcript("torchlint --no-such-option")
+    with pytest.raises(RuntimeError, match="shows torchlint"):
+        readme.transcript("rm -r .")
