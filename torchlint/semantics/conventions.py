@@ -12,7 +12,9 @@ LOADER_NAME = re.compile(
     r"^(\w+_)?(data_?loader|(train|trn|val|valid|validation|test|eval|dev)_?(data_?)?(loader|dl))(_\w+)?$|^loader$",
     re.IGNORECASE,
 )
-MODEL_NAME = re.compile(r"^(model|net|network|module)$|^(\w+_)?(model|net|network)$")
+MODEL_NAME = re.compile(
+    r"^(model|net|network|module)$|^(\w+_)?(model|net|network|policy|actor|critic|discriminator|backbone|unet|vae)$"
+)
 CRITERION_NAME = re.compile(r"^(\w+_)?(criterion|loss_?(fn|func|function))(_\w+)?$", re.IGNORECASE)
 OPTIMIZER_NAME = re.compile(r"^(\w+_)?(optimizer|optim|opt)$")
 LOSS_NAME = re.compile(r"^(\w+_)?loss$")

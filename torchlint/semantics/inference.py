@@ -207,6 +207,8 @@ class Inference:
         if operand.kind is Kind.NUMBER and isinstance(node.operator, cst.Minus):
             number = operand.constant
             return replace(NUMBER, constant=-number if isinstance(number, (int, float)) else MISSING)
+        if isinstance(node.operator, cst.BitInvert) and operand.dtype == "torch.bool":
+            return operand
         return self.library.tensor(operand) if operand.tensorlike else operand
 
     def _comparison(self, node: cst.Comparison) -> Value:
@@ -224,6 +226,10 @@ class Inference:
             )
         if any(v.kind is Kind.NDARRAY for v in operands):
             return NDARRAY
+        if any(v.kind is Kind.BATCH for v in operands) and _ordered(operators, operands):
+            batches = [v for v in operands if v.tensorlike]
+            device = join_devices(v.device for v in batches)
+            return Value(Kind.TENSOR, device=device, graph=Graph.DETACHED, dtype="torch.bool")
         if any(v.kind in (Kind.UNKNOWN, Kind.BATCH) for v in operands):
             # The side that the file does not show may be a tensor, unless the other is a plain word.
             return (
@@ -519,15 +525,16 @@ class Inference:
 
     def used_attributes(self, node: cst.CSTNode) -> set[str]:
         """The attributes that this variable is asked for: in its function, or for ``self.x`` in its class."""
+        return {attr for _, attr in self._uses_of(node)}
+
+    def _uses_of(self, node: cst.CSTNode) -> list[tuple[cst.CSTNode, str]]:
         spelt = dotted_text(node)
-        if spelt is None:
-            return set()
-        uses = self._attributes_of.get(spelt, ())
+        uses = self._attributes_of.get(spelt, []) if spelt is not None else []
         if isinstance(node, cst.Name):
             home = self.names.lookup(node.value, node)
-            return {attr for where, attr in uses if self.names.lookup(node.value, where) is home}
+            return [use for use in uses if self.names.lookup(node.value, use[0]) is home]
         owner = self.tree.enclosing(node, cst.ClassDef)
-        return {attr for where, attr in uses if self.tree.enclosing(where, cst.ClassDef) is owner}
+        return [use for use in uses if self.tree.enclosing(use[0], cst.ClassDef) is owner]
 
     def _by_use(self, node: cst.CSTNode) -> Value:
         """What a variable must be, given what is asked of it nearby."""
@@ -544,7 +551,21 @@ class Inference:
             return MODULE
         if "unscale_" in used or {"scale", "update"} <= used:
             return Value(Kind.SCALER)
+        if self._placed_in_place(node):
+            return MODULE
         return UNKNOWN
+
+    def _placed_in_place(self, node: cst.CSTNode) -> bool:
+        """Whether the file writes ``x.to(device)``, ``x.cuda()`` or ``x.eval()`` as a statement of its own.
+
+        Only a module has a use for that; a tensor's ``to`` gives a new tensor.
+        """
+        for where, attr in self._uses_of(node):
+            call = self.tree.parent(where)
+            if isinstance(call, cst.Call) and isinstance(self.tree.parent(call), cst.Expr):
+                if attr in ("to", "cuda") or (attr in ("eval", "train") and not call.args):
+                    return True
+        return False
 
     def _conventional(self, name: str, node: cst.CSTNode) -> Value:
         """What a variable of this name conventionally is, where nothing else tells."""
@@ -612,6 +633,9 @@ class Inference:
                 if fact is not None and attr not in ("T", "data", "name", "names"):
                     return self.library.from_fact(fact, (base,))
                 return self.element(base)
+            case Kind.TUPLE if attr in _PAIR_FIELDS and base.elements and len(base.elements) == 2:
+                # What max, sort, topk and their like return along a dimension.
+                return base.elements[_PAIR_FIELDS.index(attr)]
             case Kind.LOADER | Kind.OPTIMIZER | Kind.SCHEDULER | Kind.SCALER | Kind.NDARRAY | Kind.DEVICE:
                 if base.kind is Kind.NDARRAY and attr == "shape":
                     return SHAPE
@@ -1055,6 +1079,7 @@ class Inference:
     # ------------------------------------------------------------------ library names
 
 
+_PAIR_FIELDS = ("values", "indices")
 _CONSTANT_NAMES = {
     "True": replace(BOOL, constant=True),
     "False": replace(BOOL, constant=False),
@@ -1076,6 +1101,17 @@ _ANNOTATION_WORDS = {
 
 # The hooks of a LightningModule that get a batch; the trainer moves it and sets the grad mode.
 LIGHTNING_STEPS = frozenset({"training_step", "validation_step", "test_step", "predict_step"})
+
+
+def _ordered(operators: Sequence[cst.BaseCompOp], operands: Sequence[Value]) -> bool:
+    """Whether only tensors answer this comparison of a batch: ``<`` and its like, ``==`` on a device."""
+    if any(v.kind not in (Kind.BATCH, Kind.NUMBER, Kind.UNKNOWN) for v in operands):
+        return False
+    ordering = (cst.LessThan, cst.GreaterThan, cst.LessThanEqual, cst.GreaterThanEqual)
+    if all(isinstance(o, ordering) for o in operators):
+        return True
+    placed = all(v.device is Device.ACCELERATOR for v in operands if v.kind is Kind.BATCH)
+    return placed and all(v.kind is not Kind.UNKNOWN for v in operands)
 
 
 def _is_abstract(function: cst.FunctionDef) -> bool:

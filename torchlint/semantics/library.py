@@ -548,7 +548,12 @@ class Library:
             return right if left is BOTTOM else left
         kinds = {left.kind, right.kind}
         if Kind.TENSOR in kinds or (Kind.BATCH in kinds and kinds <= {Kind.BATCH, Kind.NUMBER}):
-            return self.tensor(left, right, node=node)
+            result = self.tensor(left, right, node=node)
+            logical = isinstance(node, cst.BinaryOperation) and isinstance(
+                node.operator, (cst.BitAnd, cst.BitOr, cst.BitXor)
+            )
+            masks = logical and all(v.dtype == "torch.bool" for v in (left, right))
+            return replace(result, dtype="torch.bool", graph=Graph.DETACHED) if masks else result
         if Kind.NDARRAY in kinds:
             return NDARRAY
         if Kind.STRING in kinds:
