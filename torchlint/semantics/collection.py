@@ -1,0 +1,133 @@
+"""Loops that only collect host copies of tensors, to be joined afterwards: one copy could serve them all."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchlint.diagnostics import Edit, Fix, Span
+
+if TYPE_CHECKING:
+    from torchlint.semantics.module import Module
+    from torchlint.semantics.names import Binding
+
+# What joins the list, and the function of torch that does the same to tensors.
+_JOINS = {
+    "torch.cat": "torch.cat",
+    "torch.concat": "torch.concat",
+    "torch.concatenate": "torch.concatenate",
+    "torch.stack": "torch.stack",
+    "torch.vstack": "torch.vstack",
+    "torch.hstack": "torch.hstack",
+    "numpy.concatenate": "torch.cat",
+    "numpy.stack": "torch.stack",
+    "numpy.vstack": "torch.vstack",
+}
+_LOOPS = (cst.For, cst.While, cst.ListComp)
+
+
+def collect_on_device(module: Module, copy: cst.Call, tensor: cst.BaseExpression) -> Fix | None:
+    """The fix that collects ``tensor`` itself and copies the joined result; None for any other loop.
+
+    The copy (with the ``.numpy()`` behind it, if there is one) must be all that goes into a list that starts
+    out empty, gets nothing else, and is read by one join behind the loop.
+    """
+    item, as_array = _with_numpy(module, copy)
+    collector = _collector(module, item)
+    if collector is None:
+        return None
+    uses = [use for use in module.uses(collector) if not _is_append(module, use, item)]
+    if len(uses) != 1:
+        return None
+    join = module.tree.parent(module.tree.parent(uses[0]) or uses[0])
+    if not isinstance(join, cst.Call) or not join.args or join.args[0].value is not uses[0]:
+        return None
+    name = module.qualified(join.func)
+    if name not in _JOINS or name.startswith("numpy.") != as_array or _shares_loop(module, join, item):
+        return None
+    edits = _joined_on_device(module, join, name, as_array)
+    if edits is None:
+        return None
+    start, end = module.tree.outer_span(tensor).end, module.tree.span(item).end
+    return module.unsafe("Copy once, after the loop", (Edit(Span(start, end), ""),), edits)
+
+
+def _with_numpy(module: Module, copy: cst.Call) -> tuple[cst.Call, bool]:
+    attribute = module.tree.parent(copy)
+    if isinstance(attribute, cst.Attribute) and attribute.attr.value == "numpy":
+        call = module.tree.parent(attribute)
+        if isinstance(call, cst.Call) and call.func is attribute and not call.args:
+            return call, True
+    return copy, False
+
+
+def _collector(module: Module, item: cst.Call) -> Binding | None:
+    """The only binding of the list into which ``item`` goes."""
+    parent = module.tree.parent(item)
+    if isinstance(parent, cst.Arg):
+        append = module.tree.parent(parent)
+        match append:
+            case cst.Call(
+                func=cst.Attribute(value=cst.Name() as name, attr=cst.Name(value="append")), args=[_]
+            ):
+                bindings = module.bindings(name)
+                return bindings[0] if len(bindings) == 1 and _starts_empty(module, bindings[0]) else None
+    if isinstance(parent, cst.ListComp) and parent.elt is item and len(_generators(parent)) == 1:
+        match module.tree.parent(parent):
+            case cst.Assign(targets=[cst.AssignTarget(target=cst.Name() as name)]):
+                return module.binding_of(name)
+    return None
+
+
+def _generators(comprehension: cst.ListComp) -> list[cst.CompFor]:
+    found = [comprehension.for_in]
+    while found[-1].inner_for_in is not None:
+        found.append(found[-1].inner_for_in)
+    return found
+
+
+def _starts_empty(module: Module, binding: Binding) -> bool:
+    """``outs = []`` or one place of ``outs, labels = [], []``."""
+    value: cst.BaseExpression | None = binding.value
+    for step in binding.path:
+        if not isinstance(value, (cst.Tuple, cst.List)) or step is None or step >= len(value.elements):
+            return False
+        value = value.elements[step].value
+    if isinstance(value, cst.List):
+        return not value.elements
+    return isinstance(value, cst.Call) and not value.args and module.qualified(value.func) == "builtins.list"
+
+
+def _is_append(module: Module, use: cst.Name, item: cst.Call) -> bool:
+    attribute = module.tree.parent(use)
+    call = module.tree.parent(attribute) if isinstance(attribute, cst.Attribute) else None
+    return isinstance(call, cst.Call) and bool(call.args) and call.args[0].value is item
+
+
+def _shares_loop(module: Module, join: cst.Call, item: cst.Call) -> bool:
+    """Whether the innermost loop that collects also joins."""
+    loop = module.tree.enclosing(item, *_LOOPS)
+    return loop is None or module.tree.contains(loop, join)
+
+
+def _joined_on_device(module: Module, join: cst.Call, name: str, as_array: bool) -> tuple[Edit, ...] | None:
+    end = module.tree.span(join).end
+    if not as_array:
+        return (Edit(Span(end, end), ".cpu()"),)
+    spelling = module.spell(_JOINS[name], join)
+    if spelling is None:
+        return None
+    edits = (
+        *module.replace(join.func, spelling.text),
+        *spelling.edits,
+        Edit(Span(end, end), ".cpu().numpy()"),
+    )
+    for arg in join.args[1:]:
+        keyword = arg.keyword
+        if keyword is None:
+            continue
+        if keyword.value != "axis" or name == "numpy.vstack":
+            return None
+        edits = (*edits, *module.replace(keyword, "dim"))
+    return edits

@@ -1,0 +1,224 @@
+"""Tensors that are made in host memory: which call makes them, and how it can make them elsewhere.
+
+``factory`` looks through what may stand between the making of a tensor and its use: filling it in place,
+views, casts, ``Variable``. None of them depends on the device.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchlint import rewriting
+from torchlint.diagnostics import Edit
+from torchlint.semantics.api.results import FACTORIES, LEGACY_CONSTRUCTORS, LIKE_FACTORIES, RANDOM_FACTORIES
+from torchlint.semantics.values import Device, Kind
+
+if TYPE_CHECKING:
+    from torchlint.semantics.module import Module
+
+Edits = tuple[Edit, ...]
+
+# Sparse, nested and quantized tensors, and ``normal`` with tensors of means, have ways of their own.
+_EXCLUDED = ("torch.sparse_", "torch.nested.", "torch.empty_quantized", "torch.normal")
+_FACTORIES = frozenset(name for name in FACTORIES if not name.startswith(_EXCLUDED))
+_FROM_DATA = frozenset({"torch.tensor", "torch.as_tensor", "torch.asarray", "torch.scalar_tensor"})
+_CONSTANT = frozenset(
+    {"torch.zeros", "torch.ones", "torch.empty", "torch.eye", "torch.zeros_like", "torch.ones_like"}
+)
+
+_VIEWS = frozenset(
+    [
+        "contiguous",
+        "clone",
+        "detach",
+        "flatten",
+        "permute",
+        "reshape",
+        "squeeze",
+        "t",
+        "transpose",
+        "unflatten",
+        "unsqueeze",
+        "view",
+    ]
+)
+_CASTS = frozenset(["bfloat16", "bool", "byte", "char", "double", "float", "half", "int", "long", "short"])
+_FILLS = frozenset(["fill_", "zero_"])
+_RANDOM_FILLS = frozenset(["normal_", "uniform_", "random_", "bernoulli_", "exponential_"])
+
+
+@dataclass(frozen=True, slots=True)
+class Factory:
+    """A call that makes a tensor in host memory.
+
+    Attributes:
+        call: the call that makes it.
+        name: its dotted name; ``torch.FloatTensor`` and its like are ``legacy``.
+        random: whether its numbers, or those filled in afterwards, come from a random stream.
+        leaf: whether autograd was asked to track it before it moves.
+        cast: whether its dtype is changed before it moves.
+        writes_elsewhere: whether ``out=`` holds the result.
+    """
+
+    call: cst.Call
+    name: str
+    random: bool = False
+    leaf: bool = False
+    cast: bool = False
+    writes_elsewhere: bool = False
+
+    @property
+    def legacy(self) -> bool:
+        """Whether it is a constructor by sizes or data, which takes no ``device=``."""
+        return self.name == "torch.Tensor" or self.name in LEGACY_CONSTRUCTORS
+
+    @property
+    def constant(self) -> bool:
+        """Whether its contents are the same in every dtype."""
+        return self.name in _CONSTANT
+
+    @property
+    def from_data(self) -> bool:
+        """Whether it copies data that is given to it."""
+        return self.name in _FROM_DATA
+
+
+def factory(module: Module, node: cst.BaseExpression) -> Factory | None:
+    """The call that makes the tensor ``node`` in host memory; None if it is made elsewhere or unknown."""
+    if not isinstance(node, cst.Call):
+        return None
+    qualified = module.qualified(node.func)
+    if qualified in ("torch.autograd.Variable", "torch.autograd.variable.Variable"):
+        return _of_variable(module, node)
+    if qualified is not None:
+        return _of_call(module, node, qualified)
+    if not isinstance(node.func, cst.Attribute):
+        return None
+    name = node.func.attr.value
+    typed = name == "type" and len(node.args) == 1 and module.value(node.args[0].value).kind is Kind.DTYPE
+    if not (typed or name == "requires_grad_" or name in _VIEWS | _CASTS | _FILLS | _RANDOM_FILLS):
+        return None
+    made = factory(module, node.func.value)
+    if made is None:
+        return None
+    return replace(
+        made,
+        random=made.random or name in _RANDOM_FILLS,
+        leaf=made.leaf or name == "requires_grad_",
+        cast=made.cast or typed or name in _CASTS,
+    )
+
+
+def _of_variable(module: Module, node: cst.Call) -> Factory | None:
+    if not node.args or node.args[0].star:
+        return None
+    made = factory(module, node.args[0].value)
+    if made is None or len(node.args) == 1:
+        return made
+    tracked = any(arg.star or module.value(arg.value).constant not in (False, None) for arg in node.args[1:])
+    return replace(made, leaf=made.leaf or tracked)
+
+
+def _of_call(module: Module, call: cst.Call, qualified: str) -> Factory | None:
+    made = Factory(call, qualified, random=qualified in RANDOM_FACTORIES)
+    if made.legacy:
+        return made if call.args and all(arg.keyword is None for arg in call.args) else None
+    if qualified in LIKE_FACTORIES:
+        if not call.args or module.value(call.args[0].value).device is not Device.CPU:
+            return None
+    elif qualified not in _FACTORIES:
+        return None
+    if qualified in _FROM_DATA and call.args:
+        data = module.value(call.args[0].value)
+        if data.tensorlike and data.device is not Device.CPU:
+            return None
+    if any(arg.star == "**" for arg in call.args):
+        return None
+    given = {arg.keyword.value: arg.value for arg in call.args if arg.keyword is not None}
+    if "generator" in given or _switched_on(module, given.get("pin_memory")):
+        return None
+    device = given.get("device")
+    if device is None:
+        if module.value(call).device is Device.ACCELERATOR:
+            return None
+    elif not _cpu(module, device):
+        return None
+    return replace(
+        made, leaf=_switched_on(module, given.get("requires_grad")), writes_elsewhere="out" in given
+    )
+
+
+def _switched_on(module: Module, node: cst.BaseExpression | None) -> bool:
+    return node is not None and module.value(node).constant is not False
+
+
+def _cpu(module: Module, node: cst.BaseExpression) -> bool:
+    value = module.value(node)
+    if isinstance(value.constant, str):
+        return value.constant == "cpu"
+    return value.kind is Kind.DEVICE and value.device is Device.CPU
+
+
+# --- making it elsewhere ----------------------------------------------------------------------------
+
+
+def created_on(module: Module, made: Factory, device: str, dtype: str | None) -> Edits | None:
+    """The edits that make a factory create its tensor on ``device`` and, if given, in ``dtype``.
+
+    None where that cannot be written with certainty.
+    """
+    if made.writes_elsewhere:
+        return None
+    return _modern(module, made, device, dtype) if made.legacy else _placed(module, made, device, dtype)
+
+
+def _placed(module: Module, made: Factory, device: str, dtype: str | None) -> Edits | None:
+    tree, call = module.tree, made.call
+    given = {arg.keyword.value: arg for arg in call.args if arg.keyword is not None}
+    edits: Edits = ()
+    added = {"device": device} if dtype is None else {"device": device, "dtype": dtype}
+    for keyword in tuple(added):
+        if keyword in given:
+            edits += rewriting.set_argument_value(tree, given[keyword], added.pop(keyword))
+    if not added:
+        return edits
+    # One edit for both: two would insert at the same place.
+    (keyword, code), *others = added.items()
+    code = ", ".join([code, *(f"{name}={text}" for name, text in others)])
+    addition = rewriting.add_argument(tree, call, code, keyword=keyword, keyword_only=True)
+    return None if addition is None else edits + addition
+
+
+def _modern(module: Module, made: Factory, device: str, dtype: str | None) -> Edits | None:
+    """A legacy constructor as ``torch.empty(sizes)`` or ``torch.tensor(data)`` of the same dtype."""
+    by_size = _given_sizes(module, made.call)
+    if by_size is None or _default_dtype_changes(module):
+        return None
+    if dtype is None:
+        dtype = LEGACY_CONSTRUCTORS.get(made.name) or (None if by_size else "torch.float32")
+    constructor = module.spell("torch.empty" if by_size else "torch.tensor", made.call)
+    spelling = module.spell(dtype, made.call) if dtype is not None and dtype.startswith("torch.") else None
+    if constructor is None or constructor.edits or (spelling is not None and spelling.edits):
+        return None
+    dtype = dtype if spelling is None else spelling.text
+    keyword, code = ("device", device) if dtype is None else ("dtype", f"{dtype}, device={device}")
+    addition = rewriting.add_argument(module.tree, made.call, code, keyword=keyword, keyword_only=True)
+    return None if addition is None else module.replace(made.call.func, constructor.text) + addition
+
+
+def _given_sizes(module: Module, call: cst.Call) -> bool | None:
+    """Whether a legacy constructor gets sizes (True) or data (False); None if the file does not show it."""
+    if len(call.args) > 1 or call.args[0].star:
+        return True
+    node = call.args[0].value
+    kind = module.value(node).kind
+    if isinstance(node, (cst.List, cst.ListComp)) or kind in (Kind.LIST, Kind.NDARRAY):
+        return False
+    return True if kind in (Kind.NUMBER, Kind.SHAPE) else None
+
+
+def _default_dtype_changes(module: Module) -> bool:
+    return "set_default_dtype" in module.tree.text or "set_default_tensor_type" in module.tree.text

@@ -1,0 +1,548 @@
+"""Does evaluating this expression make the host wait for the device?
+
+An accelerator works through a queue; the host runs ahead of it until it needs a value. The questions
+here name the places where it needs one: a number read back (``conversion``), data copied to host memory
+(``host_copy``), a shape that depends on data (``shape_wait``), and the tensors that Python turns into
+text (``texts``) or asks for their truth (``truth_tests``). Each wait has one place: what is a number
+already, or in host memory already, waits no more.
+
+Which operations wait was checked with ``torch.cuda.set_sync_debug_mode`` on torch 2.11: ``x[mask]`` and
+``x[mask] = tensor`` wait, ``x[mask] = 0`` does not; ``repeat_interleave`` waits without ``output_size``;
+``one_hot`` waits without ``num_classes``; ``max()``, ``any()`` and ``in`` over a tensor wait once an
+element, ``sum()`` does not; a copy with ``non_blocking=True`` does not.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchlint.semantics.api.results import EXPLICIT_SYNCS, FUNCTION_SYNCS, METHOD_SYNCS
+from torchlint.semantics.values import Device, Kind, Value, item_of
+
+if TYPE_CHECKING:
+    from torchlint.semantics.module import Module
+    from torchlint.semantics.places import Hot
+
+_CONVERTING_METHODS = frozenset({"item", "tolist"})
+_CONVERTING_BUILTINS = frozenset({"float", "int", "bool", "complex", "round"})
+# Links between a host copy and the conversion for whose sake it was made: ``x.detach().cpu().item()``.
+_LINKS = frozenset(
+    {"bfloat16", "contiguous", "cpu", "detach", "double", "flatten", "float", "half", "int", "long", "numpy"}
+    | {"squeeze", "to", "type"}
+)
+_NUMPY_COPIES = frozenset(name for name, sync in FUNCTION_SYNCS.items() if name.startswith("numpy."))
+
+
+def may_be_on_device(module: Module, node: cst.BaseExpression) -> bool:
+    """Whether an expression is a tensor that, as far as the file shows, can live on an accelerator.
+
+    ``module.on_device`` takes structures of tensors for tensors as well, which is right for what only a
+    tensor answers to (``x.item()``), and wrong for what anything does (``print(x)``, ``if x``).
+    """
+    return module.accelerated and _waits(module.value(node))
+
+
+def _waits(value: Value) -> bool:
+    return value.kind is Kind.TENSOR and value.device is not Device.CPU
+
+
+def _certainly_on_device(module: Module, node: cst.BaseExpression) -> bool:
+    """Whether the file itself puts this tensor on an accelerator."""
+    value = module.value(node)
+    return module.accelerated and value.tensorlike and value.device is Device.ACCELERATOR
+
+
+def waiting_place(module: Module, node: cst.CSTNode) -> Hot | None:
+    """The hot loop or function each of whose rounds evaluates ``node``; None if few or none do.
+
+    The text of an error and the message of an assertion are made at most once, and an optimizer that
+    calls a closure (LBFGS) needs its loss on the host whatever the closure does.
+    """
+    hot = module.hot(node)
+    if hot is None or _only_on_failure(module, node) or _in_optimizer_closure(module, node):
+        return None
+    return hot
+
+
+def _only_on_failure(module: Module, node: cst.CSTNode) -> bool:
+    child = node
+    for parent in module.tree.ancestors(node):
+        if isinstance(parent, cst.Raise) or (isinstance(parent, cst.Assert) and child is parent.msg):
+            return True
+        if isinstance(parent, (cst.BaseCompoundStatement, cst.SimpleStatementLine)):
+            return False
+        child = parent
+    return False
+
+
+def _in_optimizer_closure(module: Module, node: cst.CSTNode) -> bool:
+    function = module.function(node)
+    if not isinstance(function, cst.FunctionDef):
+        return False
+    for call in module.tree.nodes(cst.Call):
+        if not (isinstance(call.func, cst.Attribute) and call.func.attr.value == "step"):
+            continue
+        for arg in call.args:
+            if isinstance(arg.value, cst.Name) and arg.value.value == function.name.value:
+                return True
+    return False
+
+
+def trail(module: Module, hot: Hot) -> tuple[tuple[cst.CSTNode, str], ...]:
+    """The loop that makes a place hot and the calls that lead from it to the place, with remarks."""
+    return ((hot.loop, hot.reason), *((call, "called here") for call in hot.path))
+
+
+# --- numbers ----------------------------------------------------------------------------------------
+
+
+def conversion(module: Module, call: cst.Call) -> cst.BaseExpression | None:
+    """The device tensor that ``call`` turns into Python numbers, if it does.
+
+    ``x.item()``, ``x.tolist()``, ``float(x)`` and its like, ``math.exp(x)``; a host copy made on the way
+    (``x.cpu().item()``) belongs to the conversion.
+    """
+    func = call.func
+    if isinstance(func, cst.Attribute) and func.attr.value in _CONVERTING_METHODS and not call.args:
+        return _device_source(module, func.value)
+    if not call.args or call.args[0].star or call.args[0].keyword is not None:
+        return None
+    qualified = module.qualified(func) or ""
+    package, _, name = qualified.rpartition(".")
+    if package == "math" or (package == "builtins" and name in _CONVERTING_BUILTINS):
+        return _device_source(module, call.args[0].value)
+    return None
+
+
+def _device_source(module: Module, node: cst.BaseExpression) -> cst.BaseExpression | None:
+    """``node`` itself if it is on the device, or the device tensor that it is a plain host copy of."""
+    while not module.on_device(node):
+        match node:
+            case cst.Call(func=cst.Attribute(value=receiver, attr=cst.Name(value=name))) if name in _LINKS:
+                node = receiver
+            case cst.Attribute(value=receiver, attr=cst.Name(value="data")):
+                node = receiver
+            case _:
+                return None
+    return node
+
+
+# --- copies -----------------------------------------------------------------------------------------
+
+
+def host_copy(module: Module, call: cst.Call) -> cst.BaseExpression | None:
+    """The device tensor that ``call`` copies to host memory while the host waits, if it does.
+
+    ``x.numpy()`` and ``np.asarray(x)`` fail for a tensor on the device, so that they say that ``x`` is on
+    the host, unless the file says otherwise. A copy that a conversion to numbers consumes at once is
+    part of the conversion.
+    """
+    tensor = _copied(module, call)
+    if tensor is None or _consumed_by_conversion(module, call):
+        return None
+    return tensor
+
+
+def _copied(module: Module, call: cst.Call) -> cst.BaseExpression | None:
+    func = call.func
+    if not isinstance(func, cst.Attribute):
+        return _given_to_numpy(module, call)
+    tensor = func.value
+    match func.attr.value:
+        case "cpu":
+            moved = not call.args or call.args[0].keyword is not None
+        case "to":
+            moved = to_host(module, call)
+        case "numpy":
+            forced = bool(call.args) and module.value(call.args[0].value).constant is True
+            moved = forced or (not call.args and _certainly_on_device(module, tensor))
+        case "type":
+            moved = len(call.args) == 1 and _names_host_type(module, call.args[0].value)
+        case _:
+            return _given_to_numpy(module, call)
+    return tensor if moved and module.on_device(tensor) else None
+
+
+def _given_to_numpy(module: Module, call: cst.Call) -> cst.BaseExpression | None:
+    if module.qualified(call.func) not in _NUMPY_COPIES or not call.args:
+        return None
+    tensor = call.args[0].value
+    return tensor if _certainly_on_device(module, tensor) else None
+
+
+def to_host(module: Module, call: cst.Call) -> bool:
+    """Whether the arguments of ``.to(…)`` name the CPU, and the host waits for the copy."""
+    named = False
+    for position, arg in enumerate(call.args):
+        if arg.star:
+            return False
+        keyword = arg.keyword.value if arg.keyword is not None else None
+        if keyword == "non_blocking" and module.value(arg.value).constant is not False:
+            return False
+        if keyword == "device" or (keyword is None and position == 0):
+            named = names_host(module, arg.value)
+    return named
+
+
+def names_host(module: Module, node: cst.BaseExpression) -> bool:
+    """Whether an expression names the CPU as a device: ``"cpu"``, ``torch.device("cpu")``, a name for it."""
+    value = module.value(node)
+    if isinstance(value.constant, str):
+        return value.constant == "cpu" or value.constant.startswith("cpu:")
+    return value.kind is Kind.DEVICE and value.device is Device.CPU
+
+
+_TYPE_NAME = re.compile(r"torch\.(cuda\.)?(\w+)Tensor")
+
+
+def _names_host_type(module: Module, node: cst.BaseExpression) -> bool:
+    constant = module.value(node).constant
+    name = constant if isinstance(constant, str) else module.qualified(node)
+    match = _TYPE_NAME.fullmatch(name or "")
+    return match is not None and match[1] is None
+
+
+def _consumed_by_conversion(module: Module, copy: cst.Call) -> bool:
+    node: cst.BaseExpression = copy
+    while True:
+        parent = module.tree.parent(node)
+        match parent:
+            case cst.Attribute(value=value) if value is node:
+                call = module.tree.parent(parent)
+                if isinstance(call, cst.Call) and call.func is parent:
+                    if conversion(module, call) is not None:
+                        return True
+                    if parent.attr.value not in _LINKS:
+                        return False
+                    node = call
+                elif parent.attr.value == "data":
+                    node = parent
+                else:
+                    return False
+            case cst.Arg():
+                call = module.tree.parent(parent)
+                return isinstance(call, cst.Call) and conversion(module, call) is not None
+            case _:
+                return False
+
+
+# --- shapes -----------------------------------------------------------------------------------------
+
+
+def shape_wait(module: Module, node: cst.Call | cst.Subscript) -> bool:
+    """Whether the size of what ``node`` gives is only known on the device: ``x.nonzero()``, ``x[mask]``."""
+    if isinstance(node, cst.Subscript):
+        return mask_of(module, node) is not None
+    func = node.func
+    qualified = module.qualified(func)
+    operand: cst.BaseExpression
+    if qualified is not None:
+        sync = FUNCTION_SYNCS.get(qualified)
+        if qualified not in _SHAPE_FUNCTIONS or sync is None or not node.args or node.args[0].star:
+            return False
+        operand = node.args[0].value
+        method = False
+    elif isinstance(func, cst.Attribute):
+        sync = METHOD_SYNCS.get(func.attr.value)
+        if sync is None or sync.reason != "shape":
+            return False
+        operand = func.value
+        method = True
+    else:
+        return False
+    if not module.on_device(operand):
+        return False
+    if sync.absent is not None and _passed(module, node, sync.absent):
+        return False
+    if sync.tensor is not None:
+        name, position = sync.tensor
+        if not method and len(node.args) == 1:
+            return True  # torch.repeat_interleave(repeats)
+        counts = _argument(node, name, position)
+        return counts is not None and may_be_on_device(module, counts)
+    return True
+
+
+# ``one_hot`` reads the largest label to know how wide its result is.
+_SHAPE_FUNCTIONS = frozenset(
+    {name for name, sync in FUNCTION_SYNCS.items() if sync.reason == "shape" and name.startswith("torch.")}
+    - {"torch.isin"}
+    | {"torch.nn.functional.one_hot"}
+)
+
+
+def _argument(call: cst.Call, name: str, position: int | None) -> cst.BaseExpression | None:
+    for index, arg in enumerate(call.args):
+        if arg.star:
+            return None
+        keyword = arg.keyword.value if arg.keyword is not None else None
+        if keyword == name or (keyword is None and index == position):
+            return arg.value
+    return None
+
+
+def _passed(module: Module, call: cst.Call, argument: tuple[str, int | None]) -> bool:
+    """Whether an argument is, or may be, given something that spares the wait."""
+    if any(arg.star for arg in call.args):
+        return True
+    found = _argument(call, *argument)
+    return found is not None and module.value(found).constant not in (None, -1)
+
+
+def mask_of(module: Module, node: cst.Subscript) -> cst.BaseExpression | None:
+    """The boolean device tensor that ``node`` selects by, if there is one."""
+    indexed = module.value(node.value)
+    if indexed.kind not in (Kind.TENSOR, Kind.BATCH, Kind.UNKNOWN) or indexed.device is Device.CPU:
+        return None
+    for element in node.slice:
+        if isinstance(element.slice, cst.Index):
+            index = element.slice.value
+            if module.on_device(index) and module.value(index).dtype in ("torch.bool", "bool"):
+                return index
+    return None
+
+
+# --- truth ------------------------------------------------------------------------------------------
+
+
+def truth_tests(module: Module, node: cst.CSTNode) -> Iterator[cst.BaseExpression]:
+    """The device tensors whose truth Python needs to evaluate ``node`` itself, not what lies in it.
+
+    ``node`` is a statement or expression that decides: ``if``, ``while``, ``assert``, the condition of a
+    ternary or a comprehension, ``not``, ``and``, ``or``, a chain of comparisons, ``in``.
+    """
+    asked: cst.BaseExpression
+    match node:
+        case cst.If() | cst.While() | cst.Assert() | cst.IfExp() | cst.CompIf():
+            asked = node.test
+        case cst.UnaryOperation(operator=cst.Not()):
+            asked = node.expression
+        case cst.BooleanOperation():
+            asked = node.left  # the right operand is the result, and not asked here
+        case cst.Comparison():
+            yield from _comparison_tests(module, node)
+            return
+        case _:
+            return
+    while isinstance(asked, cst.BooleanOperation):
+        asked = asked.right  # its left operand is asked by itself
+    if not may_be_on_device(module, asked):
+        return
+    if not isinstance(asked, cst.Comparison) or not any(_comparison_tests(module, asked)):
+        yield asked
+
+
+def _comparison_tests(module: Module, node: cst.Comparison) -> Iterator[cst.BaseExpression]:
+    left = node.left
+    for position, target in enumerate(node.comparisons):
+        right = target.comparator
+        if isinstance(target.operator, (cst.In, cst.NotIn)):
+            if may_be_on_device(module, right) or _holds_device_tensors(module, right):
+                yield right
+        elif position + 1 < len(node.comparisons) and not isinstance(target.operator, (cst.Is, cst.IsNot)):
+            tensor = next((side for side in (left, right) if may_be_on_device(module, side)), None)
+            if tensor is not None:
+                yield tensor
+        left = right
+
+
+_ASKING_ALL = frozenset({"any", "all", "sorted", "sum"})
+_ASKING_FUNCTIONS = frozenset({"torch.equal", "torch.allclose", "torch.is_nonzero"})
+_ASKING_METHODS = frozenset({"equal", "allclose", "is_nonzero"})
+
+
+def asking_builtin(module: Module, call: cst.Call) -> str | None:
+    """The name of a function that asks for the truth of device tensors: ``any(t)``, ``max(a, b)``."""
+    if not call.args or any(arg.star for arg in call.args):
+        return None
+    first = call.args[0].value
+    if isinstance(call.func, cst.Attribute) and call.func.attr.value in _ASKING_METHODS:
+        if may_be_on_device(module, call.func.value):
+            return f"torch.{call.func.attr.value}"
+    qualified = module.qualified(call.func) or ""
+    if qualified in _ASKING_FUNCTIONS:
+        return qualified if may_be_on_device(module, first) else None
+    package, _, name = qualified.rpartition(".")
+    if package != "builtins" or name not in (*_ASKING_ALL, "min", "max"):
+        return None
+    positional = [arg.value for arg in call.args if arg.keyword is None]
+    if len(positional) > 1:
+        compared = name in ("min", "max") and any(may_be_on_device(module, value) for value in positional)
+        return name if compared else None
+    if may_be_on_device(module, first):
+        return name
+    return name if name != "sum" and _holds_device_tensors(module, first) else None
+
+
+def _holds_device_tensors(module: Module, node: cst.BaseExpression) -> bool:
+    if isinstance(node, (cst.GeneratorExp, cst.ListComp)):
+        return may_be_on_device(module, node.elt)
+    item = item_of(module.value(node))
+    return item is not None and module.accelerated and _waits(item)
+
+
+# --- text -------------------------------------------------------------------------------------------
+
+_LOG_METHODS = frozenset(
+    {"info", "warning", "warn", "error", "critical", "exception", "log", "success", "notice"}
+)
+_LOG_PACKAGES = ("logging.", "loguru.", "absl.logging.", "structlog.")
+_CHART_METHODS = frozenset(
+    {"add_scalar", "add_scalars", "add_histogram", "add_image", "add_images", "add_video", "add_audio"}
+    | {"add_figure", "add_embedding", "log_metric", "log_metrics"}
+)
+_CHART_FUNCTIONS = frozenset(
+    {"wandb.log", "mlflow.log_metric", "mlflow.log_metrics", "swanlab.log", "trackio.log"}
+)
+_RUNS = frozenset({"wandb.init", "swanlab.init", "trackio.init"})
+
+
+def written_out(module: Module, node: cst.BaseExpression) -> cst.BaseExpression | None:
+    """The device tensor that ``node`` turns into text or into a point of a chart, if it does.
+
+    ``print`` and ``logging``, f-strings, ``%`` and ``format``, ``str()``, a progress bar's postfix, the
+    writers of TensorBoard, wandb and MLflow: each reads the value back when it is called. Lightning's
+    ``self.log`` keeps the tensor, and ``logger.debug`` formats nothing while that level is off.
+    """
+    match node:
+        case cst.Call():
+            candidates = list(_written_arguments(module, node))
+        case cst.FormattedString():
+            candidates = [
+                part.expression for part in node.parts if isinstance(part, cst.FormattedStringExpression)
+            ]
+        case cst.BinaryOperation(operator=cst.Modulo(), left=left, right=right) if is_text(module, left):
+            candidates = [e.value for e in right.elements] if isinstance(right, cst.Tuple) else [right]
+        case _:
+            return None
+    return next((c for c in candidates if may_be_on_device(module, c)), None)
+
+
+def is_text(module: Module, node: cst.BaseExpression) -> bool:
+    """Whether an expression is a string."""
+    return module.value(node).kind is Kind.STRING
+
+
+def _written_arguments(module: Module, call: cst.Call) -> Iterator[cst.BaseExpression]:
+    """The expressions that a call turns into text or numbers for people to read."""
+    arguments = [arg.value for arg in call.args if not arg.star]
+    qualified = module.qualified(call.func) or ""
+    if qualified in ("builtins.print", "builtins.str", "builtins.repr", "builtins.format"):
+        yield from arguments
+    elif qualified in _CHART_FUNCTIONS:
+        yield from _within(module, arguments)
+    elif isinstance(call.func, cst.Attribute):
+        name, owner = call.func.attr.value, call.func.value
+        if (name == "format" and is_text(module, owner)) or (
+            name in _LOG_METHODS and _is_logger(module, owner)
+        ):
+            yield from arguments
+        elif (
+            (name == "set_postfix" or name in _CHART_METHODS) and module.value(owner).definition is None
+        ) or (name == "log" and _is_run(module, owner)):
+            yield from _within(module, arguments)
+
+
+def _within(module: Module, expressions: list[cst.BaseExpression]) -> Iterator[cst.BaseExpression]:
+    """The expressions themselves, and the values of dictionaries among them, named ones included."""
+    for expression in expressions:
+        yield expression
+        for display in _displays(module, expression):
+            for element in display.elements:
+                if isinstance(element, cst.DictElement):
+                    yield element.value
+
+
+def _displays(module: Module, node: cst.BaseExpression) -> Iterator[cst.Dict]:
+    if isinstance(node, cst.Dict):
+        yield node
+    elif isinstance(node, cst.Name):
+        for binding in module.bindings(node):
+            if isinstance(binding.value, cst.Dict) and not binding.path:
+                yield binding.value
+
+
+def _is_logger(module: Module, node: cst.BaseExpression) -> bool:
+    """``logging`` and its like, ``logging.getLogger(…)``, and what people call a logger."""
+    while True:
+        qualified = module.qualified(node)
+        if qualified is not None and f"{qualified}.".startswith(_LOG_PACKAGES):
+            return True
+        match node:
+            case cst.Call():
+                node = node.func
+            case cst.Attribute():
+                return node.attr.value.lower().strip("_") in _LOGGER_NAMES
+            case cst.Name():
+                return node.value.lower().strip("_") in _LOGGER_NAMES
+            case _:
+                return False
+
+
+_LOGGER_NAMES = frozenset({"logger", "log", "logging"})
+
+
+def _is_run(module: Module, node: cst.BaseExpression) -> bool:
+    """Whether an expression is what ``wandb.init(…)`` returned."""
+    if isinstance(node, cst.Call):
+        return module.qualified(node.func) in _RUNS
+    if isinstance(node, cst.Name):
+        bindings = module.bindings(node)
+        return bool(bindings) and all(
+            isinstance(b.value, cst.Call) and module.qualified(b.value.func) in _RUNS for b in bindings
+        )
+    return module.qualified(node) in ("wandb.run",)
+
+
+# --- words ------------------------------------------------------------------------------------------
+
+
+def when(module: Module, hot: Hot) -> str:
+    """How often a hot place is reached, for the end of a sentence: "in every iteration of the loop"."""
+    often = "in every iteration" if isinstance(hot.loop, (cst.For, cst.While)) else "each time it runs"
+    if isinstance(hot.loop, cst.FunctionDef) and hot.loop.name.value == "forward":
+        often = "in every forward pass"
+    if not hot.path:
+        return often
+    caller = module.function(hot.path[0])
+    if isinstance(caller, cst.FunctionDef):
+        return f"{often} of what calls it in `{caller.name.value}`"
+    return f"{often} of what calls it"
+
+
+# --- waits for their own sake -----------------------------------------------------------------------
+
+_QUEUES = re.compile(
+    r"^torch\.(cuda|xpu|mps|mtia|accelerator)?\.?(Stream|ExternalStream|Event|streams\.Event|event\.Event)$"
+)
+_QUEUE_GIVERS = frozenset(
+    f"torch.{package}.{name}"
+    for package in ("cuda", "xpu", "accelerator")
+    for name in ("current_stream", "default_stream")
+)
+
+
+def explicit_wait(module: Module, call: cst.Call) -> bool:
+    """``torch.cuda.synchronize()`` and its like, and ``synchronize()`` of a stream or event."""
+    qualified = module.qualified(call.func)
+    if qualified is not None:
+        return qualified in EXPLICIT_SYNCS and qualified != "torch.cpu.synchronize"
+    if not isinstance(call.func, cst.Attribute) or call.func.attr.value != "synchronize":
+        return False
+    return _is_queue(module, call.func.value)
+
+
+def _is_queue(module: Module, node: cst.BaseExpression) -> bool:
+    if isinstance(node, cst.Call):
+        maker = module.qualified(node.func) or ""
+        return maker in _QUEUE_GIVERS or _QUEUES.match(maker) is not None
+    if isinstance(node, cst.Name):
+        bindings = module.bindings(node)
+        return bool(bindings) and all(
+            isinstance(b.value, cst.Call) and not b.path and _is_queue(module, b.value) for b in bindings
+        )
+    return _QUEUES.match(module.value(node).cls or "") is not None

@@ -1,0 +1,150 @@
+"""Calls that move a tensor: ``.to(…)``, ``.cuda(…)``, ``.type(torch.cuda.FloatTensor)``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchlint.semantics.api.results import LEGACY_CONSTRUCTORS
+from torchlint.semantics.values import Device, Kind
+
+if TYPE_CHECKING:
+    from torchlint.semantics.module import Module
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """A call that moves a tensor to an accelerator: where to, and what else it changes.
+
+    ``code`` is the device as a factory takes it. ``dtype`` and ``dtype_code`` are the dtype that it casts
+    to, ``other`` the tensor whose device and dtype it takes. ``certain``: ``code`` means the same device
+    whatever it evaluates to. ``fixable``: all arguments have a counterpart in a factory.
+    """
+
+    call: cst.Call
+    code: str
+    device: cst.BaseExpression | None = None
+    dtype: cst.BaseExpression | None = None
+    dtype_code: str | None = None
+    other: cst.BaseExpression | None = None
+    certain: bool = True
+    fixable: bool = True
+
+
+def move_to_accelerator(module: Module, call: cst.Call) -> Move | None:
+    """What ``call`` moves to an accelerator, read as a tensor's method; None if it does not or may not."""
+    assert isinstance(call.func, cst.Attribute)
+    if any(arg.star for arg in call.args):
+        return None
+    match call.func.attr.value:
+        case "cuda":
+            return _cuda_move(module, call)
+        case "to":
+            return _to_move(module, call)
+        case "type":
+            return _type_move(module, call)
+    return None
+
+
+def _cuda_move(module: Module, call: cst.Call) -> Move | None:
+    device: cst.BaseExpression | None = None
+    fixable = True
+    for position, arg in enumerate(call.args):
+        keyword = (
+            arg.keyword.value if arg.keyword is not None else ("device", "non_blocking")[min(position, 1)]
+        )
+        if keyword == "device":
+            device = arg.value
+        elif keyword != "non_blocking":
+            fixable = False
+    if device is None:
+        return Move(call, '"cuda"', fixable=fixable)
+    value = module.value(device)
+    source = module.tree.source(device)
+    if value.constant is None:
+        return Move(call, '"cuda"', fixable=fixable)
+    if isinstance(value.constant, int) and isinstance(device, cst.Integer):
+        return Move(call, f'"cuda:{value.constant}"', fixable=fixable)
+    if value.kind in (Kind.DEVICE, Kind.STRING) or _named_device(device):
+        return Move(call, source, device, fixable=fixable)
+    certain = value.kind is Kind.NUMBER
+    spelling = module.spell("torch.device", call)
+    if spelling is None or spelling.edits:
+        return Move(call, source, device, fixable=False)
+    return Move(call, f'{spelling.text}("cuda", {source})', device, certain=certain, fixable=fixable)
+
+
+def _to_move(module: Module, call: cst.Call) -> Move | None:
+    device = dtype = other = None
+    fixable = True
+    for position, arg in enumerate(call.args):
+        keyword = arg.keyword.value if arg.keyword is not None else None
+        if keyword == "memory_format":
+            fixable = False
+        elif keyword == "device" or (keyword is None and position == 0 and _is_device(module, arg.value)):
+            device = arg.value
+        elif (
+            keyword is None and position == 0 and module.value(arg.value).kind is Kind.TENSOR
+        ) or keyword == "other":
+            other = arg.value
+        elif keyword == "dtype" or (keyword is None and position == 1 and device is not None):
+            dtype = arg.value
+        elif keyword is None and position == 0:
+            return None
+    if other is not None:
+        return _like_move(module, call, other, fixable)
+    if device is None or _on_host(module, device):
+        return None
+    source = module.tree.source(device)
+    return Move(
+        call, source, device, dtype, None if dtype is None else module.tree.source(dtype), fixable=fixable
+    )
+
+
+def _like_move(module: Module, call: cst.Call, other: cst.BaseExpression, fixable: bool) -> Move | None:
+    """``.to(other)`` takes device and dtype of another tensor."""
+    if module.value(other).device is not Device.ACCELERATOR:
+        return None
+    simple = isinstance(other, cst.Name) or (
+        isinstance(other, cst.Attribute) and isinstance(other.value, cst.Name)
+    )
+    source = module.tree.source(other)
+    return Move(
+        call, f"{source}.device", dtype_code=f"{source}.dtype", other=other, fixable=fixable and simple
+    )
+
+
+def _type_move(module: Module, call: cst.Call) -> Move | None:
+    """``.type(torch.cuda.FloatTensor)`` moves and casts."""
+    if len(call.args) != 1:
+        return None
+    constant = module.value(call.args[0].value).constant
+    name = constant if isinstance(constant, str) else module.qualified(call.args[0].value)
+    dtype = LEGACY_CONSTRUCTORS.get((name or "").replace("torch.cuda.", "torch."))
+    if name is None or not name.startswith("torch.cuda.") or dtype is None:
+        return None
+    return Move(call, '"cuda"', dtype_code=dtype)
+
+
+def _named_device(node: cst.BaseExpression) -> bool:
+    """``device``, ``self.device``, ``args.device``, ``dev``: what people call a device."""
+    name = node.attr.value if isinstance(node, cst.Attribute) else getattr(node, "value", "")
+    return isinstance(name, str) and (name in ("dev", "_dev") or name.strip("_").lower().endswith("device"))
+
+
+def _is_device(module: Module, node: cst.BaseExpression) -> bool:
+    value = module.value(node)
+    if value.kind is Kind.DEVICE or isinstance(value.constant, (str, int)):
+        return not isinstance(value.constant, bool)
+    if value.kind is Kind.UNKNOWN:
+        return _named_device(node)
+    return value.kind in (Kind.STRING, Kind.NUMBER)
+
+
+def _on_host(module: Module, device: cst.BaseExpression) -> bool:
+    value = module.value(device)
+    if isinstance(value.constant, str):
+        return value.constant.startswith(("cpu", "meta"))
+    return value.device is Device.CPU

@@ -1,0 +1,413 @@
+"""What becomes of a value: the calls it is handed to, and whether they would notice a tensor in its place.
+
+``receivers`` follows an expression to the calls that get it, through names, indexing, loops over it and
+the callers of a function that returns it. ``tensor_instead_of_number`` judges a change: a running total or
+a list that held Python numbers is to hold tensors of one element on the device.
+"""
+
+from __future__ import annotations
+
+import enum
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, TypeAlias
+
+import libcst as cst
+
+from torchlint.semantics.values import MISSING, Kind
+
+if TYPE_CHECKING:
+    from torchlint.semantics.module import Module
+    from torchlint.semantics.names import Binding
+
+_HOPS = 4
+"""How many names and callers are followed from an expression to where it ends up."""
+
+
+# --- receivers --------------------------------------------------------------------------------------
+
+
+def receivers(module: Module, node: cst.BaseExpression, hops: int = _HOPS) -> Iterator[cst.Call]:
+    """The calls to which the value of ``node`` is handed, innermost first."""
+    child: cst.CSTNode = node
+    for parent in module.tree.ancestors(node):
+        match parent:
+            case cst.Call() if not any(child is part for part in (parent.func, *())):
+                yield parent
+            case cst.Assign() | cst.AnnAssign() | cst.AugAssign() | cst.NamedExpr():
+                if hops:
+                    yield from _through_names(module, parent, hops - 1)
+                if not isinstance(parent, cst.NamedExpr):
+                    return
+            case cst.Return():
+                function = module.function(parent)
+                if hops and isinstance(function, cst.FunctionDef):
+                    for call in module.callers(function):
+                        yield from receivers(module, call, hops - 1)
+                return
+            case cst.For():
+                if hops and child is parent.iter:
+                    yield from _targets_used(module, parent.target, hops - 1)
+                return
+            case cst.BaseStatement() | cst.BaseSmallStatement():
+                return
+        child = parent
+
+
+def _through_names(
+    module: Module, statement: cst.Assign | cst.AnnAssign | cst.AugAssign | cst.NamedExpr, hops: int
+) -> Iterator[cst.Call]:
+    targets = (
+        [target.target for target in statement.targets]
+        if isinstance(statement, cst.Assign)
+        else [statement.target]
+    )
+    for target in targets:
+        yield from _targets_used(module, target, hops)
+
+
+def _targets_used(module: Module, target: cst.BaseExpression, hops: int) -> Iterator[cst.Call]:
+    for name in module.tree.descendants(target):
+        binding = module.names.by_node.get(name)
+        if binding is not None:
+            for use in module.uses(binding):
+                yield from receivers(module, use, hops)
+
+
+_ENVIRONMENT = re.compile(r"(^|_)v?envs?($|_)|^(gym|environment|simulator|sim|game|world)$", re.IGNORECASE)
+
+
+def steps_environment(module: Module, call: cst.Call) -> bool:
+    """Whether ``call`` hands an action to an environment on the host: ``env.step(…)``."""
+    if not isinstance(call.func, cst.Attribute) or call.func.attr.value not in ("step", "step_async", "act"):
+        return False
+    owner = call.func.value
+    if module.value(owner).kind in (Kind.OPTIMIZER, Kind.SCHEDULER, Kind.SCALER, Kind.MODULE):
+        return False
+    name = owner.attr.value if isinstance(owner, cst.Attribute) else getattr(owner, "value", "")
+    return isinstance(name, str) and _ENVIRONMENT.search(name) is not None
+
+
+_WRITERS = frozenset(
+    [
+        "save",
+        "savez",
+        "savez_compressed",
+        "savetxt",
+        "imsave",
+        "imwrite",
+        "imshow",
+        "plot",
+        "scatter",
+        "hist",
+        "save_image",
+        "save_images",
+        "save_file",
+        "writerow",
+        "writerows",
+        "write",
+        "writelines",
+        "dump",
+        "to_csv",
+        "to_json",
+        "to_parquet",
+        "to_hdf",
+        "savefig",
+        "add_image",
+        "add_images",
+        "tofile",
+        "create_dataset",
+        "export",
+        "write_video",
+        "write_png",
+        "write_jpeg",
+        "write_wav",
+        "fromarray",
+        "to_pil_image",
+        "show",
+        "draw",
+    ]
+)
+_WRITING = re.compile(r"^(_?)(save|write|dump|plot|draw|render|export|visuali[sz]e|show)(_|$)")
+
+
+def writes_out(module: Module, call: cst.Call) -> bool:
+    """Whether ``call`` saves, plots or writes what it is given."""
+    func = call.func
+    name = (
+        func.attr.value
+        if isinstance(func, cst.Attribute)
+        else func.value
+        if isinstance(func, cst.Name)
+        else ""
+    )
+    return name in _WRITERS or _WRITING.search(name) is not None
+
+
+# --- a tensor where a number was --------------------------------------------------------------------
+
+
+_Seen: TypeAlias = "frozenset[Binding]"
+
+
+class Effect(enum.IntEnum):
+    """What a change does to the code that meets the value; ordered, worst first."""
+
+    BREAKS = 0
+    NOTICED = 1
+    NONE = 2
+
+
+# Namespaces whose functions want host values and raise when given a tensor on the device.
+_HOST_PACKAGES = frozenset(
+    [
+        "numpy",
+        "json",
+        "pandas",
+        "matplotlib",
+        "seaborn",
+        "scipy",
+        "sklearn",
+        "statistics",
+        "csv",
+        "yaml",
+        "cv2",
+        "PIL",
+        "plotly",
+        "collections",
+        "heapq",
+    ]
+)
+_HOST_METHODS = frozenset(
+    [
+        "plot",
+        "scatter",
+        "hist",
+        "bar",
+        "semilogy",
+        "semilogx",
+        "loglog",
+        "errorbar",
+        "fill_between",
+        "writerow",
+        "writerows",
+    ]
+)
+_PERCENT_TEXT = re.compile(r"%[-+ #0]*[\d*]*(?:\.[\d*]+)?[rsa]")
+
+
+def tensor_instead_of_number(module: Module, binding: Binding, *, many: bool) -> Effect:
+    """The effect of letting ``binding`` hold tensors of one element instead of Python numbers.
+
+    ``many``: the name stands for a list of them.
+    """
+    return _of_binding(module, binding, many, frozenset())
+
+
+def _of_binding(module: Module, binding: Binding, many: bool, seen: _Seen) -> Effect:
+    if binding in seen:
+        return Effect.NONE
+    uses = module.uses(binding)
+    return min((_effect(module, use, many, seen | {binding}) for use in uses), default=Effect.NONE)
+
+
+def _effect(module: Module, node: cst.BaseExpression, many: bool, seen: _Seen) -> Effect:
+    """What the code around ``node``, which now gives a tensor (or a list of them), makes of that."""
+    parent = module.tree.parent(node)
+    match parent:
+        case cst.Arg():
+            call = module.tree.parent(parent)
+            return (
+                _as_argument(module, call, node, many, seen) if isinstance(call, cst.Call) else Effect.NOTICED
+            )
+        case cst.FormattedStringExpression():
+            return Effect.NOTICED if many or parent.conversion else Effect.NONE
+        case cst.UnaryOperation(operator=cst.Not()):
+            return Effect.NONE
+        case cst.UnaryOperation():
+            return _effect(module, parent, many, seen)
+        case cst.BinaryOperation():
+            return _in_arithmetic(module, parent, node, many, seen)
+        case cst.Element():
+            return _in_element(module, parent)
+        case cst.DictElement() if not many:
+            return _in_dictionary(module, parent)
+        case cst.Comparison() | cst.ComparisonTarget() if not many:
+            return _in_comparison(module, parent)
+        case cst.Attribute():
+            return _as_attribute(module, parent, many)
+        case cst.Subscript() if many and parent.value is node:
+            index = parent.slice[0].slice
+            return _effect(module, parent, isinstance(index, cst.Slice), seen)
+        case cst.AugAssign():
+            return _in_augmented(module, parent, node, many, seen)
+        case cst.Assign(targets=[cst.AssignTarget(target=cst.Name() as target)]):
+            bound = module.names.by_node.get(target)
+            if bound is None:
+                return Effect.NOTICED
+            return _of_binding(module, bound, many, seen)
+        case cst.IfExp() if parent.test is not node:
+            return _effect(module, parent, many, seen)
+        case cst.If() | cst.While() | cst.IfExp() | cst.Expr():
+            return Effect.NONE
+    return Effect.NOTICED
+
+
+def _as_argument(module: Module, call: cst.Call, node: cst.BaseExpression, many: bool, seen: _Seen) -> Effect:
+    qualified = module.qualified(call.func)
+    package, _, name = (qualified or "").rpartition(".")
+    if package == "builtins":
+        if name in ("len", "bool", "isinstance", "id", "type"):
+            return Effect.NONE if name in ("len", "bool") else Effect.NOTICED
+        if many:
+            return _effect(module, call, False, seen) if name in ("sum", "max", "min") else Effect.NOTICED
+        if name in ("float", "int", "complex"):
+            return Effect.NONE
+        if name in ("abs", "max", "min"):
+            return _effect(module, call, False, seen)
+        return Effect.BREAKS if name in ("round", "divmod") else Effect.NOTICED
+    if package == "math":
+        return Effect.BREAKS if many else Effect.NONE
+    if qualified is not None and qualified.split(".")[0] in _HOST_PACKAGES:
+        return Effect.BREAKS
+    if qualified in ("torch.tensor", "torch.as_tensor", "torch.Tensor", "torch.FloatTensor"):
+        return Effect.NONE if qualified == "torch.tensor" else Effect.NOTICED
+    if isinstance(call.func, cst.Attribute):
+        method, owner = call.func.attr.value, call.func.value
+        if method in _HOST_METHODS:
+            return Effect.BREAKS
+        if not many and method == "format" and module.value(owner).kind is Kind.STRING:
+            return Effect.NONE
+        if not many and method == "add_scalar":
+            return Effect.NONE
+        if not many and method == "step" and module.value(owner).kind is Kind.SCHEDULER:
+            return Effect.NONE
+    return Effect.NOTICED
+
+
+def _in_arithmetic(
+    module: Module, operation: cst.BinaryOperation, node: cst.BaseExpression, many: bool, seen: _Seen
+) -> Effect:
+    left, right = operation.left, operation.right
+    if (
+        isinstance(operation.operator, cst.Modulo)
+        and node is right
+        and module.value(left).kind is Kind.STRING
+    ):
+        return Effect.NOTICED if many else _percent_format(module, left)
+    other = left if node is right else right
+    if many or module.value(other).kind is Kind.NDARRAY or _of_numpy(module, other):
+        return Effect.NOTICED if many else Effect.BREAKS
+    return _effect(module, operation, False, seen)
+
+
+def _percent_format(module: Module, text: cst.BaseExpression) -> Effect:
+    """``%f`` asks a tensor for its number, ``%s`` prints it as a tensor."""
+    constant = module.value(text).constant
+    if not isinstance(constant, str):
+        return Effect.NOTICED
+    return Effect.NOTICED if _PERCENT_TEXT.search(constant) else Effect.NONE
+
+
+def _in_element(module: Module, element: cst.Element) -> Effect:
+    holder = module.tree.parent(element)
+    operation = module.tree.parent(holder) if isinstance(holder, cst.Tuple) else None
+    if (
+        isinstance(operation, cst.BinaryOperation)
+        and operation.right is holder
+        and isinstance(operation.operator, cst.Modulo)
+    ):
+        return _percent_format(module, operation.left)
+    return Effect.NOTICED
+
+
+def _in_dictionary(module: Module, element: cst.DictElement) -> Effect:
+    """wandb takes tensors where it takes numbers."""
+    display = module.tree.parent(element)
+    arg = module.tree.parent(display) if display is not None else None
+    call = module.tree.parent(arg) if isinstance(arg, cst.Arg) else None
+    if isinstance(call, cst.Call) and module.qualified(call.func) == "wandb.log":
+        return Effect.NONE
+    return Effect.NOTICED
+
+
+def _in_comparison(module: Module, node: cst.Comparison | cst.ComparisonTarget) -> Effect:
+    """A comparison that only decides a branch decides it the same way."""
+    comparison = node if isinstance(node, cst.Comparison) else module.tree.parent(node)
+    if not isinstance(comparison, cst.Comparison) or len(comparison.comparisons) != 1:
+        return Effect.NOTICED
+    if isinstance(comparison.comparisons[0].operator, (cst.In, cst.NotIn, cst.Is, cst.IsNot)):
+        return Effect.NOTICED
+    decided = module.tree.parent(comparison)
+    if isinstance(decided, (cst.If, cst.While)) or (
+        isinstance(decided, cst.IfExp) and decided.test is comparison
+    ):
+        return Effect.NONE
+    return Effect.NOTICED
+
+
+def _as_attribute(module: Module, attribute: cst.Attribute, many: bool) -> Effect:
+    """Methods of a list that do not look at what it holds."""
+    call = module.tree.parent(attribute)
+    called = isinstance(call, cst.Call) and call.func is attribute
+    return Effect.NONE if many and called and attribute.attr.value in ("append", "clear") else Effect.NOTICED
+
+
+def _in_augmented(
+    module: Module, statement: cst.AugAssign, node: cst.BaseExpression, many: bool, seen: _Seen
+) -> Effect:
+    if many:
+        return Effect.NONE if node is statement.target else Effect.NOTICED
+    if node is statement.target:
+        if isinstance(statement.operator, (cst.AddAssign, cst.SubtractAssign, cst.MultiplyAssign)):
+            value = module.value(statement.value)
+            return Effect.BREAKS if value.kind is Kind.NDARRAY else Effect.NONE
+        if isinstance(statement.operator, cst.DivideAssign):
+            # In place, a tensor of integers cannot take the quotient.
+            return Effect.NONE if _starts_as_float(module, statement.target) else Effect.BREAKS
+        return Effect.NOTICED
+    if not isinstance(statement.target, cst.Name):
+        return Effect.NOTICED
+    bound = module.names.by_node.get(statement.target)
+    if bound is None or accumulator_start(module, bound) is not Effect.NONE:
+        return Effect.NOTICED
+    return _of_binding(module, bound, False, seen)
+
+
+def accumulator_start(module: Module, binding: Binding) -> Effect:
+    """Whether the other definitions of an accumulator's name go with tensors: numbers and tensors do."""
+    effects = [Effect.NONE]
+    for other in binding.scope.bindings.get(binding.name, []):
+        if other.node is binding.node or other.kind.value in ("augment", "delete", "declare"):
+            continue
+        if other.value is None or other.path:
+            effects.append(Effect.NOTICED)
+            continue
+        value = module.value(other.value)
+        if value.kind is Kind.NDARRAY or _of_numpy(module, other.value):
+            effects.append(Effect.BREAKS)
+        elif value.kind not in (Kind.NUMBER, Kind.TENSOR):
+            effects.append(Effect.NOTICED)
+    return min(effects)
+
+
+def _starts_as_float(module: Module, target: cst.BaseExpression) -> bool:
+    if not isinstance(target, cst.Name):
+        return False
+    binding = module.names.by_node.get(target)
+    starts = (
+        []
+        if binding is None
+        else [
+            module.value(other.value).constant
+            for other in binding.scope.bindings.get(binding.name, [])
+            if other.value is not None and other.kind.value == "assign"
+        ]
+    )
+    constants = [constant for constant in starts if constant is not MISSING]
+    return bool(constants) and all(isinstance(constant, float) for constant in constants)
+
+
+def _of_numpy(module: Module, node: cst.BaseExpression) -> bool:
+    """``np.float32(0)``: neither an array nor a number that a tensor on the device goes with."""
+    return isinstance(node, cst.Call) and (module.qualified(node.func) or "").startswith("numpy.")
