@@ -1,0 +1,105 @@
+"""TL205 branch-on-tensor."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from torchlint.rule import WARNING, Finding, rule
+from torchlint.semantics.module import Module
+from torchlint.semantics.synchronisation import asking_builtin, trail, truth_tests, waiting_place, when
+
+
+@rule(
+    "TL205",
+    "branch-on-tensor",
+    severity=WARNING,
+    fix="none",
+    on=(
+        cst.If,
+        cst.While,
+        cst.Assert,
+        cst.IfExp,
+        cst.CompIf,
+        cst.UnaryOperation,
+        cst.BooleanOperation,
+        cst.Comparison,
+        cst.Call,
+    ),
+    mentions=("torch|lightning|accelerate",),
+)
+def branch_on_tensor(node: cst.CSTNode, module: Module) -> Iterator[Finding]:
+    """## What it does
+
+    Finds Python decisions that depend on a tensor on the accelerator, in every iteration of a hot loop or in
+    every forward pass: `if`, `while`, `assert`, `and`, `or`, `not`, ternaries, chained comparisons, `in`, the
+    builtins `any`, `all`, `min`, `max`, `sorted` and `sum`, and `torch.equal` and `torch.allclose`.
+
+    ## Why is this bad?
+
+    Python must know the answer before it can go on, so the host waits until the device has finished
+    everything queued so far. `any()`, `max()` and their like ask once for every element (`sum()` asks
+    nothing, but launches one addition for each). Under `torch.compile` every such branch breaks the graph.
+
+    ## Example
+
+    ```python
+    loss = criterion(model(x), y)
+    if torch.isnan(loss):
+        continue
+    ```
+
+    ## Use instead
+
+    Choose on the device:
+
+    ```python
+    loss = torch.nan_to_num(criterion(model(x), y))
+    x = torch.where(x > limit, limit, x)
+    ```
+
+    or look later:
+
+    ```python
+    bad |= ~torch.isfinite(loss)
+    if step % 100 == 0 and bad:
+        raise RuntimeError("the loss is not finite")
+    ```
+
+    `torch.maximum` is `max` on the device, and a `GradScaler` finds infinite gradients by itself.
+
+    ## Fix safety
+
+    There is no fix: what the branch does decides what can take its place.
+
+    ## References
+
+    * [PyTorch performance tuning guide: avoid unnecessary CPU-GPU synchronization](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html)
+    """
+    if not module.accelerated:
+        return
+    if isinstance(node, cst.Call):
+        name = asking_builtin(module, node)
+        if name is None:
+            return
+        hot = waiting_place(module, node)
+        if hot is not None:
+            yield Finding(node, _of_call(name, when(module, hot)), related=trail(module, hot))
+        return
+    for tensor in truth_tests(module, node):
+        hot = waiting_place(module, tensor)
+        if hot is not None:
+            message = (
+                f"Python needs this tensor to decide, and the host waits for it {when(module, hot)}; "
+                "decide on the device (`torch.where`) or check later"
+            )
+            yield Finding(tensor, message, related=trail(module, hot))
+
+
+def _of_call(name: str, often: str) -> str:
+    if name == "sum":
+        return f"builtin `sum()` adds the tensor up one element at a time {often}; use `.sum()`"
+    if name.startswith("torch."):
+        return f"`{name}` gives a Python bool, and the host waits for the device {often}"
+    return f"builtin `{name}()` asks the device about each element {often}; use the function of torch"

@@ -1,0 +1,102 @@
+"""TL207 explicit-synchronize-in-hot-loop."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import libcst as cst
+
+from torchlint.rule import WARNING, Finding, rule
+from torchlint.semantics.module import Module
+from torchlint.semantics.places import Hot, Phase
+from torchlint.semantics.synchronisation import explicit_wait, trail, waiting_place, when
+
+_CLOCKS = frozenset(
+    {
+        f"time.{name}{unit}"
+        for name in ("time", "perf_counter", "monotonic", "process_time")
+        for unit in ("", "_ns")
+    }
+    | {"timeit.default_timer", "datetime.datetime.now"}
+)
+_MEASURING = re.compile(
+    r"bench|profil|latenc|throughput|measure|timeit|timing|speed|fps|warm_?up", re.IGNORECASE
+)
+
+
+@rule(
+    "TL207",
+    "explicit-synchronize-in-hot-loop",
+    severity=WARNING,
+    fix="none",
+    on=cst.Call,
+    mentions=("torch", "synchronize"),
+)
+def explicit_synchronize_in_hot_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
+    """## What it does
+
+    Finds `torch.cuda.synchronize()`, its like for other accelerators, and `synchronize()` of a stream or
+    event, in every iteration of a hot loop.
+
+    ## Why is this bad?
+
+    The host waits until the device has done everything that is queued, and queues nothing meanwhile; the
+    device then idles until the host has caught up. PyTorch orders the work of a stream by itself and
+    waits where a value is read; results do not need this call.
+
+    ## Example
+
+    ```python
+    for x, y in loader:
+        loss = step(x, y)
+        torch.cuda.synchronize()
+    ```
+
+    ## Use instead
+
+    ```python
+    for x, y in loader:
+        loss = step(x, y)
+    torch.cuda.synchronize()
+    ```
+
+    To time a step, record `torch.cuda.Event(enable_timing=True)` around it and read the events later, or
+    measure one step in a hundred. Between streams, `stream.wait_stream(other)` lets the device wait and
+    not the host. A benchmark has to synchronise around its clock, and is not reported.
+
+    ## Fix safety
+
+    There is no fix: whether a measurement depends on the wait is for the author to say.
+
+    ## References
+
+    * [PyTorch performance tuning guide: avoid unnecessary CPU-GPU synchronization](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html)
+    * [CUDA semantics: asynchronous execution](https://docs.pytorch.org/docs/stable/notes/cuda.html#asynchronous-execution)
+    """
+    if not module.accelerated or not explicit_wait(module, call):
+        return
+    hot = waiting_place(module, call)
+    if hot is None or _measures(module, call, hot):
+        return
+    message = f"`{module.tree.source(call.func)}()` makes the host wait for the device {when(module, hot)}"
+    yield Finding(call, message, related=trail(module, hot))
+
+
+def _measures(module: Module, call: cst.Call, hot: Hot) -> bool:
+    """Whether the wait serves a measurement of something that is no training."""
+    around = [module.function(place) for place in (call, *hot.path)]
+    names = [function.name.value for function in around if isinstance(function, cst.FunctionDef)]
+    if any(_MEASURING.search(name) for name in names):
+        return True
+    places = [place for place in (*hot.path, hot.loop, call) if module.phase(place) is Phase.TRAINING]
+    scope = around[0] if around[0] is not None else module.tree.root
+    return not places and any(_reads_clock(module, node) for node in module.tree.descendants(scope))
+
+
+def _reads_clock(module: Module, node: cst.CSTNode) -> bool:
+    if not isinstance(node, cst.Call):
+        return False
+    if isinstance(node.func, cst.Attribute) and node.func.attr.value == "elapsed_time":
+        return True
+    return module.qualified(node.func) in _CLOCKS

@@ -1,0 +1,79 @@
+"""TL203 host-copy-in-hot-loop."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from torchlint.rule import NOTE, WARNING, Finding, rule
+from torchlint.semantics.collection import collect_on_device
+from torchlint.semantics.module import Module
+from torchlint.semantics.synchronisation import host_copy, trail, waiting_place, when
+from torchlint.semantics.usage import receivers, steps_environment, writes_out
+
+
+@rule(
+    "TL203",
+    "host-copy-in-hot-loop",
+    severity=WARNING,
+    fix="unsafe",
+    on=cst.Call,
+    mentions=("torch|lightning|accelerate", "cpu|numpy|.type("),
+)
+def host_copy_in_hot_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
+    """## What it does
+
+    Finds tensors that are copied from the accelerator to host memory in every iteration of a hot loop:
+    `.cpu()`, `.to("cpu")`, `.numpy(force=True)`, `np.asarray(tensor)`.
+
+    ## Why is this bad?
+
+    The host waits until the device has finished everything queued before the copy, and then for the copy
+    itself, which goes through pageable memory. Meanwhile nothing new is queued and the device runs dry.
+
+    ## Example
+
+    ```python
+    outputs = []
+    for x in loader:
+        outputs.append(model(x.to(device)).cpu())
+    return torch.cat(outputs)
+    ```
+
+    ## Use instead
+
+    ```python
+    outputs = []
+    for x in loader:
+        outputs.append(model(x.to(device)))
+    return torch.cat(outputs).cpu()
+    ```
+
+    Metrics can be computed on the device and read once an epoch. Where the outputs do not fit into device
+    memory, copy with `non_blocking=True` into pinned memory and read a few batches later. A loop whose
+    purpose is to save, plot or write its results gets a note.
+
+    ## Fix safety
+
+    A loop that only collects copies, joined by one `torch.cat`, `torch.stack`, `np.concatenate` or
+    `np.stack` behind it, is rewritten to copy once. The fix is unsafe: the results of all iterations stay in
+    device memory until then. Nothing is offered for other uses of the copy.
+
+    ## References
+
+    * [PyTorch performance tuning guide: avoid unnecessary CPU-GPU synchronization](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html)
+    * [CUDA semantics: use pinned memory buffers](https://docs.pytorch.org/docs/stable/notes/cuda.html#use-pinned-memory-buffers)
+    """
+    tensor = host_copy(module, call)
+    hot = waiting_place(module, call) if tensor is not None else None
+    if tensor is None or hot is None:
+        return
+    what = f".{call.func.attr.value}()" if isinstance(call.func, cst.Attribute) else "this call"
+    message = f"`{what}` copies to host memory, and the host waits for the device, {when(module, hot)}"
+    handed_to = list(receivers(module, call))
+    purpose = any(
+        steps_environment(module, receiver) or writes_out(module, receiver) for receiver in handed_to
+    )
+    fix = None if purpose else collect_on_device(module, call, tensor)
+    yield Finding(call, message, fix, severity=NOTE if purpose else None, related=trail(module, hot))

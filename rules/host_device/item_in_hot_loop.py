@@ -1,0 +1,91 @@
+"""TL202 item-in-hot-loop."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from torchlint.rule import NOTE, WARNING, Finding, rule
+from torchlint.semantics.accumulation import keep_on_device
+from torchlint.semantics.module import Module
+from torchlint.semantics.synchronisation import conversion, trail, waiting_place, when
+from torchlint.semantics.usage import receivers, steps_environment
+
+
+@rule(
+    "TL202",
+    "item-in-hot-loop",
+    severity=WARNING,
+    fix="safe",
+    on=cst.Call,
+    mentions=("torch|lightning|accelerate", "item(|tolist(|float(|int(|bool(|complex(|round(|math"),
+)
+def item_in_hot_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
+    """## What it does
+
+    Finds tensors on the accelerator that are turned into Python numbers in every iteration of a hot loop,
+    or in every forward pass: `.item()`, `.tolist()`, `float()`, `int()`, `bool()` and their like.
+
+    ## Why is this bad?
+
+    The accelerator works through a queue while the host runs ahead and fills it. A number can only be read
+    when everything queued before it is done, so the host stops, the queue runs dry, and the accelerator
+    idles until the host has filled it again.
+
+    ## Example
+
+    ```python
+    total = 0.0
+    for x, y in loader:
+        loss = step(x, y)
+        total += loss.item()
+    print(f"{total / len(loader):.4f}")
+    ```
+
+    ## Use instead
+
+    ```python
+    total = 0.0
+    for x, y in loader:
+        loss = step(x, y)
+        total += loss.detach()
+    print(f"{total / len(loader):.4f}")
+    ```
+
+    Numbers for people to read are needed every hundred steps, not every step. In reinforcement learning the
+    environment needs the action at once; there this is a note, and many environments stepped together
+    share one transfer.
+
+    ## Fix safety
+
+    A running total or a list keeps the tensor instead of the number. The fix is safe if whatever reads the
+    total or the list afterwards is arithmetic, formatting (`f"{x:.3f}"`) or a conversion (`float(x)`), and
+    unsafe if a tensor could be told from a number: it is returned, printed bare, stored, or handed to other
+    code. The sum is then made in the tensor's precision instead of a Python float's. No fix is offered where
+    a tensor on the device would raise (NumPy, JSON, plots), where the tensor is changed in place later, and
+    where nothing is accumulated.
+
+    ## References
+
+    * [PyTorch performance tuning guide: avoid unnecessary CPU-GPU synchronization](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html)
+    * [CUDA semantics: asynchronous execution](https://docs.pytorch.org/docs/stable/notes/cuda.html#asynchronous-execution)
+    """
+    tensor = conversion(module, call)
+    hot = waiting_place(module, call) if tensor is not None else None
+    if tensor is None or hot is None:
+        return
+    message = f"`{_spelling(call)}` makes the host wait for the device {when(module, hot)}"
+    if any(steps_environment(module, receiver) for receiver in receivers(module, call)):
+        advice = (
+            f"{message}; the environment needs it, but several environments stepped together share one wait"
+        )
+        yield Finding(call, advice, severity=NOTE, related=trail(module, hot))
+        return
+    yield Finding(call, message, keep_on_device(module, call, tensor), related=trail(module, hot))
+
+
+def _spelling(call: cst.Call) -> str:
+    if isinstance(call.func, cst.Attribute):
+        return f".{call.func.attr.value}()"
+    return f"{call.func.value}()" if isinstance(call.func, cst.Name) else "conversion"

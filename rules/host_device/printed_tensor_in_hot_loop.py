@@ -1,0 +1,94 @@
+"""TL204 printed-tensor-in-hot-loop."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from torchlint.rule import WARNING, Finding, rule
+from torchlint.semantics.module import Module
+from torchlint.semantics.synchronisation import trail, waiting_place, when, written_out
+
+_PLACES = (cst.Call, cst.FormattedString, cst.BinaryOperation)
+
+
+@rule(
+    "TL204",
+    "printed-tensor-in-hot-loop",
+    severity=WARNING,
+    fix="none",
+    on=_PLACES,
+    mentions=("torch|lightning|accelerate",),
+)
+def printed_tensor_in_hot_loop(
+    node: cst.Call | cst.FormattedString | cst.BinaryOperation, module: Module
+) -> Iterator[Finding]:
+    """## What it does
+
+    Finds tensors on the accelerator that are turned into text, or sent to a chart, in every iteration of a
+    hot loop: `print`, f-strings, `%` and `format`, `logging`, the postfix of a progress bar, TensorBoard,
+    wandb, MLflow.
+
+    ## Why is this bad?
+
+    The text needs the number, so the host waits until the device has finished everything queued so far.
+    A progress bar that redraws ten times a second still reads the tensor on every call.
+
+    ## Example
+
+    ```python
+    for step, (x, y) in enumerate(loader):
+        loss = training_step(x, y)
+        bar.set_postfix(loss=loss)
+        writer.add_scalar("loss", loss, step)
+    ```
+
+    ## Use instead
+
+    ```python
+    for step, (x, y) in enumerate(loader):
+        loss = training_step(x, y)
+        if step % 100 == 0:
+            bar.set_postfix(loss=loss.item())
+            writer.add_scalar("loss", loss, step)
+    ```
+
+    Lightning's `self.log` keeps the tensor and reads it when the logger is due; it is not reported. Nor is
+    the message of an exception or of an assertion.
+
+    ## Fix safety
+
+    There is no fix: how often to report is for the author to say.
+
+    ## References
+
+    * [PyTorch performance tuning guide: avoid unnecessary CPU-GPU synchronization](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html)
+    """
+    tensor = written_out(module, node)
+    if tensor is None or not _first_of_statement(module, node):
+        return
+    hot = waiting_place(module, node)
+    if hot is None:
+        return
+    text = module.tree.source(tensor)
+    subject = f"`{text}`" if len(text) <= 40 and "\n" not in text else "the tensor"
+    message = f"the host waits for the device to write out {subject} {when(module, hot)}; do it every N steps"
+    yield Finding(node, message, related=trail(module, hot))
+
+
+def _first_of_statement(module: Module, node: cst.BaseExpression) -> bool:
+    """Whether no other place of the same statement, around it or before it, is reported already."""
+    tree = module.tree
+    statement = tree.statement(node)
+    if isinstance(statement, cst.BaseCompoundStatement):
+        return not any(
+            isinstance(outer, _PLACES) and written_out(module, outer) is not None
+            for outer in tree.ancestors(node)
+        )
+    for other in tree.descendants(statement):
+        if other is node:
+            return True
+        if isinstance(other, _PLACES) and written_out(module, other) is not None:
+            return False
+    return True

@@ -1,0 +1,190 @@
+"""TL201 tensor-created-on-host."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from torchlint.diagnostics import Applicability, Edit, Fix, Span
+from torchlint.rule import WARNING, Finding, rule
+from torchlint.semantics.factories import Factory, created_on, factory
+from torchlint.semantics.module import Module
+from torchlint.semantics.places import Phase
+from torchlint.semantics.transfers import Move, move_to_accelerator
+
+Edits = tuple[Edit, ...]
+
+_FLOATS = frozenset({"torch.float", "torch.float32", "torch.half", "torch.float16", "torch.bfloat16"})
+_DOUBLES = frozenset({"torch.double", "torch.float64"})
+
+
+@rule(
+    "TL201",
+    "tensor-created-on-host",
+    severity=WARNING,
+    fix="safe",
+    on=cst.Call,
+    mentions=("torch", ".cuda(|.to(|.type("),
+)
+def tensor_created_on_host(call: cst.Call, module: Module) -> Iterator[Finding]:
+    """## What it does
+
+    Finds tensors that are made in host memory and then moved to an accelerator at once, or before any
+    other use.
+
+    ## Why is this bad?
+
+    The host allocates the tensor, fills it, and copies it through pageable memory, and waits for the copy.
+    With `device=` the accelerator makes the tensor itself: nothing is copied and nothing waits.
+
+    ## Example
+
+    ```python
+    noise = torch.randn(batch, 128).to(device)
+    mask = torch.zeros(batch, length).cuda()
+    ```
+
+    ## Use instead
+
+    ```python
+    noise = torch.randn(batch, 128, device=device)
+    mask = torch.zeros(batch, length, device="cuda")
+    ```
+
+    ## Fix safety
+
+    The fix is safe: the tensor has the same contents, dtype and device. It is unsafe
+
+    * for random tensors in a file that seeds a random generator, since the device has a stream of its own
+      and draws other numbers from the same seed;
+    * with `requires_grad`, since the moved tensor was not a leaf of the graph and the new one is;
+    * for `.cuda(index)` where the file does not show that `index` is a number: `None` means the current
+      device there;
+    * where a comment would be lost with the statement that moved the tensor.
+
+    No fix is offered with `out=` or `memory_format=`, for `torch.FloatTensor(x)` where `x` may be a size
+    or data, and where the device is only known after the tensor is made.
+
+    ## References
+
+    * [PyTorch performance tuning guide: create tensors directly on the target device](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html)
+    * [CUDA semantics: best practices](https://docs.pytorch.org/docs/stable/notes/cuda.html#best-practices)
+    """
+    if not module.accelerated or not isinstance(call.func, cst.Attribute):
+        return
+    move = move_to_accelerator(module, call)
+    if move is None or module.phase(call) is Phase.DATASET:
+        return
+    tensor = call.func.value
+    made = factory(module, tensor)
+    if made is not None:
+        fix = _fix(module, made, move, _without_suffix(module, call))
+        yield Finding(tensor, _message(module, made), fix)
+    elif isinstance(tensor, cst.Name):
+        yield from _moved_later(module, move, tensor)
+
+
+def _message(module: Module, made: Factory) -> str:
+    name = module.tree.source(made.call.func)
+    return f"`{name}` makes the tensor in host memory, from where it is copied; `device=` makes it in place"
+
+
+def _moved_later(module: Module, move: Move, name: cst.Name) -> Iterator[Finding]:
+    """``noise = torch.randn(…)`` whose only use is ``noise.to(device)`` in the same block."""
+    bindings = module.bindings(name)
+    value = bindings[0].value if len(bindings) == 1 and not bindings[0].path else None
+    if value is None:
+        return
+    binding = bindings[0]
+    made = factory(module, value)
+    if made is None or module.uses(binding) != [name]:
+        return
+    tree = module.tree
+    first, second = tree.statement(binding.node), tree.statement(move.call)
+    if tree.parent(first) is not tree.parent(second) or isinstance(second, cst.BaseCompoundStatement):
+        return
+    if not isinstance(tree.parent(binding.node), cst.AssignTarget):
+        return
+    edits = _remove_move(module, move, name)
+    fix = None if edits is None or not _known_before(module, move, first) else _fix(module, made, move, edits)
+    if fix is not None and _has_comment(module, second):
+        fix = Fix(fix.message, fix.edits, Applicability.UNSAFE)
+    yield Finding(value, _message(module, made), fix, related=((move.call, "moved here"),))
+
+
+def _remove_move(module: Module, move: Move, name: cst.Name) -> Edits | None:
+    """The edits that drop the move: the whole statement if it does nothing else."""
+    match module.tree.parent(move.call):
+        case cst.Assign(targets=[cst.AssignTarget(target=cst.Name(value=target))]) as statement:
+            if target == name.value:
+                return module.remove_statement(statement)
+    return _without_suffix(module, move.call)
+
+
+def _known_before(module: Module, move: Move, statement: cst.CSTNode) -> bool:
+    """Whether what the move names is known, and the same, where the tensor is made."""
+    order = module.tree.order
+    start = order[statement]
+    for part in (move.device, move.dtype, move.other):
+        for node in () if part is None else module.tree.descendants(part):
+            if isinstance(node, cst.Call) and module.qualified(node.func) != "torch.device":
+                return False
+            if isinstance(node, cst.Name):
+                if any(order[binding.node] > start for binding in module.bindings(node)):
+                    return False
+    return True
+
+
+def _has_comment(module: Module, statement: cst.CSTNode) -> bool:
+    return (
+        isinstance(statement, cst.SimpleStatementLine) and statement.trailing_whitespace.comment is not None
+    )
+
+
+def _without_suffix(module: Module, call: cst.Call) -> Edits | None:
+    """Take ``.to(…)`` off what it is called on; None if a comment stands in it."""
+    assert isinstance(call.func, cst.Attribute)
+    start = module.tree.outer_span(call.func.value).end
+    end = module.tree.span(call).end
+    if "#" in module.tree.text[start:end]:
+        return None
+    return (Edit(Span(start, end), ""),)
+
+
+def _fix(module: Module, made: Factory, move: Move, removal: Edits | None) -> Fix | None:
+    if removal is None or not move.fixable:
+        return None
+    dtype = move.dtype_code
+    if dtype is not None and not _same_in(module, made, move, dtype):
+        # The cast stays, on the device.
+        suffix = module.tree.span(move.call).end
+        if len(removal) != 1 or removal[0].content or removal[0].span.end != suffix:
+            return None
+        removal, dtype = (Edit(removal[0].span, f".to({dtype})"),), None
+    creation = created_on(module, made, move.code, dtype)
+    message = f"Create the tensor with `device={move.code}`"
+    if made.leaf or not move.certain or (made.random and module.seeded):
+        return module.unsafe(message, creation, removal)
+    return module.safe(message, creation, removal)
+
+
+def _same_in(module: Module, made: Factory, move: Move, dtype: str) -> bool:
+    """Whether making the tensor in ``dtype`` gives what casting it to ``dtype`` gave."""
+    if made.cast:
+        return False
+    if made.constant:
+        return True
+    name = (module.qualified(move.dtype) if move.dtype is not None else None) or dtype
+    literal = name.startswith("torch.") and name not in _DOUBLES
+    if made.legacy:
+        return literal and not made.random
+    if any(arg.keyword is not None and arg.keyword.value == "dtype" for arg in made.call.args):
+        return False
+    if made.name in ("torch.full", "torch.full_like"):
+        fill = module.argument(made.call, "fill_value").constant
+        whole = isinstance(fill, (int, float)) and float(fill).is_integer()
+        return whole or (literal and name in _FLOATS)
+    if made.from_data:
+        return literal
+    return name in _FLOATS and made.name != "torch.randperm"
