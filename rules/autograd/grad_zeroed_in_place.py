@@ -50,12 +50,12 @@ def grad_zeroed_in_place(node: cst.Call | cst.AugAssign | cst.Assign, module: Mo
     `set_to_none=True` on a torch optimizer or module is safe; it is unsafe where only the name tells that the
     object is an optimizer. Rewriting a loop is unsafe: code that takes the gradient of a parameter which no
     backward reaches finds None instead of zeros, and optimizers with momentum or weight decay leave such a
-    parameter alone instead of moving it. The loop becomes the owner's `zero_grad` if it does nothing but clear
+    parameter alone instead of moving it. The loop becomes the owner's `zero_grad` if all it does is to clear
     all of its parameters, else only the statement is replaced, by `p.grad = None`.
 
     ## References
     - [PyTorch performance tuning guide](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html)
-    - [zero_grad](https://docs.pytorch.org/docs/stable/generated/torch.optim.Optimizer.zero_grad.html)
+    - [zero_grad](https://docs.pytorch.org/docs/2.13/generated/torch.optim.Optimizer.zero_grad.html)
     """
     if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute):
         if node.func.attr.value == "zero_grad":

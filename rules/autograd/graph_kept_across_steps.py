@@ -1,0 +1,135 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from torchlint.diagnostics import Severity
+from torchlint.rule import ERROR, WARNING, Finding, rule
+from torchlint.semantics.retention import Kept, kept, outlives, passed_on
+from torchlint.semantics.module import Module
+from torchlint.semantics.places import Grad, Phase
+from torchlint.semantics.values import Graph, Kind
+
+# Methods that copy or convert a tensor: what needs no graph can lose it before them.
+_CONVERSIONS = frozenset({"cpu", "cuda", "to", "float", "double", "half", "bfloat16", "clone", "contiguous"})
+_TIGHT = (cst.Name, cst.Attribute, cst.Call, cst.Subscript)
+
+
+@rule(
+    "TL303",
+    "graph-kept-across-steps",
+    severity=WARNING,
+    fix="safe",
+    on=(cst.AugAssign, cst.Assign, cst.Call),
+    mentions=("torch|accelerate|lightning",),
+)
+def graph_kept_across_steps(node: cst.AugAssign | cst.Assign | cst.Call, module: Module) -> Iterator[Finding]:
+    """## What it does
+    Finds tensors that are added to a running total, appended to a list, stored under a new key or given to a
+    meter of the file with their autograd graph, step after step, though nothing is ever backpropagated
+    through what was kept.
+
+    It is a warning where a backward pass of the same step frees what the graph had saved, and an error where
+    none does: then the activations of every step stay on the device.
+
+    ## Why is this bad?
+    A tensor holds its graph, and a sum holds the graphs of all its terms. The graph grows with every step,
+    and with it the memory: the nodes alone after a backward, all saved activations without one. This is the
+    usual cause of a loop that runs out of memory after some hundred steps.
+
+    ## Example
+    ```python
+    for x, y in loader:
+        loss = criterion(model(x), y)
+        loss.backward()
+        total += loss
+    ```
+
+    Use instead:
+    ```python
+    for x, y in loader:
+        loss = criterion(model(x), y)
+        loss.backward()
+        total += loss.detach()
+    ```
+
+    ## Fix safety
+    Safe: the value is the same, and the finding is only made where no backward pass of the file uses what is
+    kept. `.detach()` is preferred to `.item()`, which would wait for the device in every step.
+
+    ## References
+    - [FAQ: don't accumulate history across your training loop](https://docs.pytorch.org/docs/stable/notes/faq.html)
+    """
+    for item in kept(node, module):
+        value = module.value(item.stored)
+        if value.kind is not Kind.TENSOR or value.graph is not Graph.ATTACHED:
+            continue
+        severity = _severity(node, item, module)
+        if severity is None:
+            continue
+        name = module.source(item.place)
+        rest = (
+            "no backward frees it: the activations of every step stay in memory"
+            if severity is ERROR
+            else "the graphs of all steps stay in memory"
+        )
+        part = _without_graph(item.stored, module)
+        yield Finding(
+            item.stored,
+            f"`{name}` keeps the autograd graph of every step, and {rest}",
+            fix=module.safe("Detach what is kept", module.replace(part, _detached(part, module))),
+            severity=severity,
+        )
+
+
+def _severity(node: cst.CSTNode, item: Kept, module: Module) -> Severity | None:
+    """How bad keeping the graph is; None where it is meant, or does no harm."""
+    if module.phase(node) in (Phase.FORWARD, Phase.DATASET) or module.grad(node) is Grad.OFF:
+        return None
+    gradients = module.backpropagation
+    if gradients.feeds(item.place):
+        return None
+    if any(passed_on(item.stored, module)):
+        # A function that keeps what it is given: its calls are the place to say so.
+        return None
+    if gradients.depends(item.stored, item.place):
+        return None
+    loops = module.loops(item.stored)
+    if gradients.freed(item.stored):
+        loop = next((loop for loop in loops if gradients.steps(loop)), None)
+        if loop is None:
+            # A method that runs once a step.
+            loop = (
+                module.function(node) if module.hot(node) and isinstance(item.place, cst.Attribute) else None
+            )
+        return WARNING if loop is not None and outlives(item.place, loop, module) else None
+    around = module.function(node) or module.tree.root
+    if module.phase(node) is not Phase.EVALUATION or module.grad(node) is not Grad.ON:
+        return None
+    if not loops or not outlives(item.place, loops[0], module) or gradients.computes_gradients(around):
+        return None
+    return ERROR
+
+
+def _attached(node: cst.BaseExpression, module: Module) -> bool:
+    return module.value(node).graph is Graph.ATTACHED
+
+
+def _without_graph(stored: cst.BaseExpression, module: Module) -> cst.BaseExpression:
+    """The part of an expression that brings in the graph, if there is but one."""
+    match stored:
+        case cst.BinaryOperation():
+            sides = [side for side in (stored.left, stored.right) if _attached(side, module)]
+            return _without_graph(sides[0], module) if len(sides) == 1 else stored
+        case cst.Call(func=cst.Attribute(attr=cst.Name(method), value=owner)):
+            if method in _CONVERSIONS and _attached(owner, module):
+                return _without_graph(owner, module)
+            return stored
+        case _:
+            return stored
+
+
+def _detached(node: cst.BaseExpression, module: Module) -> str:
+    code = module.source(node)
+    return f"{code}.detach()" if isinstance(node, _TIGHT) or node.lpar else f"({code}).detach()"

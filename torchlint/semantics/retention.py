@@ -1,0 +1,165 @@
+"""Values that are kept: added to a running total, appended to a list, stored under a key, fed to a meter."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchlint.semantics.names import BindingKind
+from torchlint.semantics.values import MISSING, Kind
+
+if TYPE_CHECKING:
+    from torchlint.semantics.module import Module
+
+_SUMS = (cst.Add, cst.Subtract)
+_PRODUCTS = (cst.Multiply, cst.Divide)
+_DISPLAYS = (cst.List, cst.Tuple, cst.Set)
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """An expression whose value is kept, and the name, attribute or item that keeps it."""
+
+    place: cst.BaseExpression
+    stored: cst.BaseExpression
+
+
+def kept(node: cst.CSTNode, module: Module) -> Iterator[Kept]:
+    """What a statement, call or comprehension adds to something that was there before.
+
+    Items of a list, tuple or dict that is kept are given one by one. Overwriting keeps nothing: ``last =
+    loss`` lets go of what was there.
+    """
+    for place, stored in _kept(node, module):
+        for item in _items(stored):
+            yield Kept(place, item)
+
+
+def _kept(node: cst.CSTNode, module: Module) -> Iterator[tuple[cst.BaseExpression, cst.BaseExpression]]:
+    match node:
+        case cst.AugAssign(operator=cst.AddAssign() | cst.SubtractAssign()):
+            yield node.target, node.value
+        case cst.Assign(targets=[cst.AssignTarget(target=target)]):
+            terms = _terms(module, node.value, module.source(target))
+            yield from ((target, term) for term in terms or ())
+            if terms is None and isinstance(target, cst.Subscript) and _new_key(target, module):
+                yield target.value, node.value
+            if isinstance(node.value, (cst.ListComp, cst.DictComp)):
+                element = node.value.elt if isinstance(node.value, cst.ListComp) else node.value.value
+                yield target, element
+        case cst.Call(func=cst.Attribute(attr=cst.Name(method), value=owner)):
+            callee = module.callee(node)
+            if isinstance(callee, cst.FunctionDef):
+                yield from ((owner, value) for value in _kept_arguments(node, callee, module))
+            elif module.value(owner).kind in (Kind.LIST, Kind.ITERATOR, Kind.UNKNOWN):
+                arguments = [argument.value for argument in node.args if argument.star == ""]
+                if method in ("append", "appendleft", "extend", "extendleft") and len(arguments) == 1:
+                    yield owner, arguments[0]
+                elif method == "insert" and len(arguments) == 2:
+                    yield owner, arguments[1]
+        case _:
+            pass
+
+
+def _terms(module: Module, value: cst.BaseExpression, target: str) -> list[cst.BaseExpression] | None:
+    """The terms of ``target + ...`` that are added to ``target``; None where the value is no such sum."""
+    if module.source(value) == target:
+        return []
+    if not isinstance(value, cst.BinaryOperation):
+        return None
+    left, right = _terms(module, value.left, target), _terms(module, value.right, target)
+    if isinstance(value.operator, _SUMS):
+        if left is not None:
+            return left + (right if right is not None else [value.right])
+        return [value.left, *right] if right is not None else None
+    if isinstance(value.operator, _PRODUCTS):
+        return left if left is not None else right
+    return None
+
+
+def _new_key(target: cst.Subscript, module: Module) -> bool:
+    """Whether the item of a dict or list is another one each time."""
+    if module.value(target.value).kind not in (Kind.DICT, Kind.LIST):
+        return False
+    return any(
+        isinstance(element.slice, cst.Index) and module.value(element.slice.value).constant is MISSING
+        for element in target.slice
+    )
+
+
+def _items(stored: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
+    if isinstance(stored, _DISPLAYS):
+        for element in stored.elements:
+            yield from _items(element.value)
+    elif isinstance(stored, cst.Dict):
+        for pair in stored.elements:
+            yield from _items(pair.value)
+    else:
+        yield stored
+
+
+def _kept_arguments(call: cst.Call, method: cst.FunctionDef, module: Module) -> Iterator[cst.BaseExpression]:
+    """The arguments that a method of a class in this file keeps in the instance as they are."""
+    owner = module.classes.owner(method)
+    if owner is None or module.classes.info(owner).kind is Kind.MODULE:
+        return
+    bound = module.call(call)
+    parameters = {
+        binding
+        for inner in module.tree.descendants(method.body)
+        for place, stored in _kept(inner, module)
+        if _of_instance(place, method, module)
+        for binding in passed_on(stored, module)
+    }
+    for name in sorted(parameters):
+        node = bound.get(name).node
+        if node is not None:
+            yield node
+
+
+def _of_instance(place: cst.BaseExpression, method: cst.FunctionDef, module: Module) -> bool:
+    while isinstance(place, (cst.Subscript, cst.Attribute)):
+        place = place.value
+    return isinstance(place, cst.Name) and place.value == module.classes.self_name(method)
+
+
+def passed_on(stored: cst.BaseExpression, module: Module) -> Iterator[str]:
+    """The parameters of the function that an expression hands on, by arithmetic at most."""
+    match stored:
+        case cst.Name():
+            bindings = module.bindings(stored)
+            if len(bindings) == 1 and bindings[0].kind is BindingKind.PARAMETER:
+                yield stored.value
+        case cst.BinaryOperation():
+            yield from passed_on(stored.left, module)
+            yield from passed_on(stored.right, module)
+        case _:
+            for item in _items(stored):
+                if item is not stored:
+                    yield from passed_on(item, module)
+
+
+def outlives(place: cst.BaseExpression, loop: cst.CSTNode, module: Module) -> bool:
+    """Whether what is kept in ``place`` is carried from one iteration of ``loop`` to the next."""
+    if isinstance(loop, (cst.ListComp, cst.DictComp)):
+        return True
+    while isinstance(place, cst.Subscript):
+        place = place.value
+    tree = module.tree
+    if isinstance(place, cst.Attribute):
+        assigned = module.names.attributes.get(place.attr.value, ())
+        return not any(
+            binding.kind is BindingKind.ASSIGN
+            and tree.contains(loop, binding.target)
+            # ``total = total + loss`` carries it on.
+            and not (binding.value is not None and _terms(module, binding.value, module.source(place)))
+            for binding in assigned
+        )
+    if isinstance(place, cst.Name):
+        return any(
+            not tree.contains(loop, binding.node) for binding in module.names.bindings_at(place.value, place)
+        )
+    return False
