@@ -6,9 +6,9 @@ import libcst as cst
 
 from torchlint.diagnostics import Severity
 from torchlint.rule import ERROR, WARNING, Finding, rule
-from torchlint.semantics.retention import Kept, kept, outlives, passed_on
 from torchlint.semantics.module import Module
 from torchlint.semantics.places import Grad, Phase
+from torchlint.semantics.retention import Kept, kept, outlives, passed_on
 from torchlint.semantics.values import Graph, Kind
 
 # Methods that copy or convert a tensor: what needs no graph can lose it before them.
