@@ -212,6 +212,32 @@ def test_an_unknown_key_is_pointed_at() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("text", "row", "marks"),
+    [
+        ("[tool.ruff.lint]\nselect = ['E']\n[tool.torchlint]\nselect = 'TL'\n", 4, "^^^^^^"),
+        ("[tool]\nruff.select = 1\ntorchlint.select = 'TL'\n", 3, "          ^^^^^^"),
+        ("tool.torchlint.select = 'TL'\n", 1, "               ^^^^^^"),
+        ('[tool."torchlint"]\n"select"= 1\n', 2, " ^^^^^^"),
+        ("[tool.torchlint.select]\nx = 1\n", 1, "                ^^^^^^"),
+    ],
+)
+def test_the_key_of_another_tool_is_not_pointed_at(text: str, row: int, marks: str) -> None:
+    file = write("pyproject.toml", text)
+    with pytest.raises(ConfigError) as caught:
+        resolver()
+    told = str(caught.value).splitlines()
+    assert told[0].startswith(f"{file}, line {row}: invalid value for `select`")
+    assert told[-1] == f"  | {marks}"
+
+
+@pytest.mark.parametrize("text", ["[tool]\ntorchlint = 3\n", "[[tool.torchlint]]\nfix = true\n"])
+def test_a_torchlint_that_is_no_table_is_refused(text: str) -> None:
+    write("pyproject.toml", text)
+    with pytest.raises(ConfigError, match=r", line \d: `tool.torchlint` must be a table\n"):
+        resolver()
+
+
 def test_a_key_far_from_all_others_is_refused_without_a_guess() -> None:
     write("torchlint.toml", "zzzzzz = 1")
     with pytest.raises(

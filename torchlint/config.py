@@ -147,15 +147,33 @@ def _values(document: Mapping[str, Any], layer: Layer, root: Path) -> Mapping[st
     return values
 
 
+_HEADER = re.compile(r"\s*\[+([^\[\]]+)\]")
+_ASSIGNED = re.compile(r"\s*([\w\-.\"' ]+?)\s*=")
+
+
 def _pointed(path: Path, text: str, key: str, message: str) -> str:
-    """``FILE, line N: message`` and the line with ``key`` underlined, if it is found in the text."""
+    """``FILE, line N: message`` and the line with ``key`` underlined, if it is found in the text.
+
+    TOML readers keep no positions. Other tools of a pyproject.toml have keys of the same names, so the
+    table around a line is followed.
+    """
+    wanted = [*(["tool", "torchlint"] if path.name == "pyproject.toml" else []), key]
+    if key == "torchlint":
+        wanted.pop()
+    table: list[str] = []
     for row, line in enumerate(text.splitlines(), 1):
-        match = re.match(rf"\s*(?:[\w-]+\s*\.\s*)*[\"']?({re.escape(key)})[\"']?\s*[.=]", line) or re.match(
-            rf"\s*\[+[^\]]*\b({re.escape(key)})[\"']?\s*\]", line
-        )
-        if match:
-            return f"{path}, line {row}: {message}" + _caret(line, row, match.start(1), match.end(1))
+        header, assigned = _HEADER.match(line), _ASSIGNED.match(line)
+        if header:
+            table = _parts(header.group(1))
+        found = header or assigned
+        if found and (table if header else [*table, *_parts(found.group(1))])[: len(wanted)] == wanted:
+            start = line.find(key, found.start(1))
+            return f"{path}, line {row}: {message}" + _caret(line, row, start, start + len(key))
     return f"{path}: {message}"
+
+
+def _parts(dotted: str) -> list[str]:
+    return [part.strip().strip("\"'") for part in dotted.split(".")]
 
 
 def _caret(line: str, row: int, start: int, end: int) -> str:

@@ -6,13 +6,14 @@ import importlib
 import os
 import sys
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import click
 
 from torchlint import __version__
-from torchlint.commands.terminal import FLAGS, VALUED
+from torchlint.commands.terminal import FLAGS, VALUED, OutputError, Terminal
 from torchlint.config import ConfigError
 from torchlint.options import did_you_mean
 from torchlint.registry import RegistryError
@@ -28,9 +29,11 @@ class Failure(click.ClickException):
 
     exit_code = 2
 
-    def show(self, file: Any = None) -> None:
+    def show(self, file: Any = None, color: str = "auto") -> None:
         """Print ``error: message`` on standard error."""
-        click.echo(f"{click.style('error', fg='red', bold=True)}: {self.message}", file=file, err=True)
+        terminal = Terminal(color)
+        word = click.style("error", fg="red", bold=True) if terminal.colored(sys.stderr) else "error"
+        terminal.err(f"{word}: {self.message}\n")
 
 
 class Group(click.Group):
@@ -90,29 +93,29 @@ class Group(click.Group):
         **extra: Any,
     ) -> Any:
         """Run, and turn every outcome into an exit status: 2 for misuse and internal errors."""
+        failure = None
         try:
             status = super().main(args, prog_name, complete_var, False, **extra) or 0
         except click.UsageError as error:
             command = error.ctx.command_path if error.ctx else "torchlint"
-            Failure(f"{error.format_message()}\n\nTry `{command} --help`.").show()
-            status = 2
+            failure = Failure(f"{error.format_message()}\n\nTry `{command} --help`.")
         except click.ClickException as error:
-            error.show()
-            status = 2
-        except (ConfigError, RegistryError) as error:
-            Failure(str(error)).show()
-            status = 2
+            failure = Failure(error.format_message())
+        except (ConfigError, RegistryError, OutputError) as error:
+            failure = Failure(str(error))
         except (click.Abort, KeyboardInterrupt):
             status = INTERRUPTED
         except Exception as error:
-            _crash(error)
-            status = 2
+            failure = _crash(error)
+        if failure is not None:
+            failure.show(color=_color(sys.argv[1:] if args is None else args))
+            status = failure.exit_code
         if standalone_mode:
             sys.exit(status)
         return status
 
 
-def _crash(error: Exception) -> None:
+def _crash(error: Exception) -> Failure:
     import traceback
 
     frame = traceback.extract_tb(error.__traceback__)[-1]
@@ -122,7 +125,15 @@ def _crash(error: Exception) -> None:
         hint = "please report it with the lines above"
     else:
         hint = "please report it; TORCHLINT_BACKTRACE=1 shows the details"
-    Failure(f"torchlint {__version__} failed: {type(error).__name__}: {error} ({where}); {hint}").show()
+    return Failure(f"torchlint {__version__} failed: {type(error).__name__}: {error} ({where}); {hint}")
+
+
+def _color(arguments: Sequence[str]) -> str:
+    """What ``--color`` says, for an error that came before or instead of reading the arguments."""
+    said = [word for word in ("always", "never") if f"--color={word}" in arguments]
+    pairs = pairwise(arguments)
+    said += [value for flag, value in pairs if flag == "--color" and value in ("always", "never")]
+    return said[-1] if said else "auto"
 
 
 def build(lazy: Mapping[str, tuple[str, str]], default: str) -> Group:

@@ -228,6 +228,8 @@ def _check_stdin(terminal: Terminal, resolver: Resolver, chosen: Options) -> _Ou
     from torchlint import runner
 
     path = absolute(chosen.stdin_filename) if chosen.stdin_filename else STDIN
+    if sys.stdin is None:
+        raise click.UsageError("standard input is closed; `-` reads it")
     data = sys.stdin.buffer.read()
     outcome = _Outcome()
     if chosen.stdin_filename and chosen.force_exclude:

@@ -46,6 +46,10 @@ def shared_parameters() -> list[click.Parameter]:
     ]
 
 
+class OutputError(Exception):
+    """What a run has to say cannot be written where it is wanted."""
+
+
 @dataclass
 class Terminal:
     """Standard output and standard error of one run, and how much may be said on them.
@@ -74,21 +78,17 @@ class Terminal:
             return self.color == "always"
         if os.environ.get("NO_COLOR"):
             return False
-        if os.environ.get("FORCE_COLOR"):
-            return True
-        return stream.isatty() and os.environ.get("TERM") not in ("dumb", "unknown")
+        return bool(os.environ.get("FORCE_COLOR")) or _is_terminal(stream)
 
     @property
     def width(self) -> int:
         """The number of columns for source lines: the terminal's, 160 where there is none."""
-        if not sys.stdout.isatty():
-            return 160
-        return max(40, shutil.get_terminal_size().columns)
+        return max(40, shutil.get_terminal_size().columns) if _is_terminal(sys.stdout) else 160
 
     @property
     def interactive(self) -> bool:
         """Whether somebody watches standard error."""
-        return sys.stderr.isatty() and os.environ.get("TERM") not in ("dumb", "unknown")
+        return _is_terminal(sys.stderr)
 
     def out(self, text: str | bytes) -> None:
         """Write to standard output."""
@@ -117,17 +117,21 @@ class Terminal:
         """Write a report to a file.
 
         Raises:
-            click.ClickException: the file cannot be written.
+            OutputError: the file cannot be written.
         """
-        from torchlint.commands import Failure
-
         try:
             path.write_text(text, encoding="utf-8", errors="backslashreplace")
         except OSError as error:
-            raise Failure(f"cannot write {path}: {error.strerror}") from error
+            raise OutputError(f"cannot write {path}: {error.strerror}") from error
 
 
-def _write(stream: TextIO, text: str | bytes) -> None:
+def _is_terminal(stream: TextIO | None) -> bool:
+    return stream is not None and stream.isatty() and os.environ.get("TERM") not in ("dumb", "unknown")
+
+
+def _write(stream: TextIO | None, text: str | bytes) -> None:
+    if stream is None:  # closed by whoever started the process
+        return
     try:
         if isinstance(text, bytes):
             stream.flush()
@@ -136,6 +140,8 @@ def _write(stream: TextIO, text: str | bytes) -> None:
         else:
             stream.write(text)
             stream.flush()
-    except BrokenPipeError:
-        # What comes later, and the flush when the process ends, must find an open stream.
+    except OSError as error:
+        # What comes later, and the flush when the process ends, must find a stream that takes it.
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+        if not isinstance(error, BrokenPipeError):
+            raise OutputError(f"cannot write the output: {error.strerror}") from error

@@ -67,7 +67,8 @@ def render(report: Report, text: str, start: Position, end: Position, color: Col
     left, right = column(start.row, start.column), column(last, end.column if last == end.row else 10**9)
     one_line = last == start.row
     right = max(right, left + 1) if one_line else right
-    room = max(20, report.width - gutter - (3 if one_line else 5))
+    # Two columns are kept for the dots of a line that is cut.
+    room = max(20, report.width - gutter - (5 if one_line else 7))
     window = _window(left, right, room, cells(expand(lines[start.row - 1]))) if one_line else (0, room)
     edge = report.paint("|", "blue", bold=True)
     blank = f"{' ' * gutter} {edge}"
