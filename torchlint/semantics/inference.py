@@ -58,7 +58,7 @@ from torchlint.syntax import SyntaxTree
 Function = cst.FunctionDef | cst.Lambda
 
 # The evaluator recurses through definitions; past this depth an answer would be far-fetched anyway.
-_MAX_DEPTH = 80
+_MAX_DEPTH = 60
 _MAX_CALL_SITES = 12
 
 
@@ -381,11 +381,21 @@ class Inference:
         if value.kind is Kind.ITERATOR:
             return value.item if value.item is not None else UNKNOWN
         if value.kind is Kind.OBJECT and isinstance(value.definition, cst.ClassDef):
-            method = self.classes.info(value.definition).method("__iter__")
-            return self.iterated(self.returned(method)) if method is not None else UNKNOWN
+            return self._iterated_object(self.classes.info(value.definition))
         if value.kind is Kind.BATCH and value.device is not Device.ACCELERATOR:
             return value
         return self.element(value, None)
+
+    def _iterated_object(self, info: ClassInfo) -> Value:
+        """What iterating over an instance of a class of this file gives."""
+        method = info.method("__iter__")
+        if method is None:
+            return UNKNOWN
+        iterator = self.returned(method)
+        if iterator.kind is Kind.OBJECT and isinstance(iterator.definition, cst.ClassDef):
+            following = self.classes.info(iterator.definition).method("__next__")
+            return self.returned(following) if following is not None else UNKNOWN
+        return self.iterated(iterator)
 
     # ------------------------------------------------------------------ parameters
 
