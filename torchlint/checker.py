@@ -1,0 +1,218 @@
+"""What the rules say of one file: screen, parse, ask every rule, place the findings, obey suppressions."""
+
+from __future__ import annotations
+
+import gc
+import logging
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from torchlint import parsing, registry
+from torchlint.diagnostics import Applicability, Diagnostic, Fix, Position, Severity, Span
+from torchlint.options import LintSettings
+from torchlint.rule import Finding, Rule
+from torchlint.source import Source
+from torchlint.suppressions import INVALID, UNUSED, Suppressions, logical_line_end
+
+if TYPE_CHECKING:
+    import libcst as cst
+
+    from torchlint.syntax import SyntaxTree
+
+CRASH, SYNTAX_ERROR = "TL000", "TL001"
+# Found by the checker itself rather than by visits to nodes; the rules of these codes hold their pages.
+OWN_CODES = frozenset({SYNTAX_ERROR, UNUSED, INVALID})
+
+_log = logging.getLogger("torchlint")
+
+
+def check(source: Source, settings: LintSettings, *, screen: bool = True) -> list[Diagnostic]:
+    """All findings in ``source``, in the order in which diagnostics are shown.
+
+    Without ``screen`` every enabled rule sees the file, whatever it mentions; the findings are the same.
+    """
+    rules = registry.catalogue()
+    enabled = [rules[code] for code in settings.rules if code in rules and code not in OWN_CODES]
+    wanted = [rule.code for rule in enabled if not screen or rule.may_fire(source.text)]
+    if wanted:
+        checked = parsing.on_deep_stack(_run, source, settings, wanted)
+    else:
+        found = parsing.problem(source.text)
+        checked = [unreadable(source, found)] if found else []
+    if not any(diagnostic.code == SYNTAX_ERROR for diagnostic in checked) and not settings.ignore_noqa:
+        checked = _suppress(source, settings, rules, checked)
+    regraded = (_regrade(diagnostic, settings) for diagnostic in dict.fromkeys(checked))
+    return sorted(regraded, key=lambda diagnostic: diagnostic.sort_key)
+
+
+def unreadable(source: Source, problem: parsing.Problem) -> Diagnostic:
+    """The diagnostic for a text that is no program."""
+    start, end = source.offset(problem.start), source.offset(problem.end)
+    return own_diagnostic(SYNTAX_ERROR, source, Span(start, max(start, end)), problem.message)
+
+
+def crash(source: Source, message: str, span: Span = Span(0, 0)) -> Diagnostic:
+    """The diagnostic for a failure of torchlint itself."""
+    return own_diagnostic(CRASH, source, span, message)
+
+
+def own_diagnostic(
+    code: str, source: Source, span: Span, message: str, fix: Fix | None = None
+) -> Diagnostic:
+    """A diagnostic of torchlint about a file rather than of a rule about its program."""
+    rule = registry.catalogue().get(code)
+    start = source.position(span.start)
+    return Diagnostic(
+        code=code,
+        name=rule.name if rule else "internal-error",
+        message=message,
+        severity=rule.severity if rule else Severity.ERROR,
+        path=source.path,
+        span=span,
+        start=start,
+        end=source.position(span.end),
+        fix=fix,
+        noqa_row=start.row,
+    )
+
+
+# --- rules ---------------------------------------------------------------------------------------------
+
+
+def _run(source: Source, settings: LintSettings, codes: list[str]) -> list[Diagnostic]:
+    """Parse ``source`` and ask the rules; to be called on a deep stack."""
+    from torchlint.semantics.module import Module
+
+    rules = registry.rules()
+    with _no_garbage_collection():
+        try:
+            tree = parsing.parse(source.text)
+        except parsing.UnreadableError as error:
+            return [unreadable(source, error.problem)]
+        module = Module(tree, settings)
+        placing = _Placing(source, tree)
+        diagnostics: list[Diagnostic] = []
+        for code in codes:
+            rule = rules[code]
+            node: cst.CSTNode | None = None
+            try:
+                for node in tree.nodes(*rule.on):
+                    for finding in rule.check(node, module):
+                        diagnostics.append(placing.diagnostic(rule, finding))
+            except Exception as error:
+                _log.debug("%s: %s failed", source.path, code, exc_info=True)
+                diagnostics.append(_rule_crash(placing, rule, node, error))
+        return diagnostics
+
+
+@contextmanager
+def _no_garbage_collection() -> Iterator[None]:
+    """Syntax trees are large, long-lived and hold no garbage: collections would take a third of the time."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+class _Placing:
+    """Turns findings at nodes into diagnostics at places."""
+
+    def __init__(self, source: Source, tree: SyntaxTree) -> None:
+        self._source = source
+        self._tree = tree
+        self._ends: dict[int, int] = {}
+
+    def diagnostic(self, rule: Rule, finding: Finding) -> Diagnostic:
+        """The diagnostic for what ``rule`` found."""
+        span = self._tree.span(finding.node)
+        position = self._source.position
+        return Diagnostic(
+            code=rule.code,
+            name=rule.name,
+            message=finding.message,
+            severity=finding.severity or rule.severity,
+            path=self._source.path,
+            span=span,
+            start=position(span.start),
+            end=position(span.end),
+            fix=finding.fix,
+            noqa_row=self._noqa_row(finding.node, span),
+            related=tuple(
+                (position(self._tree.span(node).start), remark) for node, remark in finding.related
+            ),
+        )
+
+    def span(self, node: cst.CSTNode | None) -> Span:
+        """The place of a node; the start of the file if it has none."""
+        try:
+            return Span(0, 0) if node is None else self._tree.span(node)
+        except (KeyError, ValueError, RecursionError):
+            return Span(0, 0)
+
+    def _noqa_row(self, node: cst.CSTNode, span: Span) -> int:
+        """The last row of the logical line that the node starts in."""
+        row = self._source.position(self._tree.span(self._line_owner(node)).start).row
+        if row not in self._ends:
+            self._ends[row] = logical_line_end(self._source, row)
+        return max(self._ends[row], self._source.position(span.start).row)
+
+    def _line_owner(self, node: cst.CSTNode) -> cst.CSTNode:
+        """The statement or clause whose first line begins the logical line of ``node``."""
+        import libcst as cst
+
+        owners = (
+            *(cst.SimpleStatementLine, cst.BaseCompoundStatement, cst.Decorator, cst.Else, cst.Finally),
+            *(cst.ExceptHandler, cst.ExceptStarHandler, cst.MatchCase),
+        )
+        current: cst.CSTNode | None = node
+        while current is not None and not isinstance(current, owners):
+            current = self._tree.parent(current)
+        return current or node
+
+
+def _rule_crash(placing: _Placing, rule: Rule, node: cst.CSTNode | None, error: Exception) -> Diagnostic:
+    source = placing._source
+    reason = " ".join(f"{type(error).__name__}: {error}".split()).rstrip(".: ")
+    message = f"rule {rule.code} ({rule.name}) failed in {source.path.name} with {reason}"
+    return crash(source, message, placing.span(node))
+
+
+# --- suppressions --------------------------------------------------------------------------------------
+
+
+def _suppress(
+    source: Source, settings: LintSettings, rules: Mapping[str, Rule], found: list[Diagnostic]
+) -> list[Diagnostic]:
+    """Take out what comments silence, and add what there is to say of the comments."""
+    suppressions = Suppressions(source, rules)
+    if not suppressions.directives and not suppressions.mistakes:
+        return found
+    left = suppressions.apply(found)
+    remarks: list[Diagnostic] = []
+    if UNUSED in settings.rules and not any(diagnostic.code == CRASH for diagnostic in found):
+        for message, span, fix in suppressions.unused(frozenset(settings.rules)):
+            remarks.append(own_diagnostic(UNUSED, source, span, message, fix))
+    if INVALID in settings.rules:
+        for mistake in suppressions.mistakes:
+            remarks.append(own_diagnostic(INVALID, source, mistake.span, mistake.message))
+    return left + suppressions.apply(remarks)
+
+
+def _regrade(diagnostic: Diagnostic, settings: LintSettings) -> Diagnostic:
+    """Grade the fix as the settings want it; none for a rule that is not to be fixed."""
+    fix = diagnostic.fix
+    if fix is None:
+        return diagnostic
+    if diagnostic.code not in settings.fixable:
+        return replace(diagnostic, fix=None)
+    grade = fix.applicability
+    if grade is Applicability.SAFE and diagnostic.code in settings.extend_unsafe_fixes:
+        grade = Applicability.UNSAFE
+    elif grade is Applicability.UNSAFE and diagnostic.code in settings.extend_safe_fixes:
+        grade = Applicability.SAFE
+    return diagnostic if grade is fix.applicability else replace(diagnostic, fix=replace(fix, applicability=grade))

@@ -1,0 +1,204 @@
+"""Whether a text is Python, where it stops being so, and a parse that survives what is deeply nested.
+
+LibCST reads the programs; the interpreter's own parser, which is ten times quicker, judges those that no
+rule needs to see, and says where an error stands, since LibCST's line is not reliable.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+import threading
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar
+
+from torchlint.diagnostics import Position
+
+if TYPE_CHECKING:
+    from torchlint.syntax import SyntaxTree
+
+Result = TypeVar("Result")
+
+# LibCST's parser and code generator recurse with the nesting of the program; 3000 levels take more than
+# the 8 MiB that a main thread has. The memory is reserved only, and used as far as the recursion goes.
+_STACK_BYTES = (512 << 20) if sys.maxsize > 2**32 else (64 << 20)
+_RECURSION_LIMIT = 100_000
+# Where no human being has written: LibCST takes time in the square of the nesting beyond this.
+_DEEPEST = 6_000
+_LONG_LINE, _LARGE_FILE = 6_000, 400_000
+_STATEMENT = re.compile(r"[\r\n]+(?=(?!el(?:se|if)\b)[A-Za-z_@])")
+_NESTING = re.compile(r"[-+*/.(\[{~@%&|^,]|\b(?:not|lambda|if|elif|and|or|await|for)\b")
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Why a text cannot be read: one sentence without a full stop, and the place."""
+
+    message: str
+    start: Position
+    end: Position
+
+
+class UnreadableError(Exception):
+    """A text that LibCST cannot read; ``problem`` says why."""
+
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(problem.message)
+        self.problem = problem
+
+
+def problem(text: str) -> Problem | None:
+    """Why neither this interpreter nor LibCST can read ``text``; None if one of them can.
+
+    A program that is too new for the interpreter is no error, as long as LibCST knows its syntax.
+    """
+    found, sure = _judge(text)
+    if found is None and sure:
+        return None
+    try:
+        on_deep_stack(parse, text)
+    except UnreadableError as error:
+        return error.problem
+    return None
+
+
+def parse(text: str) -> SyntaxTree:
+    """The syntax tree of ``text``; to be called on a deep stack.
+
+    Raises:
+        UnreadableError: ``text`` is no Python, or LibCST cannot read it.
+    """
+    import libcst as cst
+
+    from torchlint.syntax import SyntaxTree
+
+    if _is_too_deep(text):
+        raise UnreadableError(_problem_at("the program is nested too deeply to be read", Position(1, 1)))
+    try:
+        return SyntaxTree(text)
+    except cst.ParserSyntaxError as error:
+        found, sure = _judge(text)
+        place = Position(max(error.raw_line, 1), max(error.raw_column + 1, 1))
+        if found is None and sure:
+            found = _problem_at("torchlint's parser does not know this syntax", place)
+        raise UnreadableError(found or _problem_at("invalid syntax", place)) from error
+    except RecursionError as error:
+        raise UnreadableError(
+            _problem_at("the program is nested too deeply to be read", Position(1, 1))
+        ) from error
+    except BaseException as error:
+        # A panic of the native parser is raised as a class that no `except Exception` catches.
+        if type(error).__name__ != "PanicException":
+            raise
+        reason = f"torchlint's parser failed: {' '.join(str(error).split())}"
+        raise UnreadableError(_problem_at(reason, Position(1, 1))) from error
+
+
+def breaks(text: str) -> bool:
+    """Whether the interpreter refuses ``text``; False where it cannot tell."""
+    return _judge(text)[0] is not None
+
+
+def on_deep_stack(function: Callable[..., Result], *args: object) -> Result:
+    """What ``function(*args)`` returns or raises, run on a thread whose stack holds deep recursion."""
+    if threading.current_thread().name == _DEEP_NAME:
+        return function(*args)
+    outcome: list[Result] = []
+    failure: list[BaseException] = []
+
+    def body() -> None:
+        try:
+            outcome.append(function(*args))
+        except BaseException as error:
+            failure.append(error)
+
+    with _deep_recursion:
+        with _stack_size_lock:
+            before = threading.stack_size(_STACK_BYTES)
+            try:
+                thread = threading.Thread(target=body, name=_DEEP_NAME, daemon=True)
+                thread.start()
+            finally:
+                threading.stack_size(before)
+        thread.join()
+    if failure:
+        raise failure.pop()
+    return outcome.pop()
+
+
+_DEEP_NAME = "torchlint-deep-stack"
+_stack_size_lock = threading.Lock()
+
+
+class _DeepRecursion:
+    """Holds the interpreter's recursion limit up while any deep stack is in use."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._users = 0
+        self._before = 0
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if self._users == 0:
+                self._before = sys.getrecursionlimit()
+                sys.setrecursionlimit(max(self._before, _RECURSION_LIMIT))
+            self._users += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._users -= 1
+            if self._users == 0:
+                sys.setrecursionlimit(self._before)
+
+
+_deep_recursion = _DeepRecursion()
+
+
+def _judge(text: str) -> tuple[Problem | None, bool]:
+    """What the interpreter says against ``text``, and whether it could tell."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            # Three times as quick as ``ast.parse``, which makes Python objects of the tree.
+            compile(text, "<text>", "exec", dont_inherit=True)
+            return None, True
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            pass
+        # ``compile`` also refuses what is grammatical, such as a return outside a function.
+        try:
+            ast.parse(text)
+            return None, True
+        except SyntaxError as error:
+            return _from_syntax_error(error), True
+        except (ValueError, RecursionError, MemoryError):
+            return None, False
+
+
+def _from_syntax_error(error: SyntaxError) -> Problem:
+    message = " ".join(error.msg.split()).rstrip(".")
+    start = Position(max(error.lineno or 1, 1), max(error.offset or 1, 1))
+    end = Position(max(error.end_lineno or 0, 0), max(error.end_offset or 0, 0))
+    return Problem(message, start, max(end, Position(start.row, start.column + 1)))
+
+
+def _problem_at(message: str, place: Position) -> Problem:
+    return Problem(message, place, Position(place.row, place.column + 1))
+
+
+def _is_too_deep(text: str) -> bool:
+    if (
+        len(text) < _LARGE_FILE
+        and text.count("elif") < _DEEPEST
+        and max(map(len, text.split("\n"))) < _LONG_LINE
+    ):
+        return False
+    if _judge(text) == (None, True):
+        return False
+    return any(
+        len(part) > _DEEPEST and sum(1 for _ in _NESTING.finditer(part)) > _DEEPEST
+        for part in _STATEMENT.split(text)
+    )

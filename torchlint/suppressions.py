@@ -1,0 +1,378 @@
+"""Comments that silence findings, found by the tokenizer and never inside a string.
+
+    x = loss.item()  # noqa: TL202
+    x = loss.item()  # torchlint: ignore[TL202]
+    # torchlint: ignore[item-in-hot-loop]      (above a statement: all of its lines, or of its header)
+    # torchlint: disable[TL202] … # torchlint: enable[TL202]      (up to the end of the file without one)
+    # torchlint: file-ignore[TL202]
+"""
+
+from __future__ import annotations
+
+import enum
+import io
+import re
+import tokenize
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from torchlint.diagnostics import Applicability, Diagnostic, Edit, Fix, Span
+from torchlint.options import did_you_mean
+from torchlint.rule import Rule
+from torchlint.source import Source
+
+UNUSED, INVALID = "TL002", "TL003"
+# A program that cannot be read, and a rule that crashed, are not matters of taste.
+NEVER_SUPPRESSED = frozenset({"TL000", "TL001"})
+
+_MAY_SUPPRESS = re.compile(r"noqa|torchlint\s*:", re.IGNORECASE)
+_NOQA = re.compile(r"#\s*noqa(?![\w-])(?P<colon>\s*:)?", re.IGNORECASE)
+_OWN = re.compile(r"#\s*torchlint\s*:\s*(?P<verb>[a-z][\w-]*)\s*(?P<open>\[)?", re.IGNORECASE)
+_WORD = re.compile(r"[^\s,\[\]#]+")
+_SEPARATOR = re.compile(r"\s*,\s*|\s+")
+_CODE = re.compile(r"[A-Za-z]+[0-9]+")
+_OWN_CODE = re.compile(r"TL[0-9]+", re.IGNORECASE)
+# Tokens that belong to no statement.
+_BETWEEN = frozenset({tokenize.NL, tokenize.COMMENT, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER})
+
+
+class Verb(enum.Enum):
+    """What a directive asks for."""
+
+    NOQA = "noqa"
+    IGNORE = "ignore"
+    DISABLE = "disable"
+    ENABLE = "enable"
+    FILE_IGNORE = "file-ignore"
+
+
+@dataclass(frozen=True)
+class Comment:
+    """A comment, and whether it has its line for itself."""
+
+    span: Span
+    row: int
+    text: str
+    own_line: bool
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One item of a directive's list; ``code`` is None if it names no rule."""
+
+    text: str
+    span: Span
+    code: str | None
+
+
+@dataclass
+class Directive:
+    """One suppression: what it names, where it reaches, and which of its entries were of use.
+
+    ``first`` and ``last`` are the rows that it covers; ``ends`` are the last rows of those entries of a
+    ``disable`` that are enabled again. A ``trailing`` one covers what starts in its row, and whatever a
+    statement that ends there reports.
+    """
+
+    verb: Verb
+    comment: Comment
+    span: Span
+    entries: tuple[Entry, ...]
+    first: int = 0
+    last: int = 0
+    trailing: bool = False
+    ends: dict[int, int] = field(default_factory=dict)
+    used: set[int] = field(default_factory=set)
+
+    @property
+    def blanket(self) -> bool:
+        """Whether it silences everything: ``# noqa`` without a list."""
+        return not self.entries
+
+    def reaches(self, diagnostic: Diagnostic, number: int = -1) -> bool:
+        """Whether the directive, or its entry ``number``, covers the place of ``diagnostic``."""
+        row = diagnostic.start.row
+        if self.trailing:
+            return self.first in (row, diagnostic.noqa_row)
+        return self.first <= row <= self.ends.get(number, self.last)
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """A directive that cannot be obeyed: one sentence, and the part that is wrong."""
+
+    message: str
+    span: Span
+    row: int
+
+
+@dataclass(frozen=True)
+class Lines:
+    """The comments of a text and the rows of its logical lines, as far as the tokenizer can read it."""
+
+    comments: tuple[Comment, ...]
+    logical: tuple[tuple[int, int], ...]
+    # Rows on which a token of a statement starts.
+    code: tuple[int, ...]
+
+
+def read_lines(source: Source) -> Lines:
+    """The comments and logical lines of ``source``; stops at the first thing that is no token."""
+    comments: list[Comment] = []
+    logical: list[tuple[int, int]] = []
+    code: list[int] = []
+    first = 0
+    try:
+        for token in tokenize.generate_tokens(_normalised(source, 1).readline):
+            row, column = token.start
+            if token.type == tokenize.COMMENT:
+                start = source.line_starts[row - 1] + column
+                own = not source.line(row)[:column].strip()
+                comments.append(Comment(Span(start, start + len(token.string)), row, token.string, own))
+            elif token.type == tokenize.NEWLINE:
+                if first:
+                    logical.append((first, row))
+                first = 0
+            elif token.type not in _BETWEEN:
+                first = first or row
+                if not code or code[-1] != row:
+                    code.append(row)
+    except (tokenize.TokenError, SyntaxError):
+        pass
+    return Lines(tuple(comments), tuple(logical), tuple(code))
+
+
+def logical_line_end(source: Source, row: int) -> int:
+    """The last row of the logical line that begins in ``row``."""
+    try:
+        for token in tokenize.generate_tokens(_normalised(source, row).readline):
+            if token.type == tokenize.NEWLINE:
+                return row + token.start[0] - 1
+    except (tokenize.TokenError, SyntaxError):
+        pass
+    return row
+
+
+def _normalised(source: Source, row: int) -> io.StringIO:
+    """The text from ``row`` on with every newline as LF: positions in rows and columns stay."""
+    text = source.text[source.line_starts[row - 1] :]
+    return io.StringIO(text.replace("\r\n", "\n").replace("\r", "\n"))
+
+
+class Suppressions:
+    """All suppression comments of one file, and which of them were of use."""
+
+    def __init__(self, source: Source, rules: Mapping[str, Rule]) -> None:
+        self.directives: list[Directive] = []
+        self.mistakes: list[Mistake] = []
+        self._source = source
+        self._rules = rules
+        if _MAY_SUPPRESS.search(source.text):
+            lines = read_lines(source)
+            for comment in lines.comments:
+                self._read(comment)
+            self._place(lines)
+
+    @cached_property
+    def _by_name(self) -> dict[str, str]:
+        return {rule.name: code for code, rule in self._rules.items()}
+
+    # ------------------------------------------------------------------ reading
+
+    def _read(self, comment: Comment) -> None:
+        at = 0
+        for match in _NOQA.finditer(comment.text):
+            if match.start() >= at:
+                at = self._read_noqa(comment, match)
+        at = 0
+        for match in _OWN.finditer(comment.text):
+            if match.start() >= at:
+                at = self._read_own(comment, match)
+
+    def _read_noqa(self, comment: Comment, match: re.Match[str]) -> int:
+        """Take the codes and names after ``noqa:`` up to the first other word; return where that is.
+
+        The list is shared with other tools and often followed by a reason in prose, so that only what
+        looks like a code of torchlint, or like the name of one of its rules, is judged.
+        """
+        base = comment.span.start
+        end = match.end()
+        if match["colon"] is None:
+            span = Span(base + match.start(), base + end)
+            self.directives.append(Directive(Verb.NOQA, comment, span, ()))
+            return end
+        entries: list[Entry] = []
+        at = match.end()
+        while True:
+            gap = _SEPARATOR.match(comment.text, at)
+            word = _WORD.match(comment.text, gap.end() if gap else at)
+            if word is None:
+                break
+            code = self._resolve(word[0])
+            span = Span(base + word.start(), base + word.end())
+            if code is None and not _CODE.fullmatch(word[0]):
+                if "-" in word[0] and (hint := did_you_mean(word[0], self._by_name)) and not entries:
+                    self._mistake(f"`{word[0]}` is no rule{hint}", span, comment)
+                break
+            if code is None and _OWN_CODE.fullmatch(word[0]):
+                self._unknown(word[0], span, comment)
+            entries.append(Entry(word[0], span, code))
+            at = end = word.end()
+        if entries:
+            span = Span(base + match.start(), base + end)
+            self.directives.append(Directive(Verb.NOQA, comment, span, tuple(entries)))
+        return end
+
+    def _read_own(self, comment: Comment, match: re.Match[str]) -> int:
+        base = comment.span.start
+        verbs = [verb.value for verb in Verb if verb is not Verb.NOQA]
+        word = match["verb"].lower()
+        span = Span(base + match.start("verb"), base + match.end("verb"))
+        if word not in verbs:
+            rest = comment.text[match.end() :].lstrip()
+            # Prose may begin with the name of the tool; only what looks like a directive is judged.
+            if match["open"] or not rest or rest.startswith((":", "#")):
+                hint = did_you_mean(word, verbs) or f"; there are {', '.join(f'`{verb}`' for verb in verbs)}"
+                self._mistake(f"`{match['verb']}` is no kind of suppression{hint}", span, comment)
+            return match.end()
+        close = comment.text.find("]", match.end()) if match["open"] else -1
+        if close < 0:
+            self._mistake(f"`{word}` needs rules in brackets, as in `{word}[TL202]`", span, comment)
+            return match.end()
+        entries = []
+        for item in _WORD.finditer(comment.text, match.end(), close):
+            code = self._resolve(item[0])
+            place = Span(base + item.start(), base + item.end())
+            if code is None:
+                self._unknown(item[0], place, comment)
+            entries.append(Entry(item[0], place, code))
+        whole = Span(base + match.start(), base + close + 1)
+        if entries:
+            self.directives.append(Directive(Verb(word), comment, whole, tuple(entries)))
+        else:
+            self._mistake(f"`{word}[]` names no rule", whole, comment)
+        return close + 1
+
+    def _resolve(self, text: str) -> str | None:
+        code = text.upper()
+        return code if code in self._rules else self._by_name.get(text.lower())
+
+    def _unknown(self, text: str, span: Span, comment: Comment) -> None:
+        known = [*self._rules, *self._by_name]
+        self._mistake(f"`{text}` is no rule{did_you_mean(text, known)}", span, comment)
+
+    def _mistake(self, message: str, span: Span, comment: Comment) -> None:
+        self.mistakes.append(Mistake(message, span, comment.row))
+
+    # ------------------------------------------------------------------ reach
+
+    def _place(self, lines: Lines) -> None:
+        end_of_file = len(self._source.line_starts)
+        for directive in self.directives:
+            row = directive.comment.row
+            directive.first, directive.last = row, end_of_file
+            if directive.verb is Verb.FILE_IGNORE:
+                directive.first = 1
+            elif directive.verb is Verb.IGNORE and directive.comment.own_line:
+                directive.first, directive.last = _below(row, lines)
+            elif directive.verb in (Verb.IGNORE, Verb.NOQA):
+                directive.trailing = True
+        for directive in self.directives:
+            if directive.verb is Verb.ENABLE:
+                self._close(directive)
+
+    def _close(self, enable: Directive) -> None:
+        """End the blocks that an ``enable`` ends; its entries are used by that."""
+        row = enable.comment.row
+        for number, entry in enumerate(enable.entries):
+            for disable in self.directives:
+                if disable.verb is not Verb.DISABLE or disable.comment.row >= row:
+                    continue
+                for opened, item in enumerate(disable.entries):
+                    if item.code == entry.code and opened not in disable.ends:
+                        disable.ends[opened] = row - 1
+                        enable.used.add(number)
+
+    # ------------------------------------------------------------------ use
+
+    def apply(self, diagnostics: Collection[Diagnostic]) -> list[Diagnostic]:
+        """The diagnostics that nothing suppresses; remembers which directives were of use."""
+        return [diagnostic for diagnostic in diagnostics if not self._suppresses(diagnostic)]
+
+    def _suppresses(self, diagnostic: Diagnostic) -> bool:
+        if diagnostic.code in NEVER_SUPPRESSED:
+            return False
+        found = False
+        for directive in self.directives:
+            if directive.verb is Verb.ENABLE or not directive.reaches(diagnostic):
+                continue
+            found = found or directive.blanket
+            for number, entry in enumerate(directive.entries):
+                if entry.code == diagnostic.code and directive.reaches(diagnostic, number):
+                    directive.used.add(number)
+                    found = True
+                    # A code given twice is needed once.
+                    break
+        return found
+
+    def unused(self, judged: Collection[str]) -> Iterator[tuple[str, Span, Fix]]:
+        """Message, place and removal of every part of a directive that suppressed nothing.
+
+        Only the codes in ``judged`` are: those of rules that ran, and ran to their end.
+        """
+        for directive in self.directives:
+            idle = [
+                number
+                for number, entry in enumerate(directive.entries)
+                if number not in directive.used
+                and entry.code in judged
+                and entry.code not in (UNUSED, INVALID)
+            ]
+            if not idle:
+                continue
+            entries = directive.entries
+            names = ", ".join(f"`{entries[number].text}`" for number in idle)
+            what = "enabling again" if directive.verb is Verb.ENABLE else "suppression"
+            place = entries[idle[0]].span if len(idle) == 1 else directive.span
+            yield (
+                f"unused {what} of {names}",
+                place,
+                Fix(f"Remove the unused {what}", (self._removal(directive, idle),), Applicability.SAFE),
+            )
+
+    def _removal(self, directive: Directive, idle: list[int]) -> Edit:
+        kept = [entry.text for number, entry in enumerate(directive.entries) if number not in idle]
+        if kept:
+            listed = Span(directive.entries[0].span.start, directive.entries[-1].span.end)
+            return Edit(listed, ", ".join(kept))
+        return _remove_from_comment(self._source, directive.comment, directive.span)
+
+
+def _below(row: int, lines: Lines) -> tuple[int, int]:
+    """The rows of the statement below a comment in ``row``; inside of a statement, of the next code."""
+    for first, last in lines.logical:
+        if first > row:
+            return first, last
+        if last > row:
+            below = next((code for code in lines.code if code > row), row)
+            return below, below
+    return row, row
+
+
+def _remove_from_comment(source: Source, comment: Comment, span: Span) -> Edit:
+    """Take ``span`` out of a comment, and the comment out of the text if nothing else is in it."""
+    before = source.text[comment.span.start : span.start].rstrip()
+    after = source.text[span.end : comment.span.end].lstrip(" \t,;:-–—")
+    if before and after:
+        return Edit(comment.span, f"{before}  {after if after.startswith('#') else '# ' + after}")
+    if before:
+        return Edit(Span(comment.span.start + len(before), comment.span.end), "")
+    if after:
+        return Edit(comment.span, after if after.startswith("#") else f"# {after}")
+    line_start = source.line_starts[comment.row - 1]
+    if comment.own_line:
+        end = source.line_starts[comment.row] if comment.row < len(source.line_starts) else comment.span.end
+        return Edit(Span(line_start, end), "")
+    code_end = line_start + len(source.text[line_start : comment.span.start].rstrip())
+    return Edit(Span(code_end, comment.span.end), "")
