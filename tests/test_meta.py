@@ -26,6 +26,7 @@ LAYERS = (
     ("torchlint.diagnostics",),
     ("torchlint.source",),
     ("torchlint.syntax",),
+    ("torchlint.parsing",),
     ("torchlint.rewriting",),
     ("torchlint.target",),
     ("torchlint.options",),

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from torchlint import parsing, registry
-from torchlint.diagnostics import Applicability, Diagnostic, Fix, Position, Severity, Span
+from torchlint.diagnostics import Applicability, Diagnostic, Fix, Severity, Span
 from torchlint.options import LintSettings
 from torchlint.rule import Finding, Rule
 from torchlint.source import Source
@@ -53,14 +53,12 @@ def unreadable(source: Source, problem: parsing.Problem) -> Diagnostic:
     return own_diagnostic(SYNTAX_ERROR, source, Span(start, max(start, end)), problem.message)
 
 
-def crash(source: Source, message: str, span: Span = Span(0, 0)) -> Diagnostic:
+def crash(source: Source, message: str, span: Span | None = None) -> Diagnostic:
     """The diagnostic for a failure of torchlint itself."""
-    return own_diagnostic(CRASH, source, span, message)
+    return own_diagnostic(CRASH, source, span or Span(0, 0), message)
 
 
-def own_diagnostic(
-    code: str, source: Source, span: Span, message: str, fix: Fix | None = None
-) -> Diagnostic:
+def own_diagnostic(code: str, source: Source, span: Span, message: str, fix: Fix | None = None) -> Diagnostic:
     """A diagnostic of torchlint about a file rather than of a rule about its program."""
     rule = registry.catalogue().get(code)
     start = source.position(span.start)
@@ -103,7 +101,7 @@ def _run(source: Source, settings: LintSettings, codes: list[str]) -> list[Diagn
                         diagnostics.append(placing.diagnostic(rule, finding))
             except Exception as error:
                 _log.debug("%s: %s failed", source.path, code, exc_info=True)
-                diagnostics.append(_rule_crash(placing, rule, node, error))
+                diagnostics.append(crash(source, _failure(rule, source, error), placing.span(node)))
         return diagnostics
 
 
@@ -175,11 +173,9 @@ class _Placing:
         return current or node
 
 
-def _rule_crash(placing: _Placing, rule: Rule, node: cst.CSTNode | None, error: Exception) -> Diagnostic:
-    source = placing._source
+def _failure(rule: Rule, source: Source, error: Exception) -> str:
     reason = " ".join(f"{type(error).__name__}: {error}".split()).rstrip(".: ")
-    message = f"rule {rule.code} ({rule.name}) failed in {source.path.name} with {reason}"
-    return crash(source, message, placing.span(node))
+    return f"rule {rule.code} ({rule.name}) failed in {source.path.name} with {reason}"
 
 
 # --- suppressions --------------------------------------------------------------------------------------
@@ -215,4 +211,8 @@ def _regrade(diagnostic: Diagnostic, settings: LintSettings) -> Diagnostic:
         grade = Applicability.UNSAFE
     elif grade is Applicability.UNSAFE and diagnostic.code in settings.extend_safe_fixes:
         grade = Applicability.SAFE
-    return diagnostic if grade is fix.applicability else replace(diagnostic, fix=replace(fix, applicability=grade))
+    return (
+        diagnostic
+        if grade is fix.applicability
+        else replace(diagnostic, fix=replace(fix, applicability=grade))
+    )

@@ -39,10 +39,10 @@ class SourceError(Exception):
     ``reason`` is one sentence without a full stop; ``position`` is where the offending byte stands.
     """
 
-    def __init__(self, reason: str, position: Position = Position(1, 1)) -> None:
+    def __init__(self, reason: str, position: Position | None = None) -> None:
         super().__init__(reason)
         self.reason = reason
-        self.position = position
+        self.position = position or Position(1, 1)
 
 
 class StaleSourceError(SourceError):
@@ -146,7 +146,7 @@ def read_bytes(path: Path) -> bytes:
         SourceError: there is no such file, it is something else, or it may not be read.
     """
     try:
-        mode = os.stat(path).st_mode
+        mode = path.stat().st_mode
         if not stat.S_ISREG(mode):
             raise SourceError(f"cannot read the file: {_KINDS.get(stat.S_IFMT(mode), 'it is not a file')}")
         return path.read_bytes()
@@ -185,21 +185,21 @@ def write_atomically(path: Path, data: bytes, expected_old_bytes: bytes) -> bool
 def _replace(target: Path, data: bytes) -> None:
     descriptor, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name[:100]}.", suffix=".tmp")
     try:
-        with open(descriptor, "wb") as file:
+        with os.fdopen(descriptor, "wb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
         shutil.copymode(target, name)
-        os.replace(name, target)
+        Path(name).replace(target)
     except BaseException:
         with contextlib.suppress(FileNotFoundError):
-            os.unlink(name)
+            Path(name).unlink()
         raise
 
 
 def _reason(error: Exception, path: Path) -> str:
     if isinstance(error, FileNotFoundError):
-        return "it is a broken symbolic link" if os.path.islink(path) else "there is no such file"
+        return "it is a broken symbolic link" if path.is_symlink() else "there is no such file"
     if isinstance(error, OSError) and error.strerror:
         return error.strerror[:1].lower() + error.strerror[1:]
     return str(error)

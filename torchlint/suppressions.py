@@ -1,10 +1,10 @@
 """Comments that silence findings, found by the tokenizer and never inside a string.
 
-    x = loss.item()  # noqa: TL202
-    x = loss.item()  # torchlint: ignore[TL202]
-    # torchlint: ignore[item-in-hot-loop]      (above a statement: all of its lines, or of its header)
-    # torchlint: disable[TL202] … # torchlint: enable[TL202]      (up to the end of the file without one)
-    # torchlint: file-ignore[TL202]
+x = loss.item()  # noqa: TL202
+x = loss.item()  # torchlint: ignore[TL202]
+# torchlint: ignore[item-in-hot-loop]      (above a statement: all of its lines, or of its header)
+# torchlint: disable[TL202] … # torchlint: enable[TL202]      (up to the end of the file without one)
+# torchlint: file-ignore[TL202]
 """
 
 from __future__ import annotations

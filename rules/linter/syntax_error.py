@@ -34,6 +34,6 @@ def syntax_error(node: object, module: Module) -> Iterator[Finding]:
     There is no fix.
 
     ## References
-    - [Lexical analysis of Python: encoding declarations](https://docs.python.org/3/reference/lexical_analysis.html#encoding-declarations)
+    - [Encoding declarations of Python](https://docs.python.org/3/reference/lexical_analysis.html)
     """
     yield from ()
