@@ -95,6 +95,28 @@ def test_a_rule_pack_is_found(pack: Path) -> None:
     assert read["ZZ102"].mentions == ("x", "y")
 
 
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("import NOTE, rule\n\n@rule", "import NOTE, rule as declare\n\n@declare"),
+        ("\n@rule", "\nimport torchlint.rule\n\n@torchlint.rule.rule"),
+        ('    """## What', '    r"""## What'),
+        ('"""', "'''"),
+        ("severity=NOTE", '**{"severity": NOTE}'),
+    ],
+)
+def test_other_ways_to_write_a_declaration_are_imported(pack: Path, old: str, new: str) -> None:
+    assert old in PLAIN
+    (pack / "other.py").write_text(PLAIN.replace(old, new))
+    assert registry.catalogue()["ZZ101"].summary == "Finds nothing."
+
+
+def test_helper_modules_are_not_imported_for_the_catalogue(pack: Path) -> None:
+    (pack / "plain.py").write_text(PLAIN)
+    (pack / "helper.py").write_text("from torchlint.rule import Finding\nraise RuntimeError('imported')\n")
+    assert registry.catalogue()["ZZ101"].code == "ZZ101"
+
+
 def test_what_was_read_for_its_documentation_cannot_be_run(pack: Path) -> None:
     (pack / "plain.py").write_text(PLAIN)
     with pytest.raises(TypeError, match="documentation only"):

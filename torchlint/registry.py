@@ -10,6 +10,7 @@ import ast
 import importlib
 import importlib.util
 import pkgutil
+import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
@@ -112,25 +113,25 @@ def _imported(module: str) -> Iterator[Rule]:
             yield value
 
 
+# A declaration from its decorator to the end of its docstring. Parsing these few lines instead of the
+# whole file keeps the listing of a hundred rules far below the cost of importing LibCST.
+_DECLARATION = re.compile(r'^@rule\(.*?"""(?:[^"\\]|\\.|"(?!""))*"""', re.MULTILINE | re.DOTALL)
+
+
 def _declared(module: str) -> Iterator[Rule]:
     spec = importlib.util.find_spec(module)
     if spec is None or spec.origin is None or not spec.has_location or not spec.origin.endswith(".py"):
         yield from _imported(module)
         return
     text = Path(spec.origin).read_text(encoding="utf-8")
-    if "@rule" not in text and "Rule" not in text:
+    declared = len(re.findall(r"^@[\w.]*\brule\(", text, re.MULTILINE))
+    if not declared and not re.search(r"\brule as\b|\bRule\(", text):
         return
     try:
-        found = [
-            _read(function, decorator, module)
-            for function in ast.parse(text, spec.origin).body
-            if isinstance(function, ast.FunctionDef)
-            for decorator in function.decorator_list
-            if isinstance(decorator, ast.Call) and _last_name(decorator.func) == "rule"
-        ]
-    except (SyntaxError, ValueError, TypeError):
+        found = [_read(declaration, module) for declaration in _DECLARATION.findall(text)]
+    except (SyntaxError, ValueError, TypeError, KeyError):
         found = []
-    if found:
+    if found and len(found) == declared:
         yield from found
     else:
         yield from _imported(module)
@@ -140,12 +141,18 @@ def _last_name(node: ast.expr) -> str:
     return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
 
 
-def _read(function: ast.FunctionDef, decorator: ast.Call, module: str) -> Rule:
-    """The declaration in ``@rule(CODE, NAME, severity=…, …)``.
+def _read(declaration: str, module: str) -> Rule:
+    """The rule that ``@rule(CODE, NAME, severity=…, …)`` declares.
 
     Raises:
-        ValueError, TypeError: it is not written with constants.
+        SyntaxError, ValueError, TypeError, KeyError: it is not written with constants.
     """
+    (function,) = ast.parse(declaration).body
+    if not isinstance(function, ast.FunctionDef):
+        raise ValueError("no function is declared")
+    (decorator,) = function.decorator_list
+    if not isinstance(decorator, ast.Call):
+        raise ValueError("no rule is declared")
     given: dict[str, Any] = dict(zip(("code", "name"), map(ast.literal_eval, decorator.args), strict=False))
     for keyword in decorator.keywords:
         if keyword.arg == "on":
