@@ -131,7 +131,7 @@ class _Outcome:
 
     diagnostics: list[Diagnostic] = field(default_factory=list)
     applied: dict[Path, Counter[str]] = field(default_factory=dict)
-    diffs: list[str] = field(default_factory=list)
+    diffs: dict[Path, str] = field(default_factory=dict)
     sources: dict[Path, Source] = field(default_factory=dict)
 
     @property
@@ -201,9 +201,8 @@ def _check_files(
             if result.applied:
                 outcome.applied[result.path] = result.applied
             if result.diff:
-                outcome.diffs.append(result.diff)
+                outcome.diffs[result.path] = result.diff
     outcome.diagnostics.sort(key=lambda item: item.sort_key)
-    outcome.diffs.sort()
     return outcome
 
 
@@ -253,7 +252,7 @@ def _check_stdin(terminal: Terminal, resolver: Resolver, chosen: Options) -> _Ou
     if result.applied:
         outcome.applied[path] = result.applied
     if result.diff:
-        outcome.diffs.append(result.diff)
+        outcome.diffs[path] = result.diff
     if source is not None:
         outcome.sources[path] = source
     return outcome
@@ -315,7 +314,7 @@ def _body(chosen: Options, report: Report, outcome: _Outcome) -> str:
     if chosen.diff:
         from torchlint.render import patch
 
-        return "".join(patch.paint_diff(report, diff) for diff in outcome.diffs)
+        return "".join(patch.paint_diff(report, diff) for _, diff in sorted(outcome.diffs.items()))
     if chosen.fix_only:
         return ""
     return _renderer(chosen)(report)
