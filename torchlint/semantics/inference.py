@@ -60,6 +60,7 @@ Function = cst.FunctionDef | cst.Lambda
 # The evaluator recurses through definitions; past this depth an answer would be far-fetched anyway.
 _MAX_DEPTH = 60
 _MAX_CALL_SITES = 12
+_NOTHING = 1 << 30  # deeper than any node in work
 
 
 class Inference:
@@ -78,9 +79,8 @@ class Inference:
         self._values: dict[cst.CSTNode, Value] = {}
         self._provisional: dict[cst.CSTNode, Value] = {}
         self._stack: dict[cst.CSTNode, int] = {}
-        self._lowest = 1 << 30
+        self._lowest = _NOTHING
         self._callers: dict[cst.CSTNode, list[cst.Call]] = {}
-        self._returns: dict[cst.CSTNode, Value] = {}
 
     # ------------------------------------------------------------------ the evaluator
 
@@ -90,10 +90,15 @@ class Inference:
         A definition that depends on itself (``x = f(x)`` in a loop) contributes nothing to its own
         value: the search stops where it meets a node that is being evaluated.
         """
-        known = self._values.get(node)
-        if known is not None:
-            return known
-        known = self._provisional.get(node)
+        return self._solve(node, self._evaluate)
+
+    def _solve(self, node: cst.CSTNode, work_out: Callable[[cst.CSTNode], Value]) -> Value:
+        """The remembered answer for a node, else a new one, found without going in circles.
+
+        An answer that leaned on a node still in work is provisional: it serves until that node is done
+        and is worked out again afterwards.
+        """
+        known = self._values.get(node) or self._provisional.get(node)
         if known is not None:
             return known
         position = self._stack.get(node)
@@ -102,22 +107,22 @@ class Inference:
             return BOTTOM
         if len(self._stack) > _MAX_DEPTH:
             return UNKNOWN
-        outer, self._lowest = self._lowest, 1 << 30
+        outer, self._lowest = self._lowest, _NOTHING
         own = self._stack[node] = len(self._stack)
         try:
-            result = self._evaluate(node)
+            result = work_out(node)
         finally:
             del self._stack[node]
-        if result is BOTTOM:
-            result = UNKNOWN if self._lowest >= own else BOTTOM
         if self._lowest >= own:
-            # Nothing above this node was asked back for: the answer stands.
-            self._values[node] = result
-            if not self._stack:
+            # Nothing further out was asked back for: the answer stands.
+            result = self._values[node] = solid(result)
+            if self._lowest == own:
                 self._provisional.clear()
-        elif result is not BOTTOM:
-            self._provisional[node] = result
-        self._lowest = min(outer, self._lowest) if self._lowest < own else outer
+            self._lowest = outer
+        else:
+            if result is not BOTTOM:
+                self._provisional[node] = result
+            self._lowest = min(outer, self._lowest)
         return result
 
     def _evaluate(self, node: cst.CSTNode) -> Value:
@@ -1059,34 +1064,24 @@ class Inference:
         """What a function of this file returns, whoever calls it; a generator is an iterator."""
         if isinstance(function, cst.Lambda):
             return self.value(function.body)
-        if function in self._returns:
-            return self._returns[function]
-        self._returns[function] = BOTTOM
+        return self._solve(function, self._returned)
+
+    def _returned(self, function: cst.CSTNode) -> Value:
+        assert isinstance(function, cst.FunctionDef)
         exits = self._exits.get(function, [])
         yielded = [
-            self.value(e.value)
+            self.iterated(self.value(e.value.item)) if isinstance(e.value, cst.From) else self.value(e.value)
             for e in exits
-            if isinstance(e, cst.Yield) and e.value is not None and not isinstance(e.value, cst.From)
-        ]
-        yielded += [
-            self.iterated(self.value(e.value.item))
-            for e in exits
-            if isinstance(e, cst.Yield) and isinstance(e.value, cst.From)
+            if isinstance(e, cst.Yield) and e.value is not None
         ]
         if yielded:
             item = self._join(yielded)
-            result = Value(Kind.ITERATOR, item=item if item is not BOTTOM and item.known else None)
-        else:
-            values = [self.value(e.value) for e in exits if isinstance(e, cst.Return) and e.value is not None]
-            result = self._join(values) if values else UNKNOWN if _is_abstract(function) else NONE
-            if result is not BOTTOM and result.kind is Kind.UNKNOWN and function.returns is not None:
-                result = self.annotated(function.returns.annotation)
-        del self._returns[function]
-        if not self._stack and result is not BOTTOM:
-            self._returns[function] = result
+            return Value(Kind.ITERATOR, item=item if item is not BOTTOM and item.known else None)
+        values = [self.value(e.value) for e in exits if isinstance(e, cst.Return) and e.value is not None]
+        result = self._join(values) if values else UNKNOWN if _is_abstract(function) else NONE
+        if result is not BOTTOM and result.kind is Kind.UNKNOWN and function.returns is not None:
+            return self.annotated(function.returns.annotation)
         return result
-
-    # ------------------------------------------------------------------ library names
 
 
 _PAIR_FIELDS = ("values", "indices")
