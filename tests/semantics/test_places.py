@@ -296,6 +296,48 @@ PROGRAMS = {
                     use(8)  #: use(8) => throttled=yes
                     seen -= interval
     """,
+    "caches, lazy attributes, host-only branches": """
+        import functools
+        import torch
+        from torch import nn
+
+        CACHE = {}
+
+
+        @functools.lru_cache(maxsize=None)
+        def table(size):
+            return use(size)  #: use(size) => hot=no
+
+
+        class Net(nn.Module):
+            def forward(self, x, mask=None):
+                key = (x.dtype, x.device)
+                if key not in CACHE:
+                    CACHE[key] = use(1)  #: use(1) => throttled=yes hot=no
+                if self.buffer is None or self.buffer.shape != x.shape:
+                    self.buffer = use(2)  #: use(2) => throttled=yes hot=no
+                if not hasattr(self, "grid"):
+                    self.grid = use(3)  #: use(3) => throttled=yes hot=no
+                if not self.ready:
+                    use(4)  #: use(4) => throttled=yes hot=no
+                    self.ready = True
+                if mask is None:
+                    mask = use(5)  #: use(5) => throttled=no hot=forward
+                if not self.training:
+                    use(6)  #: use(6) => throttled=no hot=forward
+                if x.device.type == "cpu":
+                    use(7)  #: use(7) => throttled=yes hot=no
+                if x.is_cuda:
+                    use(8)  #: use(8) => throttled=no hot=forward
+                else:
+                    use(9)  #: use(9) => throttled=yes hot=no
+                if not torch.cuda.is_available():
+                    use(10)  #: use(10) => throttled=yes hot=no
+                table(3)
+                if x.device.type != "cpu" or x.numel() == 0:
+                    return x
+                return use(11)  #: use(11) => throttled=yes hot=no
+    """,
     "throttled loops in loops": """
         import torch
         from torch import nn
@@ -388,6 +430,22 @@ PROGRAMS = {
                     use(1)  #: use(1) => hot=micro
                 optimizer.step()
                 use(2)  #: use(2) => hot=while
+
+
+        def ppo(env, updates, horizon, minibatches):
+            agent = nn.Linear(3, 1).cuda()
+            optimizer = torch.optim.Adam(agent.parameters())
+            for update in range(updates):
+                for t in range(horizon):
+                    action = agent(env)
+                    use(action)  #: use(action) => hot=t
+                value = agent(env)
+                for batch in minibatches:
+                    loss = agent(batch).sum()
+                    loss.backward()
+                    optimizer.step()
+                    use(loss)  #: use(loss) => hot=batch
+                use(value)  #: use(value) => hot=no
 
 
         def recurrent(loader, length):
@@ -887,6 +945,17 @@ PROGRAMS = {
             for t in range(steps):
                 x = model(x)  #: model(x) => phase=evaluation
             return x
+
+
+        class Decoder(nn.Module):
+            def forward(self, x):
+                return self.predict_masks(x)
+
+            def predict_masks(self, x):
+                return use(x)  #: use(x) => phase=forward
+
+            def predict(self, x):
+                return self(x)  #: self(x) => phase=evaluation
 
 
         def preview(loader, step):

@@ -33,13 +33,15 @@ class Phase(enum.Enum):
 _EVALUATES = re.compile(
     r"^_?(?:(?:do_|run_|model_)?(?:eval|evaluate|evaluation|validate|validation|val|valid)(?:_|$|[A-Z])"
     r"|test$|test_(?:one_)?(?:epoch|step|loop|model|net|network|fn)$|testing$"
-    r"|(?:run_|do_)?(?:infer|inference|predict)(?:_|$|[A-Z])"
-    r"|(?:compute|get|calc|calculate|check|measure)_(?:\w+_)?(?:accuracy|val_loss|validation_loss|test_loss|perplexity)$"
-    r"|estimate_loss$|extract_(?:features|embeddings)$)"
-    r"|_(?:eval|evaluate|validate|validation|inference|predict)$"
+    r"|(?:compute|get|calc|calculate|check|measure)_(?:\w+_)?"
+    r"(?:accuracy|val_loss|validation_loss|test_loss|perplexity)$|estimate_loss$)"
+    r"|_(?:eval|evaluate|validate|validation)$"
 )
-_GENERATES = re.compile(
+# What models do when they are used; parts of a forward pass may go by the same names.
+_INFERS = re.compile(
     r"^_?(?:do_|run_)?(?:generate|sample|decode)(?:_(?!batch|noise)|$)|_(?:generate|sample)$"
+    r"|^_?(?:do_|run_)?(?:infer|inference|predict)(?:_|$|[A-Z])|_(?:inference|predict)$"
+    r"|^extract_(?:features|embeddings)$"
 )
 _TESTS = re.compile(r"^test(?:_|$)")
 _TRAINS = re.compile(r"^_?(?:do_|run_)?(?:train|fit|pretrain|finetune)(?:_|$|[A-Z])|_train(?:_epoch|_step)?$")
@@ -56,6 +58,7 @@ _EVAL_TEXT = re.compile(r"^(?:val|test|eval|dev|predict|infer)", re.IGNORECASE)
 _EVAL_DATA = re.compile(
     r"(?:^|_)(?:val|valid|validation|test|eval|evaluation|dev)(?:_|$|loader|iter|data)", re.IGNORECASE
 )
+_OPTIMIZER_FLAG = re.compile(r"(?:^|_)(?:optim(?:izer)?|opt)s?(?:_[a-zA-Z]+)?$")
 _OPTIMIZER = re.compile(r"(?:^|_)(?:optim(?:izer)?|opt|scaler)s?(?:_[a-zA-Z]+)?$")
 _LIGHTNING = {
     "training_step": Phase.TRAINING,
@@ -151,7 +154,7 @@ class Phases:
                 word = test.attr.value if isinstance(test, cst.Attribute) else test.value
                 if _TRAIN_FLAG.match(word):
                     return Phase.TRAINING if truth else Phase.EVALUATION
-                if _OPTIMIZER.search(word):
+                if _OPTIMIZER_FLAG.search(word):
                     return Phase.TRAINING if truth else Phase.EVALUATION
                 return Phase.EVALUATION if truth and _EVAL_FLAG.match(word) else None
             case cst.Call(func=cst.Attribute(attr=cst.Name(value="startswith")), args=[argument]):
@@ -170,7 +173,7 @@ class Phases:
                 return None
         if isinstance(right, cst.Name) and right.value == "None":
             word = last_name(left)
-            if word is not None and _OPTIMIZER.search(word):
+            if word is not None and _OPTIMIZER_FLAG.search(word):
                 return Phase.EVALUATION if truth else Phase.TRAINING
             return None
         if isinstance(operator, (cst.In, cst.NotIn)) and isinstance(right, (cst.List, cst.Tuple, cst.Set)):
@@ -361,7 +364,7 @@ class Phases:
                 phases.discard(Phase.SETUP)
             found = phases.pop() if len(phases) == 1 else Phase.UNKNOWN
             name = function.name.value if isinstance(function, cst.FunctionDef) else ""
-            if _GENERATES.search(name) and found in (Phase.UNKNOWN, Phase.SETUP) and len(phases) < 2:
+            if _INFERS.search(name) and found in (Phase.UNKNOWN, Phase.SETUP) and len(phases) < 2:
                 found = Phase.EVALUATION
             self._functions[function] = found
         return found

@@ -79,18 +79,28 @@ class Heat(enum.IntEnum):
 class _Work:
     """What a loop or function does each time round.
 
-    ``heat`` and ``reason`` tell of the work outside of inner loops; ``steps`` whether an inner loop is
-    one of steps; ``batches`` whether such an inner loop goes over a loader.
+    ``heat``, ``trains`` and ``reason`` tell of the work outside of inner loops; ``steps`` whether an inner
+    loop is one of steps, ``training_steps`` whether it trains, and ``batches`` whether it goes over a
+    loader.
     """
 
     heat: Heat = Heat.COLD
+    trains: bool = False
     reason: str = ""
     steps: bool = False
+    training_steps: bool = False
     batches: bool = False
 
-    def add(self, heat: Heat, reason: str) -> None:
-        if heat > self.heat:
-            self.heat, self.reason = heat, reason
+    def add(self, other: _Work) -> None:
+        """Take in work that is done directly."""
+        if (other.heat, other.trains) > (self.heat, self.trains):
+            self.heat, self.trains, self.reason = other.heat, other.trains, other.reason
+
+    def add_inner(self, other: _Work) -> None:
+        """Take in the loops that something done directly has in it."""
+        self.steps = self.steps or other.steps
+        self.training_steps = self.training_steps or other.training_steps
+        self.batches = self.batches or other.batches
 
 
 _NO_WORK = _Work()
@@ -160,7 +170,9 @@ class Places:
         if self._over_loader(loop):
             return Heat.HOT if work.steps else work.heat
         if work.heat is Heat.HOT:
-            return Heat.COLD if work.batches or (work.steps and _is_epoch_loop(loop)) else Heat.HOT
+            # What is done once beside a loop that trains, or at the end of an epoch, is no step.
+            rounds = work.batches or (work.steps and _is_epoch_loop(loop))
+            return Heat.COLD if rounds or (work.training_steps and not work.trains) else Heat.HOT
         return Heat.COLD if work.steps else work.heat
 
     def _work_of(self, holder: cst.CSTNode) -> _Work:
@@ -175,23 +187,22 @@ class Places:
         work = _Work()
         calls, inner = self._held.get(holder, ([], []))
         for call in calls:
-            if work.heat is not Heat.HOT or not (work.steps and work.batches):
-                done = self._work_of_call(call, work)
-                if done is not None and not self._throttling.between(call, holder):
-                    work.add(done.heat, done.reason)
-                    work.steps = work.steps or done.steps
-                    work.batches = work.batches or done.batches
+            done = self._work_of_call(call, work)
+            if done is not None and not self._throttling.between(call, holder):
+                work.add(done)
+                work.add_inner(done)
         for loop in inner:
             done = self._work_of(loop)
             if (done.heat is Heat.COLD and not done.steps) or self._throttling.between(loop, holder):
                 continue
             if self._over_layers(loop):
-                work.add(done.heat, done.reason)
+                work.add(done)
             elif isinstance(loop, COMPREHENSIONS) and not self._over_loader(loop):
-                work.add(done.heat, done.reason)
-                work.steps = work.steps or done.steps
+                work.add(done)
+                work.add_inner(done)
             elif self.heat(loop) is Heat.HOT or done.steps:
                 work.steps = True
+                work.training_steps = work.training_steps or done.trains or done.training_steps
                 work.batches = work.batches or self._over_loader(loop)
             work.batches = work.batches or done.batches
         return work
@@ -222,14 +233,13 @@ class Places:
     def _work_of_call(self, call: cst.Call, sofar: _Work) -> _Work | None:
         """The device work of one call; None for none."""
         if is_training_step(self.module, call):
-            what = last_name(call.func)
-            return _Work(
-                Heat.HOT, "the loop steps the optimizer" if what == "step" else "the loop computes gradients"
-            )
+            steps = last_name(call.func) == "step"
+            reason = "the loop steps the optimizer" if steps else "the loop computes gradients"
+            return _Work(Heat.HOT, True, reason)
         func = call.func
         called = self.module.value(func)
         if called.kind is Kind.MODULE:
-            return None if called.device is Device.CPU else _Work(Heat.HOT, "the loop calls a module")
+            return None if called.device is Device.CPU else _Work(Heat.HOT, False, "the loop calls a module")
         function = self.module.callee(call)
         if function is not None:
             if function in self._generators:
@@ -242,10 +252,10 @@ class Places:
                 return (
                     None
                     if _ADMINISTERS.search(func.attr.value)
-                    else _Work(Heat.HOT, "the loop runs a module")
+                    else _Work(Heat.HOT, False, "the loop runs a module")
                 )
         if sofar.heat is Heat.COLD and self._computes(call):
-            return _Work(Heat.WARM, "the loop computes on the device")
+            return _Work(Heat.WARM, False, "the loop computes on the device")
         return None
 
     def _computes(self, call: cst.Call) -> bool:
@@ -422,6 +432,8 @@ class Places:
         Beside the calls: what runs a function without calling it by name, such as ``map``, a decorator
         or the read of a property; and for a generator the loop that draws from it.
         """
+        if isinstance(function, cst.FunctionDef) and _is_cached(function):
+            return
         for call in self.module.callers(function):
             drawing = self._drawing_loop(call) if streaming else None
             yield call, call if drawing is None else drawing.target
@@ -678,7 +690,7 @@ _ADMINISTERS = re.compile(
     r"^(?:_?(?:get|set|load|save|print|update|freeze|unfreeze|init|reset|configure|named|register|add|remove|enable"
     r"|disable|is|has|from|push|export|tie|resize|log|count|num|summary|build|make|create|prepare|setup)(?:_\w*)?"
     r"|train|eval|to|cuda|cpu|xpu|mps|half|float|double|bfloat16|type|share_memory|apply|parameters|buffers|modules"
-    r"|children|state_dict|requires_grad_|zero_grad|compile|extra_repr|size|no_sync|join|device|keys|values|items"
+    r"|children|state_dict|preprocess|postprocess|tokenize|collate\w*|requires_grad_|zero_grad|compile|extra_repr|size|no_sync|join|device|keys|values|items"
     r"|append|extend|insert|pop|compute|clear|clone|copy|close|\w*_?(?:state_dict|parameters|params|module|modules))$"
 )
 # Views, transfers and reads cost little or are what the rules look for: they make no loop hot.
@@ -844,6 +856,13 @@ def _iterated(node: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
             yield from _iterated(argument.value)
     elif isinstance(node, cst.Subscript):
         yield from _iterated(node.value)
+
+
+def _is_cached(function: cst.FunctionDef) -> bool:
+    """Whether a decorator keeps the results, so that the body runs once for each set of arguments."""
+    return any(
+        last_name(d.decorator) in ("lru_cache", "cache", "cached_property") for d in function.decorators
+    )
 
 
 def _same(a: cst.CSTNode, b: cst.CSTNode) -> bool:

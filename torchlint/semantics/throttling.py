@@ -103,7 +103,7 @@ class Throttling:
         rarely: Restriction | None = None
         match parent:
             case cst.If() if child is parent.body:
-                rarely = self._rare(parent.test, True) or self._reset(parent)
+                rarely = self._rare(parent.test, True) or self._reset(parent) or self._filled(parent)
             case cst.If() if child is parent.orelse:
                 rarely = self._rare(parent.test, False)
             case cst.IfExp() if child is not parent.test:
@@ -296,6 +296,8 @@ class Throttling:
             picked = truth is isinstance(operator, cst.In) and self._counts(left)
             return self._tied(left) if picked and _is_collection(right) else None
         if (equal and truth) or (unequal and not truth):
+            if _is_host(left, right) or _is_host(right, left):
+                return _ALWAYS
             if _is_debug_text(right) or _is_debug_text(left):
                 return _ALWAYS
             for counter, other in ((left, right), (right, left)):
@@ -331,6 +333,8 @@ class Throttling:
             return _ALWAYS
         if truth and name in _EXPORTING:
             return _ALWAYS
+        if not truth and self.names.qualified(call.func) in _HAS_ACCELERATOR:
+            return _ALWAYS
         if not truth and name in ("mod", "fmod", "remainder") and len(call.args) == 2:
             return self._tied(call.args[0].value)
         if truth and (_SWITCHES.search(name) or _MOMENTS.search(name)):
@@ -360,6 +364,8 @@ class Throttling:
         return self._switch(flag, truth)
 
     def _switch(self, flag: cst.CSTNode, truth: bool) -> Restriction | None:
+        if isinstance(flag, cst.Attribute) and flag.attr.value == ("is_cpu" if truth else "is_cuda"):
+            return _ALWAYS  # code for tensors of the host
         return _ALWAYS if truth and (_matches(_SWITCHES, flag) or _matches(_MOMENTS, flag)) else None
 
     def _computed(self, bindings: Iterable[Binding], truth: bool, depth: int) -> Restriction | None:
@@ -420,6 +426,27 @@ class Throttling:
                 if anew or _matches(_RECORDS, target):
                     return _ALWAYS
         return None
+
+    def _filled(self, branch: cst.If) -> Restriction | None:
+        """A branch that fills what it tests to be missing, a cache or a lazy attribute: once."""
+        missing = set(_missing(branch.test))
+        if not missing:
+            return None
+        for node in self.tree.descendants(branch.body):
+            if isinstance(node, (cst.AssignTarget, cst.AnnAssign)):
+                target: cst.CSTNode = node.target
+                if isinstance(target, cst.Subscript):
+                    target = target.value
+                if dotted_text(target) in missing and self._outlives(target):
+                    return _ALWAYS
+        return None
+
+    def _outlives(self, target: cst.CSTNode) -> bool:
+        """Whether a variable keeps its value from one call of the function to the next."""
+        if not isinstance(target, cst.Name):
+            return isinstance(target, cst.Attribute)
+        scope = self.names.lookup(target.value, target)
+        return scope is self.names.module_scope
 
     def _comparisons(self, test: cst.CSTNode) -> Iterator[cst.Comparison]:
         if isinstance(test, cst.Comparison) and len(test.comparisons) == 1:
@@ -570,6 +597,8 @@ _EXPORTING = frozenset(
 _ENDS_PROGRAM = frozenset(
     {"sys.exit", "os._exit", "os.abort", "builtins.exit", "builtins.quit", "pytest.fail"}
 )
+# Where there is no accelerator nothing waits for one.
+_HAS_ACCELERATOR = frozenset({"torch.cuda.is_available", "torch.accelerator.is_available"})
 _STRENGTH = ("raise", "return", "break", "continue")
 
 
@@ -587,6 +616,45 @@ def _weakest(endings: Iterable[str | None]) -> str | None:
 def _matches(pattern: re.Pattern[str], node: cst.CSTNode) -> bool:
     word = last_name(node)
     return word is not None and pattern.search(word) is not None
+
+
+def _is_host(device: cst.CSTNode, text: cst.CSTNode) -> bool:
+    """Whether ``device`` compared with ``text`` asks for the CPU."""
+    if not isinstance(text, cst.SimpleString) or text.evaluated_value != "cpu":
+        return False
+    word = last_name(device)
+    return word is not None and re.search(r"(?:^|_)(?:type|device|dev)(?:_type)?$|^str$", word) is not None
+
+
+def _missing(test: cst.CSTNode) -> Iterator[str]:
+    """The variables that a test finds empty: ``x is None``, ``not x``, ``k not in x``, no attribute ``x``."""
+    match test:
+        case cst.BooleanOperation():
+            yield from _missing(test.left)
+            yield from _missing(test.right)
+        case cst.UnaryOperation(
+            operator=cst.Not(), expression=cst.Call(func=cst.Name(value="hasattr")) as call
+        ):
+            if len(call.args) == 2 and isinstance(call.args[1].value, cst.SimpleString):
+                owner, attribute = dotted_text(call.args[0].value), call.args[1].value.evaluated_value
+                if owner is not None and isinstance(attribute, str):
+                    yield f"{owner}.{attribute}"
+        case cst.UnaryOperation(operator=cst.Not()):
+            spelt = dotted_text(test.expression)
+            if spelt is not None:
+                yield spelt
+        case cst.Comparison(comparisons=[cst.ComparisonTarget(operator=cst.NotIn(), comparator=container)]):
+            spelt = dotted_text(container)
+            if spelt is not None:
+                yield spelt
+        case cst.Comparison(
+            comparisons=[cst.ComparisonTarget(operator=cst.Is(), comparator=cst.Name(value="None"))]
+        ):
+            spelt = dotted_text(test.left)
+            if spelt is not None:
+                yield spelt
+        case _:
+            return
 
 
 def _is_debug_text(node: cst.CSTNode) -> bool:
