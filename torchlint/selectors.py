@@ -66,7 +66,7 @@ def expand(selector: str, rules: Mapping[str, Rule], *, opt_in: bool = True) -> 
         for code in rules
         if prefix and code.startswith(selector) and re.match(r"[A-Z]*", code).group() == prefix.group(1)  # type: ignore[union-attr]
     ]
-    if not covered and selector != "TL":
+    if not covered:
         raise UnknownSelectorError(selector, rules)
     return frozenset(code for code in covered if opt_in or not rules[code].opt_in)
 

@@ -164,7 +164,8 @@ def _run(
         if chosen.show_files or chosen.show_settings:
             _show(terminal, resolver, (chosen.stdin_filename or STDIN,), chosen)
             return
-        outcome = _check_stdin(terminal, resolver, chosen)
+        with terminal.listening():
+            outcome = _check_stdin(terminal, resolver, chosen)
     else:
         found = discover(
             paths or (Path(),),
@@ -179,7 +180,8 @@ def _run(
             return
         if not found.files:
             terminal.warn("No Python files found under the given path(s)")
-        outcome = _check_files(terminal, resolver, chosen, found.files)
+        with terminal.listening():
+            outcome = _check_files(terminal, resolver, chosen, found.files)
     terminal.debug(f"done in {time.perf_counter() - started:.2f} s")
     _tell(terminal, chosen, rules, outcome, directory, stdin=_DASH in paths)
     raise click.exceptions.Exit(_status(chosen, outcome))

@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TextIO, TypeVar
+from typing import TextIO
 
 import click
 
@@ -19,8 +20,6 @@ FLAGS = frozenset(
 
 VALUED = frozenset({"--config", "--color"})
 """Shared options with a value; they may come before the command."""
-
-_Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 def shared_parameters() -> list[click.Parameter]:
@@ -99,6 +98,25 @@ class Terminal:
         """Write to standard error."""
         if not self.silent:
             _write(sys.stderr, text)
+
+    @contextmanager
+    def listening(self) -> Iterator[None]:
+        """With ``--verbose``, print what torchlint's modules log in this process, tracebacks of rules too."""
+        if not self.verbose:
+            yield
+            return
+        import logging
+
+        logger, handler = logging.getLogger("torchlint"), logging.StreamHandler(sys.stderr)
+        handler.setFormatter(logging.Formatter("debug: %(message)s"))
+        level = logger.level
+        logger.addHandler(handler)
+        logger.setLevel(logging.DEBUG)
+        try:
+            yield
+        finally:
+            logger.removeHandler(handler)
+            logger.setLevel(level)
 
     def warn(self, message: str) -> None:
         """Print a warning on standard error."""

@@ -16,7 +16,7 @@ def _block(report: Report, diagnostic: Diagnostic) -> str:
     source = report.source(diagnostic.path)
     text = source.text if source is not None else ""
     fix = diagnostic.fix if text else None
-    rows = [snippet.extent(snippet.split_lines(text), diagnostic.start, diagnostic.end)[1]]
+    rows = [snippet.extent(snippet.layout(text)[0], diagnostic.start, diagnostic.end)[1]]
     rows += [patch.last_row(text, fix)] if fix is not None else []
     gutter = len(str(max(rows)))
     where = f"{report.shown(diagnostic.path)}:{diagnostic.start.row}:{diagnostic.start.column}"

@@ -6,11 +6,10 @@ import difflib
 import re
 from bisect import bisect_right
 from collections.abc import Iterator
-from itertools import accumulate
 
 from torchlint.diagnostics import Edit, Fix
 from torchlint.render.report import Report
-from torchlint.render.snippet import expand, split_lines
+from torchlint.render.snippet import expand, layout, split_lines
 
 _CONTEXT = 1
 _APART = 3
@@ -20,8 +19,7 @@ _NEWLINE = re.compile(r"\r\n|\r|\n")
 
 def render(report: Report, text: str, fix: Fix, gutter: int) -> str:
     """What ``fix`` changes in ``text``; places far apart are separated by dots."""
-    lines = split_lines(text)
-    starts = [0, *accumulate(map(len, lines))]
+    lines, starts = layout(text)
     edge = report.paint("|", "blue", bold=True)
     blank = f"{' ' * gutter} {edge}"
     out = [blank]
@@ -97,8 +95,7 @@ def _line(line: str) -> str:
 
 def last_row(text: str, fix: Fix) -> int:
     """The highest line number that `render` shows, to make room for it."""
-    lines = split_lines(text)
-    starts = [0, *accumulate(map(len, lines))]
+    lines, starts = layout(text)
     if not fix.edits:
         return 1
     grown = sum(

@@ -50,7 +50,7 @@ class Report:
 
     def fixable(self, diagnostic: Diagnostic) -> bool:
         """Whether ``--fix``, with the unsafe fixes if this run counts them, would fix it."""
-        if diagnostic.fix is None:
+        if diagnostic.fix is None or not diagnostic.fix.edits:
             return False
         least = Applicability.UNSAFE if self.unsafe_fixes else Applicability.SAFE
         return diagnostic.fix.applicability >= least

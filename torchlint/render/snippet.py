@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from functools import lru_cache
+from itertools import accumulate
 
 from torchlint.diagnostics import Position
 from torchlint.render.report import Color, Report, visible
@@ -17,6 +19,16 @@ _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 def split_lines(text: str) -> list[str]:
     """The physical lines of a program with their ends; unlike `str.splitlines` only at CR and LF."""
     return _LINE.findall(text)
+
+
+@lru_cache(maxsize=2)
+def layout(text: str) -> tuple[list[str], list[int]]:
+    """The lines of a whole file and the offsets at which they begin, and the last one ends.
+
+    The findings of a file come one after the other, so that its lines are worth keeping.
+    """
+    lines = split_lines(text)
+    return lines, [0, *accumulate(map(len, lines))]
 
 
 def expand(line: str) -> str:
@@ -55,7 +67,7 @@ def render(report: Report, text: str, start: Position, end: Position, color: Col
 
     ``gutter`` is the width of the column of line numbers.
     """
-    lines = split_lines(text)
+    lines, _ = layout(text)
     first_shown, last_shown = extent(lines, start, end)
     if not last_shown:
         return ""
