@@ -59,3 +59,42 @@ def test_every_call_of_a_program_that_feeds_on_itself_is_evaluated() -> None:
     kinds = {module.source(call): module.value(call).kind for call in module.tree.nodes(cst.Call)}
     assert kinds["f(y, 2)"] is Kind.TENSOR
     assert kinds["g(y, 2)"] is Kind.TENSOR
+
+
+def test_a_number_given_to_a_forward_is_not_taken_for_a_tensor() -> None:
+    module = _model(
+        "from torch import nn\n"
+        "class Loss(nn.Module):\n"
+        "    def forward(self, prediction, epoch):\n"
+        "        scale = prediction.size(0)\n"
+        "        if epoch > 3:\n"
+        "            return prediction.sum()\n"
+        "        return (prediction > 0).sum()\n"
+    )
+    epoch, prediction = module.tree.nodes(cst.Comparison)
+    assert module.value(epoch).kind is Kind.UNKNOWN
+    assert module.value(prediction).kind is Kind.TENSOR
+
+
+def test_an_attribute_named_like_a_loss_is_no_tensor_by_its_name() -> None:
+    module = _model(
+        "from torch import nn\n"
+        "class Trainer:\n"
+        "    def step(self):\n"
+        "        if self.stft_loss:\n"
+        "            return 1\n"
+    )
+    (branch,) = module.tree.nodes(cst.If)
+    assert module.value(branch.test).kind is Kind.UNKNOWN
+
+
+def test_an_autograd_function_is_no_module() -> None:
+    module = _model(
+        "import torch\n"
+        "class Deform(torch.autograd.Function):\n"
+        "    @staticmethod\n"
+        "    def forward(ctx, x):\n"
+        "        return x\n"
+    )
+    (definition,) = module.tree.nodes(cst.ClassDef)
+    assert module.classes.info(definition).kind is Kind.OBJECT

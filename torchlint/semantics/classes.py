@@ -32,6 +32,7 @@ _KINDS = {
     "generator": Kind.GENERATOR,
 }
 _OTHER_CLASSES = {
+    "torch.autograd.Function": Kind.OBJECT,
     "accelerate.Accelerator": Kind.ACCELERATOR,
     "lightning.Fabric": Kind.ACCELERATOR,
     "lightning.fabric.Fabric": Kind.ACCELERATOR,

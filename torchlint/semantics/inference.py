@@ -220,7 +220,8 @@ class Inference:
         operators = [c.operator for c in node.comparisons]
         if any(isinstance(o, (cst.Is, cst.IsNot, cst.In, cst.NotIn)) for o in operators):
             return BOOL
-        operands = [self.value(node.left), *(self.value(c.comparator) for c in node.comparisons)]
+        nodes = [node.left, *(c.comparator for c in node.comparisons)]
+        operands = [self.value(n) for n in nodes]
         if any(v.kind is Kind.TENSOR for v in operands):
             tensors = [v for v in operands if v.tensorlike]
             return Value(
@@ -231,7 +232,10 @@ class Inference:
             )
         if any(v.kind is Kind.NDARRAY for v in operands):
             return NDARRAY
-        if any(v.kind is Kind.BATCH for v in operands) and _ordered(operators, operands):
+        shown = [
+            v.kind is Kind.BATCH and self._shown_tensor(n, v) for n, v in zip(nodes, operands, strict=True)
+        ]
+        if any(shown) and _ordered(operators, operands):
             batches = [v for v in operands if v.tensorlike]
             device = join_devices(v.device for v in batches)
             return Value(Kind.TENSOR, device=device, graph=Graph.DETACHED, dtype="torch.bool")
@@ -241,6 +245,13 @@ class Inference:
                 BOOL if any(v.kind in (Kind.STRING, Kind.SHAPE, Kind.DEVICE) for v in operands) else UNKNOWN
             )
         return BOOL
+
+    def _shown_tensor(self, node: cst.BaseExpression, value: Value) -> bool:
+        """Whether a batch is used as a tensor nearby; the input of a forward may as well be a number."""
+        if not isinstance(node, cst.Name) or value.origin is not None:
+            return True
+        used = self.used_attributes(node)
+        return any(attr in results.TENSOR_METHODS or attr in results.TENSOR_ATTRIBUTES for attr in used)
 
     # ------------------------------------------------------------------ names
 
@@ -622,7 +633,8 @@ class Inference:
                 return SHAPE
             if attr == "dtype" or attr.endswith("_dtype"):
                 return DTYPE
-            if attr not in ("loss",):
+            if not LOSS_NAME.match(attr):
+                # ``self.stft_loss`` is a criterion or a switch as often as a tensor.
                 return self._merge_device(self._conventional(attr, node), result)
         return result
 
