@@ -227,6 +227,7 @@ def _debug_settings(terminal: Terminal, resolver: Resolver, settings: Mapping[Pa
 def _check_stdin(terminal: Terminal, resolver: Resolver, chosen: Options) -> _Outcome:
     """Check standard input; with a fixing option the fixed text goes to standard output."""
     from torchlint import runner
+    from torchlint.source import SourceError
 
     path = absolute(chosen.stdin_filename) if chosen.stdin_filename else STDIN
     if sys.stdin is None:
@@ -249,7 +250,14 @@ def _check_stdin(terminal: Terminal, resolver: Resolver, chosen: Options) -> _Ou
     mode = runner.Mode(fix=chosen.writes, diff=chosen.diff)
     result, source = runner.run_text(data, path, settings, mode)
     if chosen.writes:
-        terminal.out(data if source is None else source.encode(source.text))
+        fixed = data
+        if source is not None and result.applied:
+            try:
+                fixed = source.encode(source.text)
+            except SourceError as error:
+                terminal.warn(f"the fixes cannot be written: {error.reason}")
+                result, source = runner.run_text(data, path, settings, runner.Mode())
+        terminal.out(fixed)
     outcome.diagnostics = sorted(result.diagnostics, key=lambda item: item.sort_key)
     if result.applied:
         outcome.applied[path] = result.applied
