@@ -197,7 +197,8 @@ def _check_files(
     _debug_settings(terminal, resolver, settings)
     outcome = _Outcome()
     mode = runner.Mode(fix=chosen.writes, diff=chosen.diff)
-    with Progress(enabled=terminal.interactive and not (terminal.quiet or terminal.silent)) as progress:
+    watched = terminal.interactive and not (terminal.quiet or terminal.silent)
+    with Progress(len(files), enabled=watched) as progress:
         for result in runner.run(files, settings, mode, chosen.jobs, progress):
             outcome.diagnostics += result.diagnostics
             if result.applied:

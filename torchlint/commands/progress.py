@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import time
+import threading
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -14,41 +14,48 @@ PATIENCE = 1.0
 
 
 class Progress:
-    """Called with the number of files done and their total; shows a bar on standard error after a while."""
+    """Called with the number of files done and their total; shows a bar on standard error after a while.
 
-    def __init__(self, *, enabled: bool) -> None:
-        self._enabled = enabled
-        self._started = time.monotonic()
-        self._bar: Bar | None = None
-        self._task: TaskID | None = None
+    A timer shows the bar, since the first file may be what takes long.
+    """
+
+    def __init__(self, total: int, *, enabled: bool) -> None:
+        self._done, self._total = 0, total
+        self._shown: tuple[Bar, TaskID] | None = None
+        self._lock = threading.Lock()
+        self._timer = threading.Timer(PATIENCE, self._show) if enabled else None
 
     def __enter__(self) -> Progress:
+        if self._timer is not None:
+            self._timer.daemon = True
+            self._timer.start()
         return self
 
     def __exit__(self, *_: Any) -> None:
-        if self._bar is not None:
-            self._bar.stop()
+        if self._timer is None:
+            return
+        self._timer.cancel()
+        with self._lock:
+            if self._shown is not None:
+                self._shown[0].stop()
+            # A timer that has just gone off finds nothing left to show.
+            self._done = self._total
 
     def __call__(self, done: int, total: int) -> None:
-        if not self._enabled or time.monotonic() - self._started < PATIENCE:
-            return
-        if self._bar is None:
-            self._bar, self._task = _bar(total)
-        if self._task is not None:
-            self._bar.update(self._task, completed=done, total=total)
+        with self._lock:
+            self._done, self._total = done, total
+            if self._shown is not None:
+                bar, task = self._shown
+                bar.update(task, completed=done, total=total)
 
+    def _show(self) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-def _bar(total: int) -> tuple[Bar, TaskID]:
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    bar = Progress(
-        TextColumn("Checking"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-        console=Console(stderr=True),
-        transient=True,
-    )
-    bar.start()
-    return bar, bar.add_task("Checking", total=total)
+        columns = (TextColumn("Checking"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+        with self._lock:
+            if self._done >= self._total:
+                return
+            bar = Progress(*columns, console=Console(stderr=True), transient=True)
+            self._shown = bar, bar.add_task("Checking", total=self._total, completed=self._done)
+            bar.start()
