@@ -309,8 +309,9 @@ def test_an_unknown_selector_is_pointed_at(key: str) -> None:
     assert ", line 1: " in told
 
 
-def test_an_unknown_selector_of_per_file_ignores_is_pointed_at() -> None:
-    write("torchlint.toml", "[per-file-ignores]\n'tests/**' = ['TL9']\n")
+@pytest.mark.parametrize("pattern", ["tests/**", "a.py"])
+def test_an_unknown_selector_of_per_file_ignores_is_pointed_at(pattern: str) -> None:
+    write("torchlint.toml", f"[per-file-ignores]\n'{pattern}' = ['TL9']\n")
     with pytest.raises(ConfigError, match=r", line 1: unknown rule selector `TL9`.*`per-file-ignores`"):
         rules_at("a.py")
 

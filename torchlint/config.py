@@ -272,7 +272,7 @@ class Settings:
 
     def lint(self, path: Path) -> LintSettings:
         """What the checker needs for the file at ``path``; equal settings are one object."""
-        chosen = self.options
+        chosen, common = self.options, self._common
         off = frozenset[str]().union(
             *(
                 selectors.expand_all(named, self.rules)
@@ -283,7 +283,6 @@ class Settings:
         found = chosen.target_torch if chosen.target_torch is not None else target.detect(path)
         made = self._made.get((off, found))
         if made is None:
-            common = self._common
             made = self._made[off, found] = LintSettings(
                 rules=tuple(code for code in common.rules if code not in off),
                 fixable=common.fixable,

@@ -37,7 +37,8 @@ def matches(pattern: Pattern, path: Path, *, directory: bool = False) -> bool:
     matches by its name alone.
     """
     text, negated = (pattern.text[1:], True) if pattern.text.startswith("!") else (pattern.text, False)
-    return _spec((text,), str(pattern.root)).match_file(_relative(path, pattern.root, directory)) != negated
+    spec = _spec((text,), str(pattern.root))
+    return bool(spec.match_file(_relative(path, pattern.root, directory))) is not negated
 
 
 def _relative(path: Path, root: Path, directory: bool) -> str:
