@@ -78,6 +78,8 @@ class Group(click.Group):
             return [word, *args[:at], *args[at + 1 :]]
         if word in _HELP:
             return [word]
+        if word == "help" and not os.path.lexists(word):
+            return [*args[at + 1 :], "--help"]
         if word.isidentifier() and not os.path.lexists(word):
             hint = did_you_mean(word, self._lazy)
             if hint:

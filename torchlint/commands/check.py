@@ -156,6 +156,8 @@ def _run(
     resolver = Resolver(rules, _given(parameters, directory), configs, isolated=isolated, directory=directory)
     chosen = resolver.run.options
     terminal.debug(f"{len(resolver.run.enabled)} of {len(rules)} rules selected")
+    if not resolver.run.enabled:
+        terminal.warn("no rules are selected")
     if _DASH in paths and len(paths) > 1:
         raise click.UsageError("`-` reads standard input and cannot be combined with other paths")
 
@@ -430,6 +432,9 @@ def _settings_page(path: Path, settings: Settings, lint: LintSettings) -> str:
 
 
 def _paths(_: click.Context, __: click.Parameter, value: tuple[str, ...]) -> tuple[Path, ...]:
+    if "" in value:
+        # An unset variable of a script, which must not turn into the working directory.
+        raise click.UsageError("a path is empty")
     return tuple(Path(text) for text in value)
 
 
