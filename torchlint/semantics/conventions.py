@@ -17,7 +17,10 @@ MODEL_NAME = re.compile(
 )
 CRITERION_NAME = re.compile(r"^(\w+_)?(criterion|loss_?(fn|func|function))(_\w+)?$", re.IGNORECASE)
 OPTIMIZER_NAME = re.compile(r"^(\w+_)?(optimizer|optim|opt)$")
-LOSS_NAME = re.compile(r"^(\w+_)?loss$")
+# ``use_aux_loss`` and ``compute_loss`` are a switch and a function.
+LOSS_NAME = re.compile(
+    r"^(?!(add|calc|calculate|compute|do|enable|get|has|include|is|log|no|return|use|with)_)(\w+_)?loss$"
+)
 
 # Strings that name an accelerator, as ``torch.device`` takes them.
 ACCELERATOR_STRING = re.compile(r"^(cuda|mps|xpu|npu|hpu|xla|musa|mlu)(:|$)")

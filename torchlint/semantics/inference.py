@@ -444,6 +444,9 @@ class Inference:
             return Value(Kind.DEVICE, device=Device.ACCELERATOR)
         if passed is BOTTOM:
             return passed
+        if param.default is not None and self.value(param.default).kind is Kind.BOOL:
+            # A switch, whatever its name suggests: ``return_loss=False``.
+            return BOOL
         return passed if passed is not None else UNKNOWN
 
     def _passed(self, function: cst.CSTNode, name: str, param: cst.Param) -> Value | None:
@@ -601,7 +604,7 @@ class Inference:
             return Value(Kind.LOADER)
         if CRITERION_NAME.match(name):
             return MODULE
-        if LOSS_NAME.match(name):
+        if LOSS_NAME.match(name) and isinstance(node, cst.Name):
             return TENSOR
         if OPTIMIZER_NAME.match(name) and self.used_attributes(node) & {"step", "zero_grad"}:
             return Value(Kind.OPTIMIZER)
@@ -1121,14 +1124,15 @@ LIGHTNING_STEPS = frozenset({"training_step", "validation_step", "test_step", "p
 
 
 def _ordered(operators: Sequence[cst.BaseCompOp], operands: Sequence[Value]) -> bool:
-    """Whether only tensors answer this comparison of a batch: ``<`` and its like, ``==`` on a device."""
+    """Whether only tensors answer this comparison of a batch on a device: ``<`` and its like, ``== 0``."""
     if any(v.kind not in (Kind.BATCH, Kind.NUMBER, Kind.UNKNOWN) for v in operands):
+        return False
+    if any(v.kind is Kind.BATCH and v.device is not Device.ACCELERATOR for v in operands):
         return False
     ordering = (cst.LessThan, cst.GreaterThan, cst.LessThanEqual, cst.GreaterThanEqual)
     if all(isinstance(o, ordering) for o in operators):
         return True
-    placed = all(v.device is Device.ACCELERATOR for v in operands if v.kind is Kind.BATCH)
-    return placed and all(v.kind is not Kind.UNKNOWN for v in operands)
+    return all(v.kind is not Kind.UNKNOWN for v in operands)
 
 
 def _is_abstract(function: cst.FunctionDef) -> bool:
