@@ -10,7 +10,7 @@ import libcst as cst
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.module import Module
 from torchlint.semantics.places import Hot, Phase
-from torchlint.semantics.synchronisation import explicit_wait, trail, waiting_place, when
+from torchlint.semantics.synchronisation import explicit_wait, names_host, trail, waiting_place, when
 
 _CLOCKS = frozenset(
     {
@@ -63,7 +63,8 @@ def explicit_synchronize_in_hot_loop(call: cst.Call, module: Module) -> Iterator
 
     To time a step, record `torch.cuda.Event(enable_timing=True)` around it and read the events later, or
     measure one step in a hundred. Between streams, `stream.wait_stream(other)` lets the device wait and
-    not the host. A benchmark has to synchronise around its clock, and is not reported.
+    not the host. A benchmark has to synchronise around its clock, and so has a function that reads what it
+    copied to the host with `non_blocking=True`; neither is reported.
 
     ## Fix safety
 
@@ -77,7 +78,7 @@ def explicit_synchronize_in_hot_loop(call: cst.Call, module: Module) -> Iterator
     if not module.accelerated or not explicit_wait(module, call):
         return
     hot = waiting_place(module, call)
-    if hot is None or _measures(module, call, hot):
+    if hot is None or _measures(module, call, hot) or _awaits_copy(module, call):
         return
     message = f"`{module.tree.source(call.func)}()` makes the host wait for the device {when(module, hot)}"
     yield Finding(call, message, related=trail(module, hot))
@@ -92,6 +93,22 @@ def _measures(module: Module, call: cst.Call, hot: Hot) -> bool:
     places = [place for place in (*hot.path, hot.loop, call) if module.phase(place) is Phase.TRAINING]
     scope = around[0] if around[0] is not None else module.tree.root
     return not places and any(_reads_clock(module, node) for node in module.tree.descendants(scope))
+
+
+def _awaits_copy(module: Module, call: cst.Call) -> bool:
+    """Whether the function starts copies to the host that have to be complete before they are read."""
+    function = module.function(call)
+    if function is None:
+        return False
+    for node in module.tree.descendants(function):
+        if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute):
+            given = {arg.keyword.value: arg.value for arg in node.args if arg.keyword is not None}
+            if "non_blocking" in given and module.value(given["non_blocking"]).constant is not False:
+                if node.func.attr.value == "copy_":
+                    return True
+                if node.func.attr.value == "to" and any(names_host(module, arg.value) for arg in node.args):
+                    return True
+    return False
 
 
 def _reads_clock(module: Module, node: cst.CSTNode) -> bool:

@@ -9,7 +9,7 @@ import libcst as cst
 from torchlint.rule import NOTE, WARNING, Finding, rule
 from torchlint.semantics.accumulation import keep_on_device
 from torchlint.semantics.module import Module
-from torchlint.semantics.synchronisation import conversion, trail, waiting_place, when
+from torchlint.semantics.synchronisation import after_a_decision, conversion, trail, waiting_place, when
 from torchlint.semantics.usage import receivers, steps_environment
 
 
@@ -73,7 +73,7 @@ def item_in_hot_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
     """
     tensor = conversion(module, call)
     hot = waiting_place(module, call) if tensor is not None else None
-    if tensor is None or hot is None:
+    if tensor is None or hot is None or after_a_decision(module, call):
         return
     message = f"`{_spelling(call)}` makes the host wait for the device {when(module, hot)}"
     if any(steps_environment(module, receiver) for receiver in receivers(module, call)):

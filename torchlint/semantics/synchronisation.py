@@ -92,6 +92,22 @@ def _in_optimizer_closure(module: Module, node: cst.CSTNode) -> bool:
     return False
 
 
+def after_a_decision(module: Module, node: cst.CSTNode) -> bool:
+    """Whether ``node`` stands in a branch that is taken by the value of a device tensor.
+
+    The host has waited for that value just before, and reads another one at little cost.
+    """
+    child = node
+    for parent in module.tree.ancestors(node):
+        if isinstance(parent, (cst.If, cst.While, cst.IfExp)) and child is parent.body:
+            if any(asks_device(module, parent.test)):
+                return True
+        if isinstance(parent, (cst.FunctionDef, cst.Lambda)):
+            return False
+        child = parent
+    return False
+
+
 def trail(module: Module, hot: Hot) -> tuple[tuple[cst.CSTNode, str], ...]:
     """The loop that makes a place hot and the calls that lead from it to the place, with remarks."""
     return ((hot.loop, hot.reason), *((call, "called here") for call in hot.path))
@@ -328,6 +344,18 @@ def truth_tests(module: Module, node: cst.CSTNode) -> Iterator[cst.BaseExpressio
             return
         case _:
             return
+    yield from _asked(module, asked)
+
+
+def asks_device(module: Module, test: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
+    """The device tensors that a condition depends on, those under ``not``, ``and`` and ``or`` included."""
+    yield from _asked(module, test)
+    for part in module.tree.descendants(test):
+        if isinstance(part, (cst.UnaryOperation, cst.BooleanOperation, cst.Comparison)):
+            yield from truth_tests(module, part)
+
+
+def _asked(module: Module, asked: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
     while isinstance(asked, cst.BooleanOperation):
         asked = asked.right  # its left operand is asked by itself
     if not may_be_on_device(module, asked):
@@ -341,6 +369,8 @@ def _comparison_tests(module: Module, node: cst.Comparison) -> Iterator[cst.Base
     for position, target in enumerate(node.comparisons):
         right = target.comparator
         if isinstance(target.operator, (cst.In, cst.NotIn)):
+            if module.value(left).kind is Kind.STRING:
+                return
             if may_be_on_device(module, right) or _holds_device_tensors(module, right):
                 yield right
         elif position + 1 < len(node.comparisons) and not isinstance(target.operator, (cst.Is, cst.IsNot)):
