@@ -156,14 +156,7 @@ class Classes:
         }
         kinds = [kind_of_class(dotted) for dotted in bases] + [parent.kind for parent in parents]
         kind = next((k for k in kinds if k not in (Kind.UNKNOWN, Kind.OBJECT)), Kind.OBJECT)
-        function = "torch.autograd.Function" in bases
-        if (
-            kind is Kind.OBJECT
-            and opaque
-            and not function
-            and "forward" in methods
-            and self._calls_base(methods)
-        ):
+        if kind is Kind.OBJECT and opaque and "forward" in methods and self._calls_base(methods):
             # A base of another file, and it has a forward: a module by every convention.
             kind = Kind.MODULE
         return ClassInfo(node, kind, tuple(bases), tuple(parents), opaque, methods)

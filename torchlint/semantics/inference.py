@@ -604,7 +604,7 @@ class Inference:
             return Value(Kind.LOADER)
         if CRITERION_NAME.match(name):
             return MODULE
-        if LOSS_NAME.match(name) and isinstance(node, cst.Name):
+        if LOSS_NAME.match(name):
             return TENSOR
         if OPTIMIZER_NAME.match(name) and self.used_attributes(node) & {"step", "zero_grad"}:
             return Value(Kind.OPTIMIZER)
@@ -1124,15 +1124,14 @@ LIGHTNING_STEPS = frozenset({"training_step", "validation_step", "test_step", "p
 
 
 def _ordered(operators: Sequence[cst.BaseCompOp], operands: Sequence[Value]) -> bool:
-    """Whether only tensors answer this comparison of a batch on a device: ``<`` and its like, ``== 0``."""
+    """Whether only tensors answer this comparison of a batch: ``<`` and its like, ``==`` on a device."""
     if any(v.kind not in (Kind.BATCH, Kind.NUMBER, Kind.UNKNOWN) for v in operands):
-        return False
-    if any(v.kind is Kind.BATCH and v.device is not Device.ACCELERATOR for v in operands):
         return False
     ordering = (cst.LessThan, cst.GreaterThan, cst.LessThanEqual, cst.GreaterThanEqual)
     if all(isinstance(o, ordering) for o in operators):
         return True
-    return all(v.kind is not Kind.UNKNOWN for v in operands)
+    placed = all(v.device is Device.ACCELERATOR for v in operands if v.kind is Kind.BATCH)
+    return placed and all(v.kind is not Kind.UNKNOWN for v in operands)
 
 
 def _is_abstract(function: cst.FunctionDef) -> bool:
