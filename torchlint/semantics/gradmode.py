@@ -48,6 +48,7 @@ _CONTEXTS = {
     "torch.inference_mode": Grad.OFF,
     "torch.enable_grad": Grad.ON,
 }
+_HOLDERS: frozenset[type] = frozenset({cst.With, *FUNCTIONS})
 _SETTERS = frozenset({"torch.set_grad_enabled", "torch._C._set_grad_enabled"})
 # A context or decorator of another file with such a name probably turns autograd off.
 _SUSPECTS = re.compile(r"no_?grad|inference|eval_?mode|evaluating|disable_grad|grad_enabled", re.IGNORECASE)
@@ -84,6 +85,9 @@ class GradModes:
         child = node
         setters = self._setters
         for parent in self.tree.ancestors(node):
+            if parent.__class__ not in _HOLDERS:
+                child = parent
+                continue
             if isinstance(parent, FUNCTIONS) and child is parent.body:
                 return (self._stated(node, parent, parent) if setters else None), parent
             if isinstance(parent, cst.With):

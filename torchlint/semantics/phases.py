@@ -82,6 +82,20 @@ _HOOKS = {
 _COLLATE = re.compile(r"^_?collate|_?collate(?:_fn|_batch|_function)?$|^worker_init")
 
 
+_TELLING: frozenset[type] = frozenset(
+    {
+        cst.If,
+        cst.IfExp,
+        cst.IndentedBlock,
+        cst.SimpleStatementSuite,
+        cst.Module,
+        cst.For,
+        cst.While,
+        *FUNCTIONS,
+    }
+)
+
+
 class Phases:
     """The phases of one file, worked out on demand."""
 
@@ -116,6 +130,9 @@ class Phases:
             return None, function
         child = node
         for parent in self.tree.ancestors(node):
+            if parent.__class__ not in _TELLING:
+                child = parent
+                continue
             phase: Phase | None = None
             match parent:
                 case cst.FunctionDef() | cst.Lambda() if child is parent.body:

@@ -15,10 +15,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
-from typing import Protocol
+from typing import Protocol, cast
 
 import libcst as cst
 
+from torchlint.semantics.api.results import TENSOR_METHODS
 from torchlint.semantics.classes import Classes, ClassInfo
 from torchlint.semantics.gradmode import Grad, GradModes
 from torchlint.semantics.names import BindingKind, Names
@@ -27,6 +28,7 @@ from torchlint.semantics.spellings import last_name
 from torchlint.semantics.throttling import (
     COMPREHENSIONS,
     FUNCTIONS,
+    LOOPS,
     Function,
     Loop,
     Throttling,
@@ -105,6 +107,10 @@ class _Work:
 
 _NO_WORK = _Work()
 
+_BLOCKS: frozenset[type] = frozenset({cst.IndentedBlock, cst.SimpleStatementSuite})
+_FUNCTIONS: frozenset[type] = frozenset(FUNCTIONS)
+_REPEATING: frozenset[type] = frozenset(LOOPS)
+
 
 class Places:
     """The places of one file. Everything is worked out when first asked, and remembered."""
@@ -114,6 +120,7 @@ class Places:
         self.tree = module.tree
         self.names = module.names
         self._throttling = Throttling(module.tree, module.names, module.callee)
+        self._block_loops: dict[cst.CSTNode, list[Loop]] = {}
         self._work: dict[cst.CSTNode, _Work] = {}
         self._hot: dict[cst.CSTNode, Hot | None] = {}
         self._hot_functions: dict[tuple[Function, bool], Hot | None] = {}
@@ -127,27 +134,44 @@ class Places:
         The iterable of a ``for`` and its ``else`` are outside of it; the test of a ``while`` is inside.
         """
         found: list[Loop] = []
+        parents = self.tree.parents
         grandchild: cst.CSTNode | None = None
         child = node
-        for parent in self.tree.ancestors(node):
-            match parent:
-                case cst.For():
-                    if child is parent.body or child is parent.target:
-                        found.append(parent)
-                case cst.While():
-                    if child is not parent.orelse:
-                        found.append(parent)
-                case cst.ListComp() | cst.SetComp() | cst.DictComp() | cst.GeneratorExp():
-                    # Only the first iterable is evaluated once.
-                    if not (child is parent.for_in and grandchild is parent.for_in.iter):
-                        found.append(parent)
-                case cst.FunctionDef() | cst.Lambda():
-                    if child is parent.body:
-                        break
-                case _:
-                    pass
-            grandchild, child = child, parent
+        parent = parents.get(child)
+        while parent is not None:
+            # Exact types instead of isinstance: these walks are the most frequent thing done here.
+            kind = parent.__class__
+            if kind in _BLOCKS:
+                return [*found, *self._loops_around(parent)]
+            if kind in _REPEATING and self._repeats(parent, child, grandchild):
+                found.append(cast(Loop, parent))
+            elif kind in _FUNCTIONS and getattr(parent, "body", None) is child:
+                break
+            grandchild, child, parent = child, parent, parents.get(parent)
         return found
+
+    def _loops_around(self, block: cst.CSTNode) -> list[Loop]:
+        found = self._block_loops.get(block)
+        if found is None:
+            found = []
+            parents = self.tree.parents
+            child, parent = block, parents.get(block)
+            if parent is not None and parent.__class__ not in _FUNCTIONS:
+                if parent.__class__ in _REPEATING and self._repeats(parent, child, None):
+                    found.append(cast(Loop, parent))
+                found.extend(self.loops(parent))
+            self._block_loops[block] = found
+        return found
+
+    def _repeats(self, loop: cst.CSTNode, child: cst.CSTNode, grandchild: cst.CSTNode | None) -> bool:
+        """Whether a loop runs this part of it in every iteration."""
+        if isinstance(loop, cst.For):
+            return child is loop.body or child is loop.target
+        if isinstance(loop, cst.While):
+            return child is not loop.orelse
+        # Of a comprehension only the first iterable is evaluated once.
+        assert isinstance(loop, COMPREHENSIONS)
+        return not (child is loop.for_in and grandchild is loop.for_in.iter)
 
     def throttled(self, node: cst.CSTNode) -> bool:
         """Whether ``node`` runs in few of the iterations of the loops around it.
@@ -187,7 +211,7 @@ class Places:
         work = _Work()
         calls, inner = self._held.get(holder, ([], []))
         for call in calls:
-            done = self._work_of_call(call, work)
+            done = self._work_of_call(call)
             if done is not None and not self._throttling.between(call, holder):
                 work.add(done)
                 work.add_inner(done)
@@ -205,6 +229,11 @@ class Places:
                 work.training_steps = work.training_steps or done.trains or done.training_steps
                 work.batches = work.batches or self._over_loader(loop)
             work.batches = work.batches or done.batches
+        if work.heat is Heat.COLD and not work.steps:
+            for call in calls:
+                if self._computes(call) and not self._throttling.between(call, holder):
+                    work.add(_Work(Heat.WARM, False, "the loop computes on the device"))
+                    break
         return work
 
     @cached_property
@@ -230,7 +259,7 @@ class Places:
         loops = self.loops(node)
         return loops[0] if loops else self.module.function(node) or self.tree.root
 
-    def _work_of_call(self, call: cst.Call, sofar: _Work) -> _Work | None:
+    def _work_of_call(self, call: cst.Call) -> _Work | None:
         """The device work of one call; None for none."""
         if is_training_step(self.module, call):
             steps = last_name(call.func) == "step"
@@ -254,8 +283,6 @@ class Places:
                     if _ADMINISTERS.search(func.attr.value)
                     else _Work(Heat.HOT, False, "the loop runs a module")
                 )
-        if sofar.heat is Heat.COLD and self._computes(call):
-            return _Work(Heat.WARM, False, "the loop computes on the device")
         return None
 
     def _computes(self, call: cst.Call) -> bool:
@@ -263,7 +290,13 @@ class Places:
         name = last_name(call.func)
         if name is None or name in _LIGHT_OPERATIONS:
             return False
-        if (self.names.qualified(call.func) or "").startswith(("torch.nn.init.", "torch.distributed.")):
+        qualified = self.names.qualified(call.func)
+        if qualified is None:
+            if name not in TENSOR_METHODS:
+                return False
+        elif not qualified.startswith("torch.") or qualified.startswith(
+            ("torch.nn.init.", "torch.distributed.")
+        ):
             return False
         result = self.module.value(call)
         if result.kind is not Kind.TENSOR or result.device is not Device.ACCELERATOR:

@@ -50,6 +50,24 @@ _ALWAYS = Restriction()
 _ONCE_A_CALL = Restriction(returns=True)
 
 
+_BLOCKS: frozenset[type] = frozenset({cst.IndentedBlock, cst.SimpleStatementSuite})
+_FUNCTIONS: frozenset[type] = frozenset(FUNCTIONS)
+_RESTRICTING: frozenset[type] = frozenset(
+    {
+        cst.If,
+        cst.IfExp,
+        cst.BooleanOperation,
+        cst.Assert,
+        cst.ExceptHandler,
+        cst.ExceptStarHandler,
+        cst.MatchCase,
+        cst.Module,
+        *_BLOCKS,
+        *COMPREHENSIONS,
+    }
+)
+
+
 class Throttling:
     """The restrictions of one file, worked out edge by edge of the syntax tree and remembered.
 
@@ -61,6 +79,7 @@ class Throttling:
         self.names = names
         self._callee = callee
         self._edges: dict[cst.CSTNode, tuple[Restriction, ...]] = {}
+        self._chains: dict[cst.CSTNode, list[tuple[cst.CSTNode, Restriction]]] = {}
         self._exits: dict[cst.CSTNode, str | None] = {}
 
     def between(self, node: cst.CSTNode, boundary: cst.CSTNode) -> bool:
@@ -68,19 +87,41 @@ class Throttling:
 
         ``boundary`` is that loop or function, or the module itself.
         """
+        order = self.tree.order
+        return any(
+            order[holder] >= order[boundary] and self._applies(restriction, boundary)
+            for holder, restriction in self._chain(node)
+        )
+
+    def _chain(self, node: cst.CSTNode) -> list[tuple[cst.CSTNode, Restriction]]:
+        """The restrictions from ``node`` up to its function, each with the node that imposes it."""
+        found: list[tuple[cst.CSTNode, Restriction]] = []
         parents = self.tree.parents
-        child = node
-        while child is not boundary:
-            parent = parents.get(child)
-            if parent is None:
-                return False
-            if parent is boundary and not isinstance(parent, (*COMPREHENSIONS, cst.Module)):
-                return False
-            for restriction in self._edge(child, parent):
-                if self._applies(restriction, boundary):
-                    return True
-            child = parent
-        return False
+        child, parent = node, parents.get(node)
+        while parent is not None:
+            # Exact types instead of isinstance: every question about a place walks up like this.
+            kind = parent.__class__
+            if kind in _RESTRICTING:
+                found.extend((parent, restriction) for restriction in self._edge(child, parent))
+                if kind in _BLOCKS:
+                    return [*found, *self._chain_of_block(parent)]
+            elif kind in _FUNCTIONS and getattr(parent, "body", None) is child:
+                break
+            child, parent = parent, parents.get(parent)
+        return found
+
+    def _chain_of_block(self, block: cst.CSTNode) -> list[tuple[cst.CSTNode, Restriction]]:
+        found = self._chains.get(block)
+        if found is None:
+            self._chains[block] = []
+            parent = self.tree.parents.get(block)
+            if parent is None or parent.__class__ in _FUNCTIONS:
+                found = []
+            else:
+                found = [(parent, restriction) for restriction in self._edge(block, parent)]
+                found += self._chain(parent)
+            self._chains[block] = found
+        return found
 
     def _applies(self, restriction: Restriction, boundary: cst.CSTNode) -> bool:
         if restriction.returns:
