@@ -17,7 +17,7 @@ def syntax_error(node: object, module: Module) -> Iterator[Finding]:
     does not know yet is reported as that.
 
     ## Why is this bad?
-    Nothing else can be said of such a file: what is wrong with it stays hidden until it is repaired. The other
+    Nothing else can be said of such a file: what is wrong with it stays hidden until it is repaired. Other
     files are checked as usual. The rule cannot be switched off and no comment silences it.
 
     ## Example

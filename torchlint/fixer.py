@@ -1,0 +1,172 @@
+"""Applies fixes to the text of one file until nothing is left to fix, and never breaks it.
+
+Each round checks the text anew and applies the fixes whose edits do not touch each other; the others wait
+for the next round. Nothing is written here.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from torchlint import parsing
+from torchlint.checker import check, crash
+from torchlint.diagnostics import Applicability, Diagnostic, Edit, Fix
+from torchlint.options import LintSettings
+from torchlint.source import Source
+
+# Nested fixes need one round a level; a file that needs more than this does not come to rest.
+MAX_ROUNDS = 30
+
+
+@dataclass(frozen=True)
+class Fixed:
+    """A fixed text, how often each rule was applied, and what is left to report of the text."""
+
+    text: str
+    applied: Counter[str]
+    diagnostics: list[Diagnostic]
+
+
+@dataclass(frozen=True)
+class _Failure:
+    """Rules whose fixes must not be used on this file, and why."""
+
+    codes: frozenset[str]
+    reason: str
+
+
+def fix(source: Source, settings: LintSettings) -> Fixed:
+    """Apply the fixes that the settings allow, to a fixpoint.
+
+    If a fix yields a text that is no program, or the fixes of a rule come to no end, the file is fixed
+    without the rules to blame, and a diagnostic names them.
+    """
+    barred: frozenset[str] = frozenset()
+    failures: list[_Failure] = []
+    while True:
+        outcome = _attempt(source, settings, barred)
+        if isinstance(outcome, Fixed):
+            break
+        failures.append(outcome)
+        barred |= outcome.codes
+    crashes = [crash(source, failure.reason) for failure in failures]
+    return Fixed(outcome.text, outcome.applied, crashes + outcome.diagnostics)
+
+
+def applicable(diagnostic: Diagnostic, settings: LintSettings) -> bool:
+    """Whether the settings allow to apply the fix of ``diagnostic``; False if it has none."""
+    least = Applicability.UNSAFE if settings.unsafe_fixes else Applicability.SAFE
+    offered = diagnostic.fix
+    return (
+        offered is not None
+        and bool(offered.edits)
+        and offered.applicability >= least
+        and diagnostic.code in settings.fixable
+    )
+
+
+def choose(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
+    """The diagnostics, in order of place, whose fixes do not touch each other.
+
+    Edits that touch without overlapping wait too: which of two insertions at one place comes first is
+    not for chance to decide. An edit that two fixes share, such as an added import, is made once.
+    """
+    taken: list[Edit] = []
+    chosen: list[Diagnostic] = []
+    for diagnostic in sorted(diagnostics, key=_place):
+        assert diagnostic.fix is not None
+        new = [edit for edit in diagnostic.fix.edits if not _contains(taken, edit)]
+        if any(_touches(taken, edit) for edit in new):
+            continue
+        chosen.append(diagnostic)
+        taken = sorted([*taken, *new])
+    return chosen
+
+
+def apply(text: str, edits: Iterable[Edit]) -> str:
+    """``text`` with the edits made, each once.
+
+    Raises:
+        ValueError: two of them overlap, or one lies outside the text.
+    """
+    parts: list[str] = []
+    at = 0
+    for edit in sorted(set(edits)):
+        if not at <= edit.span.start <= edit.span.end <= len(text):
+            raise ValueError(f"an edit of characters {edit.span.start} to {edit.span.end} cannot be made")
+        parts += (text[at : edit.span.start], edit.content)
+        at = edit.span.end
+    return "".join((*parts, text[at:]))
+
+
+def _attempt(source: Source, settings: LintSettings, barred: frozenset[str]) -> Fixed | _Failure:
+    """Fix without the barred rules; what went wrong if that does not end well."""
+    applied: Counter[str] = Counter()
+    sound: bool | None = None
+    codes: frozenset[str] = frozenset()
+    for _ in range(MAX_ROUNDS):
+        diagnostics = check(source, settings)
+        wanted = [item for item in diagnostics if item.code not in barred and applicable(item, settings)]
+        chosen = choose(wanted)
+        if not chosen:
+            return Fixed(source.text, applied, diagnostics)
+        if sound is None:
+            sound = not parsing.breaks(source.text)
+        codes = frozenset(item.code for item in chosen)
+        try:
+            text = apply(source.text, _edits(chosen))
+        except ValueError as error:
+            return _blame(source, chosen, sound, str(error))
+        if text == source.text:
+            return _Failure(codes, f"the fixes of {_names(codes)} change nothing, so none was applied")
+        if sound and parsing.breaks(text):
+            return _blame(source, chosen, sound, "the result is not valid Python")
+        source = source.with_text(text)
+        applied.update(item.code for item in chosen)
+    return _Failure(codes, f"the fixes of {_names(codes)} come to no end, so none was applied")
+
+
+def _blame(source: Source, chosen: Sequence[Diagnostic], sound: bool, reason: str) -> _Failure:
+    """The rules whose fixes break the text on their own; all of them if it is the combination."""
+    guilty = frozenset(item.code for item in chosen if _is_broken(source, item.fix, sound))
+    codes = guilty or frozenset(item.code for item in chosen)
+    return _Failure(codes, f"the fixes of {_names(codes)} were not applied: {reason}")
+
+
+def _is_broken(source: Source, offered: Fix | None, sound: bool) -> bool:
+    assert offered is not None
+    try:
+        text = apply(source.text, offered.edits)
+    except ValueError:
+        return True
+    return sound and parsing.breaks(text)
+
+
+def _edits(chosen: Iterable[Diagnostic]) -> list[Edit]:
+    return [edit for item in chosen if item.fix is not None for edit in item.fix.edits]
+
+
+def _names(codes: Iterable[str]) -> str:
+    return " and ".join(sorted(codes))
+
+
+def _place(diagnostic: Diagnostic) -> tuple[Edit, str]:
+    assert diagnostic.fix is not None
+    return diagnostic.fix.edits[0], diagnostic.code
+
+
+def _contains(edits: Sequence[Edit], edit: Edit) -> bool:
+    at = bisect_left(edits, edit)
+    return at < len(edits) and edits[at] == edit
+
+
+def _touches(edits: Sequence[Edit], edit: Edit) -> bool:
+    """Whether ``edit`` shares a character or a border with one of the sorted, disjoint ``edits``."""
+    at = bisect_left(edits, edit)
+    neighbours = edits[max(at - 1, 0) : at + 1]
+    return any(
+        other.span.start <= edit.span.end and edit.span.start <= other.span.end for other in neighbours
+    )

@@ -1,0 +1,306 @@
+"""Checks and fixes many files: in this process, or in a pool of worker processes if there are enough.
+
+Workers only read and think; the results come back in the order of the files, and this process does all
+writing, so that no two writes can race and an interrupted run leaves every file whole.
+"""
+
+from __future__ import annotations
+
+import difflib
+import gc
+import logging
+import multiprocessing
+import os
+import signal
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from torchlint import checker, fixer
+from torchlint.diagnostics import Diagnostic, Position, Span
+from torchlint.options import LintSettings
+from torchlint.source import Source, SourceError, StaleSourceError, read_bytes, write_atomically
+
+Progress = Callable[[int, int], None]
+SettingsFor = Mapping[Path, LintSettings] | Callable[[Path], LintSettings]
+_Work = list[tuple[Path, LintSettings]]
+
+# Below this many bytes of source a pool costs more than it saves: a worker takes a third of a second to
+# start, and a second of checking is about this much source.
+_WORTH_A_POOL = 300_000
+# Windows waits for no more than 61 handles at once.
+_MOST_JOBS = 60
+_CHUNK_BYTES = 200_000
+_SWEEP_BYTES = 500_000
+
+_log = logging.getLogger("torchlint")
+
+
+@dataclass(frozen=True)
+class Mode:
+    """What to do with the fixes: apply and write them, or show them as a diff, or neither."""
+
+    fix: bool = False
+    diff: bool = False
+
+
+@dataclass(frozen=True)
+class Result:
+    """What came of one file.
+
+    ``diagnostics`` are those left; ``applied`` counts the fixes by code, made or, for a diff, shown;
+    ``diff`` is a unified diff or None; ``written`` says whether the file was changed on disk.
+    """
+
+    path: Path
+    diagnostics: tuple[Diagnostic, ...] = ()
+    applied: Counter[str] = field(default_factory=Counter)
+    diff: str | None = None
+    written: bool = False
+
+
+@dataclass(frozen=True)
+class _Outcome:
+    """A result on its way to this process; with the bytes before and after fixing."""
+
+    result: Result
+    before: bytes = b""
+    after: bytes | None = None
+
+
+def run(
+    paths: Sequence[Path],
+    settings_for: SettingsFor,
+    mode: Mode,
+    jobs: int = 0,
+    progress: Progress | None = None,
+) -> Iterator[Result]:
+    """Check, and if asked fix, the files at ``paths``; one result each, in that order.
+
+    ``jobs`` is the number of processes, 0 for one a processor; few files are checked in this process
+    whatever it says. ``progress`` is called with the number of files done and of all.
+    """
+    settings = settings_for if callable(settings_for) else settings_for.__getitem__
+    work = [(path, settings(path)) for path in paths]
+    sizes = [_size(path) for path in paths]
+    jobs = min(jobs or _processors(), _MOST_JOBS, len(work))
+    if jobs > 1 and sum(sizes) > _WORTH_A_POOL:
+        outcomes = _in_pool(work, sizes, mode, jobs)
+    else:
+        outcomes = _in_process(work, sizes, mode)
+    for done, outcome in enumerate(outcomes, start=1):
+        yield _write(outcome, work[done - 1][1])
+        if progress is not None:
+            progress(done, len(work))
+
+
+def run_text(data: bytes, path: Path, settings: LintSettings, mode: Mode) -> tuple[Result, Source | None]:
+    """Check, and if asked fix, the bytes of a file that is to be called ``path``; nothing is written.
+
+    Returns the result with the text that it speaks of: the fixed one, if there is one; None if the bytes
+    are no text.
+    """
+    try:
+        source = Source.from_bytes(data, path)
+    except SourceError as error:
+        return Result(path, (_untreated(path, error),)), None
+    if not (mode.fix or mode.diff):
+        return Result(path, tuple(checker.check(source, settings))), source
+    fixed = fixer.fix(source, settings)
+    diff = unified_diff(source, fixed.text) if mode.diff and fixed.applied else None
+    return Result(path, tuple(fixed.diagnostics), fixed.applied, diff), source.with_text(fixed.text)
+
+
+def unified_diff(source: Source, text: str) -> str:
+    """The change from ``source`` to ``text`` as a patch that ``patch -p0`` and ``git apply -p0`` read.
+
+    Carriage returns and the byte order mark belong to the lines, as in the file.
+    """
+    mark = "\ufeff" if source.bom else ""
+    name = _shown(source.path)
+    lines = difflib.unified_diff(
+        _lines(mark + source.text), _lines(mark + text), fromfile=name, tofile=name, lineterm="\n"
+    )
+    return "".join(
+        line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines
+    )
+
+
+def _lines(text: str) -> list[str]:
+    # Patches know one end of line only; ``str.splitlines`` would split at form feeds too.
+    lines = text.split("\n")
+    return [f"{line}\n" for line in lines[:-1]] + ([lines[-1]] if lines[-1] else [])
+
+
+def _shown(path: Path) -> str:
+    try:
+        return path.absolute().relative_to(Path.cwd()).as_posix()
+    except ValueError:
+        return path.as_posix()
+
+
+# --- one file --------------------------------------------------------------------------------------------
+
+
+def _treat(path: Path, settings: LintSettings, mode: Mode) -> _Outcome:
+    """What comes of one file; never raises on account of the file."""
+    try:
+        data = read_bytes(path)
+        result, source = run_text(data, path, settings, mode)
+        if source is None or not result.applied or mode.diff:
+            return _Outcome(result)
+        try:
+            return _Outcome(result, data, _encoded(data, source))
+        except SourceError as error:
+            return _Outcome(_unwritten(path, data, settings, error))
+    except SourceError as error:
+        return _Outcome(Result(path, (_untreated(path, error),)))
+    except Exception as error:
+        _log.debug("%s: checking failed", path, exc_info=True)
+        reason = " ".join(f"{type(error).__name__}: {error}".split()).rstrip(".: ")
+        return _Outcome(_failed(path, f"checking {path.name} failed with {reason}"))
+
+
+def _encoded(data: bytes, source: Source) -> bytes:
+    """The bytes of the fixed text.
+
+    Raises:
+        SourceError: the codec does not give back what it read, and would change more than the fixes do.
+    """
+    original = Source.from_bytes(data, source.path)
+    if original.encode(original.text) != data:
+        raise SourceError(f"cannot write the fixes: {source.encoding} does not give the same bytes back")
+    return source.encode(source.text)
+
+
+def _write(outcome: _Outcome, settings: LintSettings) -> Result:
+    """Write what was fixed; where that fails, say so together with all that is still to be fixed."""
+    result = outcome.result
+    if outcome.after is None:
+        return result
+    try:
+        return replace(result, written=write_atomically(result.path, outcome.after, outcome.before))
+    except StaleSourceError as error:
+        return Result(result.path, (_untreated(result.path, error),))
+    except SourceError as error:
+        return _unwritten(result.path, outcome.before, settings, error)
+
+
+def _unwritten(path: Path, data: bytes, settings: LintSettings, error: SourceError) -> Result:
+    result, _ = run_text(data, path, settings, Mode())
+    return replace(result, diagnostics=(_untreated(path, error), *result.diagnostics))
+
+
+def _untreated(path: Path, error: SourceError) -> Diagnostic:
+    return _about_file(checker.SYNTAX_ERROR, path, error.reason, error.position)
+
+
+def _failed(path: Path, reason: str) -> Result:
+    return Result(path, (_about_file(checker.CRASH, path, reason, Position(1, 1)),))
+
+
+def _about_file(code: str, path: Path, message: str, place: Position) -> Diagnostic:
+    """A diagnostic for a file whose text is not known."""
+    diagnostic = checker.own_diagnostic(code, Source(path, ""), Span(0, 0), message)
+    return replace(diagnostic, start=place, end=place, noqa_row=place.row)
+
+
+# --- many files ------------------------------------------------------------------------------------------
+
+
+def _in_process(work: _Work, sizes: Sequence[int], mode: Mode) -> Iterator[_Outcome]:
+    unswept = 0
+    for (path, settings), size in zip(work, sizes, strict=True):
+        yield _treat(path, settings, mode)
+        unswept += size
+        unswept = _sweep(unswept)
+
+
+def _treat_chunk(work: _Work, mode: Mode) -> list[_Outcome]:
+    outcomes = [_treat(path, settings, mode) for path, settings in work]
+    _sweep(_SWEEP_BYTES)
+    return outcomes
+
+
+def _sweep(unswept: int) -> int:
+    """Collect the garbage of checked files now and then: it is not done while a file is checked.
+
+    ``unswept`` is the size of the source checked since; what is left of it is returned.
+    """
+    if unswept < _SWEEP_BYTES:
+        return unswept
+    gc.collect()
+    return 0
+
+
+def _in_pool(work: _Work, sizes: Sequence[int], mode: Mode, jobs: int) -> Iterator[_Outcome]:
+    chunks = _chunks(work, sizes, jobs)
+    pool = _pool(jobs)
+    try:
+        futures = [pool.submit(_treat_chunk, chunk, mode) for chunk in chunks]
+        for chunk, future in zip(chunks, futures, strict=True):
+            yield from _outcomes(chunk, future, mode)
+    finally:
+        # After a full run there is nothing to wait for; after an interrupt there is nobody who would.
+        pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _outcomes(chunk: _Work, future: Future[list[_Outcome]], mode: Mode) -> Iterator[_Outcome]:
+    """The outcomes of a chunk; file by file, each in a process of its own, if its worker died."""
+    try:
+        yield from future.result()
+    except BrokenProcessPool:
+        for path, settings in chunk:
+            with _pool(1) as lonely:
+                try:
+                    yield from lonely.submit(_treat_chunk, [(path, settings)], mode).result()
+                except BrokenProcessPool:
+                    yield _Outcome(_failed(path, f"the process that checked {path.name} died"))
+
+
+def _chunks(work: _Work, sizes: Sequence[int], jobs: int) -> list[_Work]:
+    """Split the work into parts of about the same size, several a worker, in order."""
+    limit = min(_CHUNK_BYTES, max(sum(sizes) // (4 * jobs), 1))
+    chunks: list[_Work] = []
+    filled = limit
+    for item, size in zip(work, sizes, strict=True):
+        if filled >= limit:
+            chunks.append([])
+            filled = 0
+        chunks[-1].append(item)
+        filled += size
+    return chunks
+
+
+def _pool(jobs: int) -> ProcessPoolExecutor:
+    # Never a plain fork: a thread of the caller, such as a progress bar's, may hold a lock just then.
+    methods = multiprocessing.get_all_start_methods()
+    method = "forkserver" if "forkserver" in methods and sys.platform != "darwin" else "spawn"
+    context = multiprocessing.get_context(method)
+    if method == "forkserver":
+        # Imported once, and shared by all workers.
+        context.set_forkserver_preload(["torchlint.runner", "torchlint.semantics.module"])
+    return ProcessPoolExecutor(jobs, context, initializer=_start_worker)
+
+
+def _start_worker() -> None:
+    # An interrupt from the terminal reaches the workers too: they have nothing to clean up or to say.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    gc.freeze()
+
+
+def _processors() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except (OSError, ValueError):
+        return 0
