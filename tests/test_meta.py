@@ -220,7 +220,7 @@ def test_a_rule_has_its_fixtures(rule: Rule) -> None:
     directory = ROOT / "fixtures" / f"{rule.code}_{stem(rule)}"
     names = {path.name for path in directory.glob("*.py")}
     assert {"bad.py", "good.py"} <= names
-    assert rule.fix == "none" or "bad.fixed.py" in names
+    assert rule.fix == "none" or any(name.endswith(".fixed.py") for name in names)
     for name in names:
         if name.endswith(".fixed.py"):
             assert name.replace(".fixed.py", ".py") in names, f"{name} has no bad twin"
@@ -242,10 +242,10 @@ def test_a_rule_is_documented(rule: Rule) -> None:
     assert all(body.strip() for body in bodies)
     assert rule.summary.endswith("."), rule.summary
     examples = re.findall(r"```python\n(.*?)```", rule.page, re.DOTALL)
-    for example in examples:
-        ast.parse(example)
     if not rule.code.startswith("TL0"):
         assert len(examples) >= 2, "an example and what to use instead"
+        for example in examples:
+            ast.parse(example)
 
 
 @pytest.mark.parametrize("rule", ALL_RULES)
