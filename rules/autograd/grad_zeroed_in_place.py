@@ -41,7 +41,7 @@ def grad_zeroed_in_place(node: cst.Call | cst.AugAssign | cst.Assign, module: Mo
             p.grad.zero_()
     ```
 
-    Use instead:
+    ## Use instead
     ```python
     model.zero_grad(set_to_none=True)
     ```

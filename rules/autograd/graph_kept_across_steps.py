@@ -46,7 +46,7 @@ def graph_kept_across_steps(node: cst.AugAssign | cst.Assign | cst.Call, module:
         total += loss
     ```
 
-    Use instead:
+    ## Use instead
     ```python
     for x, y in loader:
         loss = criterion(model(x), y)
