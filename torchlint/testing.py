@@ -1,0 +1,426 @@
+"""Runs the fixtures of rules, and holds every rule to the same promises; public, for rule packs too.
+
+A folder of fixtures is called ``<CODE>_<rule_name>`` and holds ``bad.py``, ``bad.fixed.py``, ``good.py``, and
+more files of that kind for single topics: ``bad_<topic>.py``, ``bad_<topic>.fixed.py``, ``good_<topic>.py``.
+
+    value = loss.item()  # expect: TL202                 one finding of the rule starts in this line
+    value = loss.item()  # expect: TL202[note] fix=safe  with this severity, and a fix of this grade
+
+A ``bad`` file gives exactly the findings that it expects and becomes its ``.fixed`` twin when all fixes,
+unsafe ones too, are applied; without a twin nothing may be fixed. A ``good`` file gives none. Only the rule
+of the folder is run. The first line may say otherwise:
+
+    # torchlint-test: target-torch=1.13 unsafe=false also=TL202,TL203
+
+``python -m torchlint.testing PATH…`` runs fixtures, and writes the ``.fixed`` twins anew with ``--bless``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+import warnings
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from torchlint import registry
+from torchlint.checker import CRASH, SYNTAX_ERROR, check
+from torchlint.diagnostics import Applicability, Diagnostic, Edit
+from torchlint.fixer import Fixed, apply, fix
+from torchlint.options import LintSettings
+from torchlint.rule import Rule
+from torchlint.runner import unified_diff
+from torchlint.source import Source
+from torchlint.suppressions import read_lines
+from torchlint.target import Target
+
+SECTIONS = (
+    "What it does",
+    "Why is this bad?",
+    "Example",
+    "Use instead",
+    "Fix safety",
+    "References",
+)
+"""The headings of a rule's documentation page, in order."""
+
+_FOLDER = re.compile(r"(?P<code>[A-Z]+[0-9]+)_(?P<name>[a-z0-9_]+)")
+_HEADER = re.compile(r"#\s*torchlint-test:(?P<options>.*)")
+_EXPECT = re.compile(r"#\s*expect:(?P<items>[^#]*)")
+_ITEM = re.compile(
+    r"(?P<code>[A-Z]+[0-9]+)(?:\[(?P<severity>note|warning|error)\])?(?:\s+fix=(?P<fix>safe|unsafe|none))?"
+)
+
+
+class FixtureError(ValueError):
+    """A fixture that is not written as fixtures are; the message says where and how."""
+
+
+@dataclass(frozen=True)
+class Expectation:
+    """One finding that a fixture wants in ``row``; None for a severity or grade that it leaves open."""
+
+    row: int
+    code: str
+    severity: str | None = None
+    fix: str | None = None
+
+    def admits(self, diagnostic: Diagnostic) -> bool:
+        """Whether ``diagnostic`` is what is wanted; the rule's own severity if none is given."""
+        severity = self.severity or registry.catalogue()[self.code].severity.value
+        return (
+            (self.row, self.code) == (diagnostic.start.row, diagnostic.code)
+            and diagnostic.severity.value == severity
+            and self.fix in (None, _grade(diagnostic))
+        )
+
+    def __str__(self) -> str:
+        severity = f"[{self.severity}]" if self.severity else ""
+        return f"{self.code}{severity}" + (f" fix={self.fix}" if self.fix else "")
+
+
+@dataclass(frozen=True)
+class Case:
+    """One fixture file that is linted: a ``bad`` or a ``good`` one."""
+
+    path: Path
+
+    @property
+    def bad(self) -> bool:
+        """Whether findings are expected."""
+        return self.path.name.startswith("bad")
+
+    @property
+    def fixed_path(self) -> Path:
+        """Where the text after all fixes is kept."""
+        return self.path.with_suffix(".fixed.py")
+
+    @cached_property
+    def source(self) -> Source:
+        """The file."""
+        return Source.read(self.path)
+
+    @cached_property
+    def rule(self) -> Rule:
+        """The rule that the folder is named after.
+
+        Raises:
+            FixtureError: there is no such rule.
+        """
+        match = _FOLDER.fullmatch(self.path.parent.name)
+        rule = registry.catalogue().get(match["code"]) if match else None
+        if match is None or rule is None or rule.name.replace("-", "_") != match["name"]:
+            raise FixtureError(f"{self.path.parent}: the folder is not called <CODE>_<rule_name>")
+        return rule
+
+    @cached_property
+    def settings(self) -> LintSettings:
+        """The rule alone, with all of its fixes, unless the first line says otherwise.
+
+        Raises:
+            FixtureError: the first line cannot be understood.
+        """
+        unsafe, also, target = True, (), Target.unknown()
+        header = _HEADER.search(self.source.line(1))
+        for option in header["options"].split() if header else ():
+            key, _, value = option.partition("=")
+            if key == "target-torch" and value:
+                try:
+                    target = Target.parse(value, "fixture")
+                except ValueError as error:
+                    raise FixtureError(f"{self.path}:1: {error}") from error
+            elif key == "unsafe" and value in ("true", "false"):
+                unsafe = value == "true"
+            elif key == "also" and value:
+                also = tuple(value.split(","))
+            else:
+                raise FixtureError(f"{self.path}:1: cannot understand `{option}`")
+        code = self.rule.code
+        return LintSettings(
+            rules=tuple(sorted({code, *also})),
+            fixable=frozenset({code}),
+            unsafe_fixes=unsafe,
+            target=target,
+        )
+
+    @cached_property
+    def expectations(self) -> tuple[Expectation, ...]:
+        """What the comments of the file ask for.
+
+        Raises:
+            FixtureError: a comment cannot be understood.
+        """
+        found: list[Expectation] = []
+        for comment in read_lines(self.source).comments:
+            for match in _EXPECT.finditer(comment.text):
+                for text in match["items"].split(","):
+                    item = _ITEM.fullmatch(text.strip())
+                    if item is None or item["code"] not in registry.catalogue():
+                        raise FixtureError(f"{self.path}:{comment.row}: cannot understand `{text.strip()}`")
+                    found.append(Expectation(comment.row, item["code"], item["severity"], item["fix"]))
+        return tuple(found)
+
+
+def cases(*places: Path) -> list[Case]:
+    """The fixtures that are, or lie below, ``places``, sorted by path."""
+    found = set()
+    for place in places:
+        for path in [place] if place.is_file() else sorted(place.rglob("*.py")):
+            if path.name.endswith(".fixed.py"):
+                path = path.with_name(path.name.removesuffix(".fixed.py") + ".py")
+            in_fixtures = place.is_file() or _FOLDER.fullmatch(path.parent.name)
+            if in_fixtures and re.fullmatch(r"(bad|good)(_\w+)?\.py", path.name) and path.exists():
+                found.add(path)
+    return [Case(path) for path in sorted(found)]
+
+
+def problems(case: Case) -> list[str]:
+    """Everything in which the rule does not do what the fixture wants or what every rule promises."""
+    try:
+        return list(_problems(case))
+    except FixtureError as error:
+        return [str(error)]
+
+
+def rule_problems(rule: Rule) -> list[str]:
+    """What is amiss with the documentation page of a rule."""
+    found = []
+    titles = tuple(re.findall(r"^## (.+)$", rule.page, re.MULTILINE))
+    if titles != SECTIONS:
+        found.append(f"{rule.code}: the page has the sections {titles}, not {SECTIONS}")
+    bodies = re.split(r"^## .+$", rule.page, flags=re.MULTILINE)[1:]
+    found += [
+        f"{rule.code}: the section `{title}` is empty"
+        for title, body in zip(titles, bodies, strict=True)
+        if not body.strip()
+    ]
+    return found
+
+
+def folder_problems(folder: Sequence[Case]) -> list[str]:
+    """What is amiss with the fixtures of one rule taken together: its best fix must be among them."""
+    rule = folder[0].rule
+    grades = {_grade(diagnostic) for case in folder for diagnostic in _own(case, _check(case))}
+    found = []
+    if not any(case.bad for case in folder) or all(case.bad for case in folder):
+        found.append(f"{rule.code}: a rule needs a bad and a good fixture")
+    if rule.fix not in grades:
+        found.append(f"{rule.code}: it declares fix={rule.fix!r}, but its fixtures have {sorted(grades)}")
+    return found
+
+
+def bless(case: Case) -> bool:
+    """Write the ``.fixed`` twin of a bad fixture as the fixes make it now; return whether it changed.
+
+    A twin that would be equal to the fixture is removed.
+    """
+    if not case.bad:
+        return False
+    source, twin = case.source, case.fixed_path
+    data = source.encode(fix(source, case.settings).text)
+    if data == source.encode(source.text):
+        existed = twin.exists()
+        twin.unlink(missing_ok=True)
+        return existed
+    if twin.exists() and twin.read_bytes() == data:
+        return False
+    twin.write_bytes(data)
+    return True
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run fixtures from the command line; returns the exit status: 0 all well, 1 problems, 2 misuse."""
+    parser = argparse.ArgumentParser(
+        prog="python -m torchlint.testing", description="Run the fixtures of rules."
+    )
+    parser.add_argument("paths", nargs="+", type=Path, metavar="PATH", help="a fixture or a folder of them")
+    parser.add_argument("--bless", action="store_true", help="write the fixed twins as the fixes make them")
+    given = parser.parse_args(arguments)
+    chosen = cases(*given.paths)
+    if not chosen:
+        parser.error("no fixtures there")
+    found: list[str] = []
+    for case in chosen:
+        try:
+            if given.bless and bless(case):
+                print(f"{case.fixed_path}: blessed")
+        except FixtureError:
+            # Reported with the other problems of the fixture.
+            pass
+        found += problems(case)
+    for rule in {case.rule.code: case.rule for case in chosen if _has_rule(case)}.values():
+        found += rule_problems(rule)
+    print("\n".join([*found, f"{len(chosen)} fixtures, {len(found)} problems"]))
+    return 1 if found else 0
+
+
+def _has_rule(case: Case) -> bool:
+    try:
+        return bool(case.rule)
+    except FixtureError:
+        return False
+
+
+# --- what every fixture is held to -----------------------------------------------------------------------
+
+
+def _problems(case: Case) -> Iterator[str]:
+    if case.bad and not case.expectations:
+        yield f"{case.path}: a bad fixture expects something"
+    if not case.bad and case.expectations:
+        yield f"{case.path}: a good fixture expects nothing"
+    everything = _check(case)
+    diagnostics = _own(case, everything)
+    yield from (
+        f"{_where(item)}: {item.message}" for item in everything if item.code in (CRASH, SYNTAX_ERROR)
+    )
+    yield from _against_expectations(case, diagnostics)
+    unscreened = check(case.source, case.settings, screen=False)
+    if unscreened != everything:
+        yield f"{case.path}: the findings change when every rule sees the file: {case.rule.mentions}"
+    for diagnostic in diagnostics:
+        yield from (f"{_where(diagnostic)}: {text}" for text in _message_problems(diagnostic))
+        yield from (f"{_where(diagnostic)}: {text}" for text in _fix_problems(case, diagnostic))
+    fixed = fix(case.source, case.settings)
+    yield from _against_twin(case, fixed)
+    yield from _after_fixing(case, fixed)
+    yield from _with_other_bytes(case, diagnostics, fixed)
+
+
+def _check(case: Case) -> list[Diagnostic]:
+    return check(case.source, case.settings)
+
+
+def _own(case: Case, diagnostics: Sequence[Diagnostic]) -> list[Diagnostic]:
+    return [diagnostic for diagnostic in diagnostics if diagnostic.code == case.rule.code]
+
+
+def _against_expectations(case: Case, diagnostics: Sequence[Diagnostic]) -> Iterator[str]:
+    left = list(diagnostics)
+    # What says most is matched first, lest a vague expectation takes what an exact one needs.
+    wanted = [item for item in case.expectations if item.code == case.rule.code]
+    for expectation in sorted(wanted, key=lambda item: (item.fix is None, item.severity is None)):
+        match = next((item for item in left if expectation.admits(item)), None)
+        if match is None:
+            yield f"{case.path}:{expectation.row}: expected {expectation}, not found"
+        else:
+            left.remove(match)
+    for item in left:
+        severity = "" if item.severity is case.rule.severity else f"[{item.severity.value}]"
+        yield f"{_where(item)}: found {item.code}{severity} fix={_grade(item)}: {item.message}"
+
+
+def _message_problems(diagnostic: Diagnostic) -> Iterator[str]:
+    texts = [diagnostic.message, *(remark for _, remark in diagnostic.related)]
+    if diagnostic.fix is not None:
+        texts.append(diagnostic.fix.message)
+        if not diagnostic.fix.message[:1].isupper():
+            yield f"the message of the fix does not begin with a capital: {diagnostic.fix.message!r}"
+    for text in texts:
+        if not text or text != text.strip() or "\n" in text or text.endswith((".", "!", ":")):
+            yield f"not one sentence without a full stop: {text!r}"
+
+
+def _fix_problems(case: Case, diagnostic: Diagnostic) -> Iterator[str]:
+    offered = diagnostic.fix
+    if offered is None:
+        return
+    declared = Applicability[case.rule.fix.upper()] if case.rule.fix != "none" else Applicability.DISPLAY
+    if offered.applicability > declared:
+        yield f"the fix is {offered.applicability.label}, the rule declares {case.rule.fix!r}"
+    text = case.source.text
+    try:
+        changed = apply(text, offered.edits)
+    except ValueError as error:
+        yield f"the edits overlap: {error}"
+        return
+    if changed == text:
+        yield "the fix changes nothing"
+    if not _keeps_the_rest(text, changed, offered.edits):
+        yield "the fix changes text outside of its edits"
+    if _compiles(text) and not _compiles(changed):
+        yield f"the fix breaks the program: {offered.message!r}"
+
+
+def _keeps_the_rest(before: str, after: str, edits: Sequence[Edit]) -> bool:
+    """Whether the text between edits is found unchanged, in order, between their contents."""
+    at_before = at_after = 0
+    for edit in edits:
+        kept = before[at_before : edit.span.start]
+        if after[at_after : at_after + len(kept)] != kept:
+            return False
+        at_before, at_after = edit.span.end, at_after + len(kept) + len(edit.content)
+    return after[at_after:] == before[at_before:]
+
+
+def _against_twin(case: Case, fixed: Fixed) -> Iterator[str]:
+    twin = case.fixed_path
+    if twin.exists():
+        wanted = Source.read(twin)
+        if fixed.text != wanted.text:
+            yield f"{twin}: the fixes make something else:\n{unified_diff(wanted, fixed.text)}".rstrip()
+    elif fixed.text != case.source.text:
+        made = unified_diff(case.source, fixed.text)
+        yield f"{case.path}: it is fixed, but has no {twin.name}:\n{made}".rstrip()
+
+
+def _after_fixing(case: Case, fixed: Fixed) -> Iterator[str]:
+    for item in fixed.diagnostics:
+        if item.code == CRASH:
+            yield f"{case.path}: {item.message}"
+    if _compiles(case.source.text) and not _compiles(fixed.text):
+        yield f"{case.path}: the fixed text is no program"
+    again = fix(case.source.with_text(fixed.text), case.settings)
+    if again.text != fixed.text or again.applied:
+        yield f"{case.path}: a second pass changes something again"
+
+
+def _with_other_bytes(case: Case, diagnostics: Sequence[Diagnostic], fixed: Fixed) -> Iterator[str]:
+    """The same program with CR LF and a byte order mark: same findings, and all bytes kept by the fix."""
+    source = case.source
+    data = b"\xef\xbb\xbf" + _crlf(source.text).encode("utf-8")
+    other = Source.from_bytes(data, source.path)
+    if other.encode(other.text) != data:
+        yield f"{case.path}: CR LF or the byte order mark is lost"
+    seen = [_place_and_message(item) for item in _own(case, check(other, case.settings))]
+    if seen != [_place_and_message(item) for item in diagnostics]:
+        yield f"{case.path}: the findings change with CR LF"
+    after = fix(other, case.settings)
+    if after.text != _crlf(fixed.text):
+        yield f"{case.path}: the fix changes with CR LF:\n{after.text!r}"
+    if Counter(after.applied) != Counter(fixed.applied):
+        yield f"{case.path}: other fixes are made with CR LF"
+
+
+def _place_and_message(diagnostic: Diagnostic) -> tuple[object, ...]:
+    return (diagnostic.code, diagnostic.start, diagnostic.end, diagnostic.message, _grade(diagnostic))
+
+
+def _crlf(text: str) -> str:
+    return text.replace("\r\n", "\n").replace("\n", "\r\n")
+
+
+def _grade(diagnostic: Diagnostic) -> str:
+    return diagnostic.fix.applicability.label if diagnostic.fix is not None else "none"
+
+
+def _where(diagnostic: Diagnostic) -> str:
+    return f"{diagnostic.path}:{diagnostic.start.row}"
+
+
+def _compiles(text: str) -> bool:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            compile(text, "<fixture>", "exec", dont_inherit=True)
+        except (SyntaxError, ValueError):
+            return False
+    return True
+
+
+if __name__ == "__main__":
+    sys.exit(main())
