@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 
 from torchlint import __version__
 from torchlint.commands.terminal import FLAGS, VALUED, OutputError, Terminal
@@ -62,7 +63,16 @@ class Group(click.Group):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Put the command first: options that all commands share may come before it."""
-        return super().parse_args(ctx, self._arranged(args, ctx))
+        # While a shell completes the first word, it may yet become the name of a command.
+        completing = ctx.resilient_parsing and not args
+        return super().parse_args(ctx, args if completing else self._arranged(args, ctx))
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """What the first word may become: a command, or what the default command takes."""
+        default = self.get_command(ctx, self._default)
+        assert default is not None
+        own = super().shell_complete(ctx, incomplete)
+        return [*own, *default.shell_complete(click.Context(default, ctx), incomplete)]
 
     def _arranged(self, args: list[str], ctx: click.Context) -> list[str]:
         at = 0

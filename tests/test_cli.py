@@ -1,0 +1,952 @@
+"""The command line as a user meets it: real runs over real files, with a small rule pack of its own.
+
+The pack keeps these tests independent of what the shipped rules find: `bad()` has a safe fix, `worse()` an
+unsafe one, `hint()` is a note without a fix, `rare()` needs to be selected, `crash()` breaks its rule.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+import torchlint
+from torchlint import cli, registry
+from torchlint.commands import build, check, progress
+
+PACK = '''
+import libcst as cst
+from torchlint.diagnostics import Applicability, Edit, Fix
+from torchlint.rule import ERROR, NOTE, WARNING, Finding, rule
+
+
+def _named(call, name):
+    return isinstance(call.func, cst.Name) and call.func.value == name
+
+
+def _renamed(call, module, name, grade):
+    return Fix(f"Use `{name}`", (Edit(module.tree.span(call.func), name),), grade)
+
+
+@rule("ZZ101", "bad-called", severity=WARNING, fix="safe", on=cst.Call, mentions=("bad",))
+def bad_called(call, module):
+    """## What it does
+
+    Finds `bad()`. Always.
+
+    ## Why is this bad?
+
+    It is called so.
+    """
+    if _named(call, "bad"):
+        yield Finding(call, "`bad` is called", fix=_renamed(call, module, "good", Applicability.SAFE))
+
+
+@rule("ZZ102", "worse-called", severity=ERROR, fix="unsafe", on=cst.Call, mentions=("worse",))
+def worse_called(call, module):
+    """## What it does
+
+    Finds `worse()`.
+    """
+    if _named(call, "worse"):
+        yield Finding(call, "`worse` is called", fix=_renamed(call, module, "better", Applicability.UNSAFE))
+
+
+@rule("ZZ201", "hint-called", severity=NOTE, fix="none", on=cst.Call, mentions=("hint",))
+def hint_called(call, module):
+    """## What it does
+
+    Finds `hint()`.
+    """
+    if _named(call, "hint"):
+        yield Finding(call, "`hint` is called")
+
+
+@rule("ZZ301", "rare-called", severity=WARNING, fix="none", on=cst.Call, mentions=("rare",), opt_in=True)
+def rare_called(call, module):
+    """## What it does
+
+    Finds `rare()`.
+    """
+    if _named(call, "rare"):
+        yield Finding(call, "`rare` is called")
+
+
+@rule("ZZ901", "rule-that-crashes", severity=WARNING, fix="none", on=cst.Call, mentions=("crash",))
+def rule_that_crashes(call, module):
+    """## What it does
+
+    Breaks.
+    """
+    if _named(call, "crash"):
+        raise RuntimeError("boom")
+    yield from ()
+'''
+ALL = "bad()\nworse()\nhint()\nrare()\n"
+
+
+@pytest.fixture(scope="session")
+def pack(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A directory that holds the rule pack as if it were installed."""
+    root = tmp_path_factory.mktemp("pack")
+    (root / "zz_cli_pack.py").write_text(PACK)
+    metadata = root / "zz_cli_pack-1.0.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: zz-cli-pack\nVersion: 1.0\n")
+    (metadata / "entry_points.txt").write_text("[torchlint.rules]\nzz = zz_cli_pack\n")
+    return root
+
+
+@pytest.fixture(autouse=True)
+def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pack: Path) -> Iterator[Path]:
+    """A project that selects the pack's rules, and an environment that says nothing."""
+    for name in [name for name in os.environ if name.startswith("TORCHLINT_")]:
+        monkeypatch.delenv(name)
+    for name in ("NO_COLOR", "FORCE_COLOR", "COLUMNS"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "home"))
+    monkeypatch.syspath_prepend(str(pack))
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(pack), os.environ.get("PYTHONPATH", "")]))
+    root = tmp_path / "work"
+    root.mkdir()
+    (root / "torchlint.toml").write_text('select = ["ZZ"]\n')
+    monkeypatch.chdir(root)
+    registry.rules.cache_clear()
+    registry.catalogue.cache_clear()
+    yield root
+    registry.rules.cache_clear()
+    registry.catalogue.cache_clear()
+
+
+def write(**files: str) -> None:
+    for name, text in files.items():
+        Path(f"{name}.py").write_text(text)
+
+
+def lint(*args: str, stdin: str | bytes | None = None) -> Result:
+    """Run the command line in this process."""
+    command = build(cli._COMMANDS, cli._DEFAULT)
+    result = CliRunner().invoke(command, list(args), input=stdin, prog_name="torchlint")
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+    return result
+
+
+def spawn(*args: str, **how: object) -> subprocess.CompletedProcess[str]:
+    """Run the command line as users do."""
+    command = [sys.executable, "-m", "torchlint", *args]
+    return subprocess.run(command, capture_output=True, text=True, check=False, **how)  # type: ignore[call-overload, no-any-return]
+
+
+def codes(result: Result) -> list[str]:
+    return [item["code"] for item in json.loads(result.stdout)]
+
+
+# --- commands ----------------------------------------------------------------------------------------
+
+
+def test_check_is_the_default_command() -> None:
+    write(a="bad()\n")
+    spelled = lint("check", "--output-format", "concise", "a.py")
+    assert spelled.stdout.startswith("a.py:1:1: ZZ101 [*] `bad` is called\n")
+    for args in (["a.py"], []):
+        result = lint(*args, "--output-format", "concise")
+        assert (result.stdout, result.exit_code) == (spelled.stdout, 1)
+
+
+def test_options_of_every_command_may_come_first() -> None:
+    write(a="bad()\n")
+    assert lint("-q", "--color", "never", "check", "--output-format=concise", "a.py").stdout == (
+        "a.py:1:1: ZZ101 [*] `bad` is called\n"
+    )
+    assert lint("--config", "fail-on = 'error'", "check").exit_code == 0
+    assert lint("-v", "version").stdout == f"torchlint {torchlint.__version__}\n"
+
+
+def test_a_file_called_like_a_command_is_spelled_with_its_directory() -> None:
+    Path("rule").write_text("bad()\n")
+    assert lint("./rule").exit_code == 1
+    assert lint("rule").exit_code == 2
+
+
+def test_a_misspelt_command_is_not_taken_for_a_path() -> None:
+    result = lint("chekc", "a.py")
+    assert result.exit_code == 2
+    assert "there is no command and no file `chekc`; did you mean `check`?" in result.stderr
+
+
+@pytest.mark.parametrize("args", [["--version"], ["-V"], ["version"]])
+def test_the_version(args: list[str]) -> None:
+    assert spawn(*args).stdout == f"torchlint {torchlint.__version__}\n"
+    assert lint(*args).stdout == f"torchlint {torchlint.__version__}\n"
+
+
+def test_the_version_as_json() -> None:
+    assert json.loads(lint("version", "--output-format", "json").stdout) == {"version": torchlint.__version__}
+
+
+@pytest.mark.parametrize(
+    ("args", "absent"),
+    [
+        (["--version"], {"libcst", "rich", "click", "pathspec"}),
+        (["--help"], {"libcst", "rich"}),
+        (["check", "--help"], {"libcst", "rich"}),
+        (["rule", "ZZ101"], {"libcst", "rich"}),
+        (["config"], {"libcst", "rich"}),
+        (["--show-files"], {"libcst", "rich"}),
+        (["--isolated", "clean.py"], {"libcst", "rich"}),
+    ],
+)
+def test_start_up_imports_only_what_is_needed(args: list[str], absent: set[str]) -> None:
+    write(clean="x = 1\n")
+    code = (
+        "import sys\nfrom torchlint.cli import main\n"
+        "try:\n    main()\nexcept SystemExit:\n    pass\n"
+        "print(*sys.modules, file=sys.stderr)"
+    )
+    run = subprocess.run([sys.executable, "-c", code, *args], capture_output=True, text=True, check=True)
+    assert not absent & set(run.stderr.split())
+
+
+@pytest.mark.parametrize("args", [["--help"], ["-h"], ["help"], ["-q", "help"]])
+def test_help_names_the_commands_and_the_default(args: list[str]) -> None:
+    told = lint(*args)
+    assert told.exit_code == 0
+    for name in ("check", "rule", "explain", "config", "version"):
+        assert f"\n  {name} " in told.stdout
+    assert "default command" in told.stdout
+
+
+def test_help_on_a_command() -> None:
+    assert lint("help", "rule").stdout == lint("rule", "--help").stdout
+    assert lint("help", "chekc").exit_code == 2
+
+
+def test_help_of_check_has_headings_and_every_flag() -> None:
+    told = lint("check", "--help").stdout
+    for heading in ("Fixing:", "Reporting:", "Rule selection:", "Files:", "Running:"):
+        assert f"\n{heading}\n" in told
+    for flag in (
+        *("--fix", "--unsafe-fixes", "--diff", "--show-fixes", "--fix-only", "--select", "--ignore"),
+        *("--extend-select", "--per-file-ignores", "--fixable", "--unfixable", "--target-torch"),
+        *("--output-format", "--statistics", "--exit-zero", "--fail-on", "--exit-non-zero-on-fix"),
+        *("--output-file", "--jobs", "--isolated", "--config", "--quiet", "--verbose", "--silent", "--color"),
+        *("--exclude", "--extend-exclude", "--respect-gitignore", "--force-exclude", "--ignore-noqa"),
+        *("--show-files", "--show-settings", "--stdin-filename"),
+    ):
+        assert flag in told
+
+
+@pytest.mark.parametrize("command", ["rule", "explain"])
+@pytest.mark.parametrize("name", ["ZZ101", "zz101", "bad-called"])
+def test_a_rule_is_explained(command: str, name: str) -> None:
+    told = lint(command, name)
+    assert told.exit_code == 0
+    assert told.stdout.startswith("# bad-called (ZZ101)\n\nReported as a warning. Its fix is safe")
+    assert "## Why is this bad?\n\nIt is called so.\n" in told.stdout
+
+
+def test_a_rule_is_explained_in_colour_to_a_terminal() -> None:
+    told = lint("--color", "always", "rule", "ZZ101").stdout
+    assert "\x1b[" in told
+    assert "Why is this bad?" in told
+
+
+def test_a_rule_as_json() -> None:
+    rule = json.loads(lint("rule", "ZZ301", "--output-format", "json").stdout)
+    assert (rule["code"], rule["name"], rule["severity"], rule["fix"], rule["opt_in"]) == (
+        *("ZZ301", "rare-called", "warning", "none"),
+        True,
+    )
+    assert rule["summary"] == "Finds `rare()`."
+    both = json.loads(lint("rule", "ZZ101", "ZZ102", "--output-format", "json").stdout)
+    assert [rule["code"] for rule in both] == ["ZZ101", "ZZ102"]
+
+
+def test_all_rules_are_listed() -> None:
+    lines = lint("rule", "--all").stdout.splitlines()
+    assert any(line.split()[:3] == ["ZZ101", "bad-called", "warning"] for line in lines)
+    listed = [rule["code"] for rule in json.loads(lint("rule", "--all", "--output-format", "json").stdout)]
+    assert listed == sorted(listed) == list(registry.catalogue())
+    assert len(lines) == len(listed)
+
+
+@pytest.mark.parametrize(
+    ("args", "told"),
+    [
+        (["rule", "ZZ1O1"], "unknown rule `ZZ1O1`; did you mean `ZZ101`?"),
+        (["rule"], "give the code or name of a rule, or --all"),
+        (["rule", "ZZ101", "--all"], "give the code or name of a rule, or --all"),
+        (["config", "slect"], "unknown config key `slect`; did you mean `select`?"),
+        (["config", "zzzzzz"], "`torchlint config` lists them"),
+    ],
+)
+def test_asking_for_what_is_not_there(args: list[str], told: str) -> None:
+    result = lint(*args)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert told in result.stderr
+
+
+def test_config_keys_are_listed_and_explained() -> None:
+    listed = lint("config").stdout
+    for key in ("select", "per-file-ignores", "target-torch", "fail-on", "extend"):
+        assert f"\n{key} " in listed
+    told = lint("config", "fail-on").stdout
+    assert "Choices: note, warning, error\n" in told
+    assert 'Default: "warning"\n' in told
+    assert '    fail-on = "note"\n' in told
+    assert json.loads(lint("config", "workers", "--output-format", "json").stdout)["default"] == 4
+    assert {item["key"] for item in json.loads(lint("config", "--output-format", "json").stdout)} >= {
+        "fix",
+        "extend",
+    }
+
+
+@pytest.mark.parametrize(
+    ("words", "at", "offered"),
+    [
+        ("torchlint ru", 1, {"rule"}),
+        ("torchlint --fail", 1, {"--fail-on"}),
+        ("torchlint check --fail", 2, {"--fail-on"}),
+        ("torchlint --fail-on ", 2, {"note", "warning", "error"}),
+        ("torchlint --vers", 1, {"--version"}),
+    ],
+)
+def test_shells_complete_commands_and_options(
+    words: str, at: int, offered: set[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COMP_WORDS", words)
+    monkeypatch.setenv("COMP_CWORD", str(at))
+    monkeypatch.setenv("_TORCHLINT_COMPLETE", "bash_complete")
+    code = "from torchlint.cli import main; main()"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert {line.partition(",")[2] for line in run.stdout.split()} == offered
+
+
+# --- exit codes --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "args", "status"),
+    [
+        ("x = 1\n", [], 0),
+        ("bad()\n", [], 1),
+        ("bad()\n", ["--exit-zero"], 0),
+        ("bad()\n", ["-e"], 0),
+        ("bad()\n", ["--fix"], 0),
+        ("bad()\n", ["--fix", "--exit-non-zero-on-fix"], 1),
+        ("x = 1\n", ["--fix", "--exit-non-zero-on-fix"], 0),
+        ("bad()\nworse()\n", ["--fix"], 1),
+        ("bad()\nworse()\n", ["--fix", "--unsafe-fixes"], 0),
+        ("bad()\nworse()\n", ["--fix-only"], 0),
+        ("bad()\n", ["--fix-only", "--exit-non-zero-on-fix"], 1),
+        ("bad()\n", ["--diff"], 1),
+        ("x = 1\n", ["--diff"], 0),
+        ("worse()\n", ["--diff"], 0),
+        ("worse()\n", ["--diff", "--unsafe-fixes"], 1),
+        ("hint()\n", [], 0),
+        ("hint()\n", ["--fail-on", "note"], 1),
+        ("bad()\n", ["--fail-on", "error"], 0),
+        ("worse()\n", ["--fail-on", "error"], 1),
+        ("def (\n", [], 1),
+        ("def (\n", ["--exit-zero"], 0),
+        ("def (\n", ["--fail-on", "error"], 1),
+        ("def (\n", ["--fix-only"], 1),
+        ("def (\n", ["--diff"], 1),
+        ("crash()\n", [], 2),
+        ("crash()\n", ["--exit-zero"], 2),
+        ("bad()\n", ["--statistics"], 1),
+        ("bad()\n", ["-q"], 1),
+        ("bad()\n", ["-s"], 1),
+    ],
+)
+def test_exit_codes_of_a_file(text: str, args: list[str], status: int) -> None:
+    write(a=text)
+    assert lint(*args, "a.py").exit_code == status
+
+
+@pytest.mark.parametrize(
+    ("args", "told"),
+    [
+        (["--fal-on", "note"], "--fail-on"),
+        (["--fail-on", "notes"], "'note', 'warning', 'error'"),
+        (["--output-format", "xml"], "'full', 'concise', 'grouped', 'json', 'json-lines', 'github'"),
+        (["--select", "ZZ1O1"], "unknown rule selector `ZZ1O1`; did you mean `ZZ101`?"),
+        (["--ignore", "bad-caled"], "did you mean `bad-called`?"),
+        (["--fixable", "QQ"], "unknown rule selector `QQ`"),
+        (["--per-file-ignores", "a.py"], "takes GLOB:RULE"),
+        (["--per-file-ignores", "a.py:QQ"], "unknown rule selector `QQ`"),
+        (["--target-torch", "new"], "`new` is not a PyTorch version"),
+        (["--config", "missing.toml"], "`--config missing.toml` is neither a file nor TOML"),
+        (["--config", "slect = ['ZZ']"], "unknown key `slect`; did you mean `select`?"),
+        (["--isolated", "--config", "torchlint.toml"], "`--isolated` forbids"),
+        (["--jobs", "-1"], "--jobs"),
+        (["-", "a.py"], "cannot be combined with other paths"),
+        (["--fix", ""], "a path is empty"),
+        (["--color", "sometimes"], "'auto', 'always', 'never'"),
+        (["-o", "no/such/dir/report"], "cannot write no/such/dir/report"),
+    ],
+)
+@pytest.mark.parametrize("zero", [[], ["--exit-zero"]])
+def test_misuse_is_explained_and_exits_with_2(args: list[str], told: str, zero: list[str]) -> None:
+    write(a="bad()\n")
+    result = lint(*args, *zero)
+    assert result.exit_code == 2
+    assert result.stderr.startswith("error: ")
+    assert told in result.stderr
+    assert "Traceback" not in result.stderr
+    assert result.stdout == ""
+
+
+def test_a_config_that_cannot_be_followed_exits_with_2() -> None:
+    Path("torchlint.toml").write_text("\nselct = ['ZZ']\n")
+    result = lint()
+    assert result.exit_code == 2
+    assert result.stderr == (
+        f"error: {Path.cwd()}/torchlint.toml, line 2: unknown key `selct`; did you mean `select`?\n"
+        "  |\n2 | selct = ['ZZ']\n  | ^^^^^\n"
+    )
+
+
+def test_a_directory_without_programs_is_told() -> None:
+    result = lint()
+    assert (result.exit_code, result.stdout) == (0, "All checks passed!\n")
+    assert result.stderr == "warning: No Python files found under the given path(s)\n"
+
+
+def test_a_missing_file_is_a_finding() -> None:
+    write(a="bad()\n")
+    result = lint("missing.py", "a.py", "--output-format", "concise")
+    assert result.exit_code == 1
+    assert "missing.py:1:1: " in result.stdout
+    assert "a.py:1:1: ZZ101" in result.stdout
+
+
+def test_a_rule_that_crashes_is_named_and_the_others_go_on() -> None:
+    write(a="crash()\nbad()\n")
+    result = lint("--output-format", "concise")
+    assert result.exit_code == 2
+    assert "TL000" in result.stdout
+    assert "ZZ901" in result.stdout
+    assert "a.py:2:1: ZZ101" in result.stdout
+
+
+def test_an_internal_error_exits_with_2_and_no_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise RuntimeError("boom")
+
+    monkeypatch.setattr(check, "discover", fail)
+    result = lint()
+    assert result.exit_code == 2
+    assert "failed: RuntimeError: boom" in result.stderr
+    assert "Traceback" not in result.stderr
+    monkeypatch.setenv("TORCHLINT_BACKTRACE", "1")
+    assert lint().exit_code == 2
+
+
+# --- selection and config ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("args", "found"),
+    [
+        ([], ["ZZ101", "ZZ102", "ZZ201"]),
+        (["--select", "ZZ101"], ["ZZ101"]),
+        (["--select", "bad-called,ZZ2"], ["ZZ101", "ZZ201"]),
+        (["--select", "ZZ1", "--select", "ZZ2"], ["ZZ101", "ZZ102", "ZZ201"]),
+        (["--select", "ZZ301"], ["ZZ301"]),
+        (["--select", "ZZ3"], []),
+        (["--select", "ALL"], ["ZZ101", "ZZ102", "ZZ201", "ZZ301"]),
+        (["--extend-select", "rare-called"], ["ZZ101", "ZZ102", "ZZ201", "ZZ301"]),
+        (["--ignore", "ZZ1"], ["ZZ201"]),
+        (["--ignore", "ZZ1", "--extend-select", "ZZ102"], ["ZZ102", "ZZ201"]),
+        (["--per-file-ignores", "a.py:ZZ1"], ["ZZ201"]),
+        (["--per-file-ignores", "a.py:ZZ101,ZZ201,b.py:ZZ102"], ["ZZ102"]),
+        (["--per-file-ignores", "!a.py:ZZ1"], ["ZZ101", "ZZ102", "ZZ201"]),
+        (["--config", "select = ['ZZ2']"], ["ZZ201"]),
+        (["--isolated"], []),
+        (["--isolated", "--select", "ZZ2"], ["ZZ201"]),
+    ],
+)
+def test_rules_are_selected(args: list[str], found: list[str]) -> None:
+    write(a=ALL)
+    assert codes(lint("--output-format", "json", *args)) == found
+
+
+@pytest.mark.parametrize("args", [["--select", ""], ["--ignore", "ALL"], ["--config", "select = []"]])
+def test_a_run_without_rules_is_told(args: list[str]) -> None:
+    write(a=ALL)
+    result = lint(*args)
+    assert (result.exit_code, result.stderr) == (0, "warning: no rules are selected\n")
+
+
+def test_fixable_and_unfixable() -> None:
+    write(a=ALL)
+    lint("--fix", "--unsafe-fixes", "--unfixable", "ZZ101")
+    assert Path("a.py").read_text() == "bad()\nbetter()\nhint()\nrare()\n"
+    lint("--fix", "--unsafe-fixes", "--fixable", "bad-called")
+    assert Path("a.py").read_text() == "good()\nbetter()\nhint()\nrare()\n"
+
+
+def test_a_fix_that_may_not_be_offered_is_not_marked() -> None:
+    write(a="bad()\n")
+    assert "[*]" not in lint("--unfixable", "ZZ101").stdout
+
+
+def test_the_config_regrades_fixes() -> None:
+    write(a=ALL)
+    Path("torchlint.toml").write_text(
+        "select = ['ZZ']\nextend-safe-fixes = ['ZZ102']\nextend-unsafe-fixes = ['ZZ101']\n"
+    )
+    lint("--fix")
+    assert Path("a.py").read_text() == "bad()\nbetter()\nhint()\nrare()\n"
+
+
+def test_ignore_noqa_disobeys_comments() -> None:
+    write(a="bad()  # noqa: ZZ101\n")
+    assert lint().exit_code == 0
+    assert lint("--ignore-noqa").exit_code == 1
+
+
+def test_environment_variables_stand_in_for_flags(monkeypatch: pytest.MonkeyPatch) -> None:
+    write(a="bad()\n")
+    monkeypatch.setenv("TORCHLINT_OUTPUT_FORMAT", "json")
+    assert codes(lint()) == ["ZZ101"]
+    assert lint("--output-format", "concise").stdout.startswith("a.py:1:1:")
+    monkeypatch.setenv("TORCHLINT_OUTPUT_FILE", "report.json")
+    assert lint().stdout == ""
+    assert json.loads(Path("report.json").read_text())[0]["code"] == "ZZ101"
+    monkeypatch.setenv("TORCHLINT_TARGET_TORCH", "2.4")
+    assert "target torch: >=2.4 (" in lint("--show-settings").stdout
+    monkeypatch.setenv("TORCHLINT_OUTPUT_FORMAT", "xml")
+    assert lint().exit_code == 2
+
+
+def test_show_files_lists_what_would_be_checked() -> None:
+    write(b="bad()\n", a="bad()\n")
+    Path("build").mkdir()
+    Path("build/c.py").write_text("bad()\n")
+    assert lint("--show-files").stdout == f"{Path.cwd()}/a.py\n{Path.cwd()}/b.py\n"
+    assert lint("--show-files", "--exclude", "a.py").stdout == (
+        f"{Path.cwd()}/b.py\n{Path.cwd()}/build/c.py\n"
+    )
+    assert lint("--show-files", "--extend-exclude", "a.py,b.py").stdout == ""
+
+
+def test_show_settings_tells_where_they_come_from() -> None:
+    write(a="bad()\n")
+    Path("requirements.txt").write_text("torch>=2.1\n")
+    told = lint("--show-settings", "--fail-on", "note", "a.py").stdout
+    assert f"# Settings of {Path.cwd()}/a.py\n# config: {Path.cwd()}/torchlint.toml\n" in told
+    assert "# rules: ZZ101, ZZ102, ZZ201, ZZ901\n" in told
+    assert "# target torch: >=2.1.0 (requirements.txt)\n" in told
+    assert 'fail-on = "note"\n' in told
+
+
+def test_verbose_says_what_is_done() -> None:
+    write(a="bad()\n")
+    result = lint("-v")
+    assert "debug: 1 files to check\n" in result.stderr
+    assert f"config {Path.cwd()}/torchlint.toml, 4 rules, target torch " in result.stderr
+    assert "debug" not in result.stdout
+
+
+def test_verbose_shows_where_a_rule_crashed() -> None:
+    write(a="crash()\n")
+    result = lint("-v", "-j", "1")
+    assert "RuntimeError: boom" in result.stderr
+    assert "Traceback" in result.stderr
+    assert "Traceback" not in lint("-j", "1").stderr
+
+
+# --- fixing ------------------------------------------------------------------------------------------
+
+
+def test_fix_writes_safe_fixes_only_unless_asked() -> None:
+    write(a=ALL)
+    result = lint("--fix", "--output-format", "concise")
+    assert Path("a.py").read_text() == "good()\nworse()\nhint()\nrare()\n"
+    assert result.stdout == (
+        "a.py:2:1: ZZ102 `worse` is called\n"
+        "a.py:3:1: ZZ201 `hint` is called\n"
+        "Found 3 problems (1 fixed, 2 remaining).\n"
+        "1 unsafe fix available with `--fix --unsafe-fixes`.\n"
+    )
+    assert lint("--fix", "--unsafe-fixes", "-q").stdout.startswith("ZZ201 ")
+    assert Path("a.py").read_text() == "good()\nbetter()\nhint()\nrare()\n"
+
+
+def test_without_fix_nothing_is_written() -> None:
+    write(a=ALL)
+    before = Path("a.py").stat()
+    lint()
+    lint("--diff")
+    after = Path("a.py").stat()
+    assert (before.st_mtime_ns, before.st_ino, Path("a.py").read_text()) == (
+        after.st_mtime_ns,
+        after.st_ino,
+        ALL,
+    )
+
+
+def test_fix_in_the_config_can_be_switched_off() -> None:
+    write(a="bad()\n")
+    Path("torchlint.toml").write_text("select = ['ZZ']\nfix = true\n")
+    assert lint("--no-fix").exit_code == 1
+    assert Path("a.py").read_text() == "bad()\n"
+    assert lint().exit_code == 0
+    assert Path("a.py").read_text() == "good()\n"
+
+
+def test_diff_prints_a_patch_and_nothing_else() -> None:
+    write(a=ALL, b="x = 1\n", c="bad()\n")
+    result = lint("--diff")
+    assert result.stdout == (
+        "--- a.py\n+++ a.py\n@@ -1,4 +1,4 @@\n-bad()\n+good()\n worse()\n hint()\n rare()\n"
+        "--- c.py\n+++ c.py\n@@ -1 +1 @@\n-bad()\n+good()\n"
+    )
+    assert result.stderr == "Would fix 2 problems (1 additional fix available with `--unsafe-fixes`).\n"
+    assert lint("--diff", "-q").stderr == ""
+
+
+def test_the_diff_can_be_applied_as_a_patch() -> None:
+    write(a=ALL)
+    patch = lint("--diff").stdout
+    subprocess.run(["patch", "-p0"], input=patch, text=True, check=True, capture_output=True)
+    assert Path("a.py").read_text() == "good()\nworse()\nhint()\nrare()\n"
+
+
+def test_show_fixes_lists_them() -> None:
+    write(a="bad()\nbad()\n")
+    assert lint("--fix", "--show-fixes").stdout == (
+        "Fixed 2 problems:\n- a.py:\n    2 × ZZ101 (bad-called)\n\nFound 2 problems (2 fixed, 0 remaining).\n"
+    )
+
+
+def test_fix_only_reports_nothing_that_is_left() -> None:
+    write(a=ALL)
+    result = lint("--fix-only")
+    assert Path("a.py").read_text() == "good()\nworse()\nhint()\nrare()\n"
+    assert (result.stdout, result.exit_code) == ("", 0)
+    assert result.stderr == "Fixed 1 problem (1 additional fix available with `--unsafe-fixes`).\n"
+
+
+def test_a_file_that_cannot_be_parsed_is_told_where_findings_are_not() -> None:
+    write(a="def (\n")
+    result = lint("--diff")
+    assert result.stdout == ""
+    assert "a.py:1:" in result.stderr
+
+
+def test_line_ends_and_byte_order_mark_survive() -> None:
+    Path("a.py").write_bytes(b"\xef\xbb\xbfbad()\r\nworse()\r\n# \xc3\xa9")
+    lint("--fix")
+    assert Path("a.py").read_bytes() == b"\xef\xbb\xbfgood()\r\nworse()\r\n# \xc3\xa9"
+
+
+# --- standard input ----------------------------------------------------------------------------------
+
+
+def test_standard_input_is_checked_under_its_name() -> None:
+    result = lint("-", "--stdin-filename", "pkg/a.py", "--output-format", "json", stdin="\nbad()\n")
+    assert result.exit_code == 1
+    found = json.loads(result.stdout)[0]
+    assert (found["filename"], found["location"]) == (f"{Path.cwd()}/pkg/a.py", {"row": 2, "column": 1})
+
+
+def test_standard_input_without_a_name() -> None:
+    result = lint("-", stdin="bad()\n")
+    assert result.exit_code == 1
+    assert " --> -:1:1\n  |\n1 | bad()\n  | ^^^^^\n" in result.stdout
+
+
+def test_the_fixed_text_of_standard_input_has_standard_output_for_itself() -> None:
+    result = lint("-", "--fix", stdin=b"bad()\r\nworse()\r\n")
+    assert result.stdout_bytes == b"good()\r\nworse()\r\n"
+    assert "ZZ102" in result.stderr
+    assert "Found 2 problems (1 fixed, 1 remaining).\n" in result.stderr
+    assert result.exit_code == 1
+
+
+@pytest.mark.parametrize("text", [b"def (\n", b"\xff\xfe", b"", b"x = 1"])
+def test_standard_input_that_needs_no_fix_or_cannot_get_one_comes_back_unchanged(text: bytes) -> None:
+    assert lint("-", "--fix", stdin=text).stdout_bytes == text
+
+
+def test_the_diff_of_standard_input() -> None:
+    result = lint("-", "--diff", "--stdin-filename", "a.py", stdin="bad()\n")
+    assert result.stdout == "--- a.py\n+++ a.py\n@@ -1 +1 @@\n-bad()\n+good()\n"
+    assert result.exit_code == 1
+
+
+def test_per_file_ignores_and_excludes_see_the_name_of_standard_input() -> None:
+    args = ("-", "--stdin-filename", "gen/a.py")
+    assert lint(*args, "--per-file-ignores", "gen/**:ZZ", stdin="bad()\n").exit_code == 0
+    assert lint(*args, "--extend-exclude", "gen", stdin="bad()\n").exit_code == 1
+    excluded = lint(*args, "--extend-exclude", "gen", "--force-exclude", "--fix", stdin="bad()\n")
+    assert (excluded.exit_code, excluded.stdout) == (0, "bad()\n")
+
+
+# --- the report --------------------------------------------------------------------------------------
+
+
+def test_the_full_report() -> None:
+    write(a="x = 1\nbad()\n")
+    assert lint().stdout == (
+        "ZZ101 [*] `bad` is called\n"
+        " --> a.py:2:1\n"
+        "  |\n"
+        "1 | x = 1\n"
+        "2 | bad()\n"
+        "  | ^^^^^\n"
+        "  |\n"
+        "help: Use `good`\n"
+        "  |\n"
+        "1 | x = 1\n"
+        "  - bad()\n"
+        "2 + good()\n"
+        "  |\n"
+        "\n"
+        "Found 1 warning.\n"
+        "[*] 1 fixable with `--fix`.\n"
+    )
+
+
+def test_quiet_prints_findings_only_and_silent_nothing() -> None:
+    write(a="bad()\n")
+    quiet = lint("-q", "--output-format", "concise")
+    assert (quiet.stdout, quiet.stderr) == ("a.py:1:1: ZZ101 [*] `bad` is called\n", "")
+    silent = lint("-s")
+    assert (silent.stdout, silent.stderr, silent.exit_code) == ("", "", 1)
+
+
+def test_machine_formats_end_without_a_summary() -> None:
+    write(a="bad()\n")
+    assert codes(lint("--output-format", "json")) == ["ZZ101"]
+    lines = lint("--output-format", "json-lines").stdout.splitlines()
+    assert [json.loads(line)["name"] for line in lines] == ["bad-called"]
+    github = lint("--output-format", "github").stdout
+    assert github.startswith(f"::warning title=torchlint (ZZ101),file={Path.cwd()}/a.py,line=1,col=1,")
+    assert github.count("\n") == 1
+
+
+def test_json_carries_all_that_tools_for_ruff_read() -> None:
+    write(a="bad()\n")
+    found = json.loads(lint("--output-format", "json").stdout)[0]
+    assert set(found) == {
+        *("cell", "code", "end_location", "filename", "fix", "location", "message", "name", "noqa_row"),
+        *("severity", "url"),
+    }
+    assert found["fix"]["edits"] == [
+        {"content": "good", "location": {"row": 1, "column": 1}, "end_location": {"row": 1, "column": 4}}
+    ]
+    assert (found["noqa_row"], found["cell"]) == (1, None)
+
+
+def test_statistics() -> None:
+    write(a="bad()\nbad()\nworse()\n")
+    assert lint("--statistics", "-q").stdout == "2\tZZ101\t[*] bad-called\n1\tZZ102\t[ ] worse-called\n"
+    assert [item["count"] for item in json.loads(lint("--statistics", "--output-format", "json").stdout)] == [
+        2,
+        1,
+    ]
+
+
+def test_the_report_goes_to_a_file() -> None:
+    write(a="bad()\n")
+    result = lint("-o", "report.txt", "--output-format", "concise", "--color", "auto")
+    assert (result.stdout, result.exit_code) == ("", 1)
+    assert Path("report.txt").read_text() == (
+        "a.py:1:1: ZZ101 [*] `bad` is called\nFound 1 warning.\n[*] 1 fixable with `--fix`.\n"
+    )
+
+
+def test_findings_are_sorted_whatever_the_jobs() -> None:
+    for number in range(12):
+        write(**{f"f{number:02}": "hint()\nbad()\nworse()\n" * (number % 3 + 1)})
+    one = spawn("--output-format", "json", "-j", "1")
+    two = spawn("--output-format", "json", "-j", "2")
+    assert (one.stdout, one.returncode) == (two.stdout, two.returncode)
+    places = [(item["filename"], item["location"]["row"]) for item in json.loads(one.stdout)]
+    assert places == sorted(places)
+    assert len(places) == 72
+
+
+# --- colour, pipes and signals -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("args", "variables", "colored"),
+    [
+        ([], {}, False),
+        ([], {"CI": "1"}, False),
+        ([], {"FORCE_COLOR": "1"}, True),
+        ([], {"FORCE_COLOR": ""}, False),
+        ([], {"FORCE_COLOR": "1", "NO_COLOR": "1"}, False),
+        (["--color", "always"], {}, True),
+        (["--color", "always"], {"NO_COLOR": "1"}, True),
+        (["--color", "never"], {"FORCE_COLOR": "1"}, False),
+    ],
+)
+def test_colour_in_a_pipe(
+    args: list[str], variables: dict[str, str], colored: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(a="bad()\n")
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    assert ("\x1b[" in lint(*args).stdout) is colored
+
+
+@pytest.mark.parametrize(
+    ("variables", "colored"),
+    [({}, True), ({"NO_COLOR": "1"}, False), ({"TERM": "dumb"}, False), ({"NO_COLOR": ""}, True)],
+)
+def test_colour_on_a_terminal(
+    variables: dict[str, str], colored: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(a="bad()\n")
+    monkeypatch.setenv("TERM", "xterm-256color")
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    assert ("\x1b[" in _on_a_terminal("-q", "a.py")) is colored
+
+
+def _on_a_terminal(*args: str) -> str:
+    import pty
+
+    leader, follower = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "torchlint", *args], stdout=follower, stderr=follower, stdin=subprocess.DEVNULL
+    )
+    os.close(follower)
+    parts = []
+    while True:
+        try:
+            part = os.read(leader, 65536)
+        except OSError:
+            break
+        if not part:
+            break
+        parts.append(part)
+    os.close(leader)
+    process.wait()
+    return b"".join(parts).decode()
+
+
+def test_machine_formats_are_never_coloured() -> None:
+    write(a="bad()\n")
+    for name in ("json", "json-lines", "github"):
+        assert "\x1b" not in lint("--color", "always", "--output-format", name).stdout
+
+
+def test_a_reader_that_leaves_early_is_no_error() -> None:
+    write(a="bad()\n" * 4000)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "torchlint", "-q", "--output-format", "concise"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert process.stdout is not None
+    assert process.stderr is not None
+    process.stdout.readline()
+    process.stdout.close()
+    told = process.stderr.read()
+    process.stderr.close()
+    assert process.wait() == 1
+    assert told == b""
+
+
+@pytest.mark.parametrize(
+    ("redirect", "status", "told"),
+    [
+        (">/dev/full", 2, "error: cannot write the output: No space left on device\n"),
+        (">&-", 1, ""),
+        ("- <&-", 2, "error: standard input is closed; `-` reads it\n\nTry `torchlint check --help`.\n"),
+    ],
+)
+def test_streams_that_are_full_or_closed(redirect: str, status: int, told: str) -> None:
+    write(a="bad()\n")
+    run = subprocess.run(
+        f"'{sys.executable}' -m torchlint {redirect}", shell=True, capture_output=True, text=True, check=False
+    )
+    assert (run.returncode, run.stderr) == (status, told)
+
+
+def test_errors_heed_the_colour_that_is_wanted() -> None:
+    assert lint("--select", "QQ", "--color", "always").stderr.startswith("\x1b[31m\x1b[1merror\x1b[0m: ")
+    assert lint("--color=always", "--select", "QQ").stderr.startswith("\x1b[")
+    assert lint("--select", "QQ").stderr.startswith("error: ")
+
+
+def test_ctrl_c_ends_the_run_quietly_with_130() -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "torchlint", "-"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert process.stdin is not None
+    time.sleep(1.5)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate()
+    assert process.returncode == 130
+    assert b"Traceback" not in err
+    assert out == b""
+
+
+def test_a_name_that_is_not_text_is_shown_somehow() -> None:
+    Path("d").mkdir()
+    Path("d", os.fsdecode(b"a\xff.py")).write_text("bad()\n")
+    for name in ("full", "json"):
+        run = subprocess.run(
+            [sys.executable, "-m", "torchlint", "--output-format", name, "d"],
+            capture_output=True,
+            check=False,
+        )
+        assert run.returncode == 1, run.stderr
+        assert b"ZZ101" in run.stdout
+        assert b"Traceback" not in run.stderr
+
+
+def test_a_terminal_without_unicode_gets_escapes() -> None:
+    write(a='bad("é日")\n')
+    run = subprocess.run(
+        [sys.executable, "-m", "torchlint"],
+        capture_output=True,
+        check=False,
+        env={**os.environ, "PYTHONIOENCODING": "ascii"},
+    )
+    assert run.returncode == 1
+    assert b'bad("\\xe9\\u65e5")' in run.stdout
+
+
+def test_no_progress_bar_where_nobody_watches() -> None:
+    write(a="bad()\n")
+    assert spawn().stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("patience", "enabled", "done", "shown"),
+    [(0.0, True, 1, True), (0.0, True, 2, False), (0.0, False, 1, False), (1000.0, True, 1, False)],
+)
+def test_the_progress_bar_appears_when_a_run_is_long(
+    patience: float, enabled: bool, done: int, shown: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(progress, "PATIENCE", patience)
+    bar = progress.Progress(2, enabled=enabled)
+    bar(done, 2)
+    with bar:
+        if enabled and not patience:
+            assert bar._timer is not None
+            bar._timer.join(30)
+        assert (bar._shown is not None) is shown
+        if bar._shown is not None:
+            bar(2, 2)
+            assert [(task.completed, task.total) for task in bar._shown[0].tasks] == [(2, 2)]
