@@ -38,7 +38,9 @@ def kept(node: cst.CSTNode, module: Module) -> Iterator[Kept]:
             yield Kept(place, item)
 
 
-def _kept(node: cst.CSTNode, module: Module) -> Iterator[tuple[cst.BaseExpression, cst.BaseExpression]]:
+def _kept(
+    node: cst.CSTNode, module: Module, *, meters: bool = True
+) -> Iterator[tuple[cst.BaseExpression, cst.BaseExpression]]:
     match node:
         case cst.AugAssign(operator=cst.AddAssign() | cst.SubtractAssign()):
             yield node.target, node.value
@@ -53,7 +55,8 @@ def _kept(node: cst.CSTNode, module: Module) -> Iterator[tuple[cst.BaseExpressio
         case cst.Call(func=cst.Attribute(attr=cst.Name(method), value=owner)):
             callee = module.callee(node)
             if isinstance(callee, cst.FunctionDef):
-                yield from ((owner, value) for value in _kept_arguments(node, callee, module))
+                if meters:
+                    yield from ((owner, value) for value in _kept_arguments(node, callee, module))
             elif module.value(owner).kind in (Kind.LIST, Kind.ITERATOR, Kind.UNKNOWN):
                 arguments = [argument.value for argument in node.args if argument.star == ""]
                 if method in ("append", "appendleft", "extend", "extendleft") and len(arguments) == 1:
@@ -110,7 +113,7 @@ def _kept_arguments(call: cst.Call, method: cst.FunctionDef, module: Module) -> 
     parameters = {
         binding
         for inner in module.tree.descendants(method.body)
-        for place, stored in _kept(inner, module)
+        for place, stored in _kept(inner, module, meters=False)
         if _of_instance(place, method, module)
         for binding in passed_on(stored, module)
     }
