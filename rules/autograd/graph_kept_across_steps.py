@@ -63,7 +63,7 @@ def graph_kept_across_steps(node: cst.AugAssign | cst.Assign | cst.Call, module:
     """
     for item in kept(node, module):
         value = module.value(item.stored)
-        if value.kind is not Kind.TENSOR or value.graph is not Graph.ATTACHED:
+        if value.kind is not Kind.TENSOR or value.leaf or value.graph is not Graph.ATTACHED:
             continue
         severity = _severity(node, item, module)
         if severity is None:
