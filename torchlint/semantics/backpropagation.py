@@ -21,8 +21,9 @@ from torchlint.semantics.values import Graph, Kind
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
 
-Place = Binding | str
-"""What holds a value: a definition of a name, or an attribute (by its name, whatever the object)."""
+Place = Binding | str | cst.CSTNode
+"""What holds a value: a definition of a name, an attribute (by its name, whatever the object), or the
+function that returns it."""
 
 # Methods and attributes behind which no gradient flows.
 _CUTS = frozenset(
@@ -31,6 +32,7 @@ _CUTS = frozenset(
         *("shape", "size", "dim", "ndim", "dtype", "device", "argmax", "argmin"),
     }
 )
+_HOST = frozenset({Kind.NUMBER, Kind.STRING, Kind.BOOL, Kind.NONE, Kind.SHAPE, Kind.NDARRAY})
 _BACKWARD = frozenset({"backward", "manual_backward"})
 _FUNCTIONS = frozenset({"torch.autograd.backward", "torch.autograd.grad"})
 # Calls that ask for gradients of something, or prepare for it.
@@ -173,6 +175,44 @@ class Backpropagation:
         keys = set(self.keys(place))
         return any(key in keys for key in self._closure([node]))
 
+    def reaches(self, target: cst.CSTNode) -> bool:
+        """Whether what is assigned here, or returned by this function, takes part in a backward pass.
+
+        Unlike ``feeds`` this is about one assignment, not about all that a name is ever given.
+        """
+        if isinstance(target, cst.Attribute):
+            return target.attr.value in self._reached
+        if isinstance(target, (cst.FunctionDef, cst.Lambda)):
+            return target in self._reached
+        return self.module.names.by_node.get(target, target) in self._reached
+
+    def carries_graph(self, node: cst.BaseExpression) -> bool:
+        """Whether the value of an expression holds a tensor with its graph, as far as the file shows."""
+        value = self.module.value(node)
+        if value.tensorlike:
+            return value.graph is not Graph.DETACHED
+        if value.kind in _HOST:
+            return False
+        if any(isinstance(inner, cst.Call) and self._is_attached(inner) for inner in self._live(node)):
+            return True
+        return any(isinstance(key, Binding) and self._attached(key) for key in self._closure([node]))
+
+    def _live(self, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+        """``node`` and the nodes below it that gradients can flow back to."""
+        waiting = [node]
+        while waiting:
+            current = waiting.pop()
+            if isinstance(current, (cst.Lambda, cst.Comparison)):
+                continue
+            if isinstance(current, cst.Call) and self._is_cut(current):
+                continue
+            yield current
+            waiting.extend(self._children(current))
+
+    def _is_attached(self, node: cst.BaseExpression) -> bool:
+        value = self.module.value(node)
+        return value.tensorlike and value.graph is Graph.ATTACHED
+
     def keys(self, place: cst.BaseExpression) -> list[Place]:
         """The definitions behind a name, or the attribute, that an expression (or its item) is kept in."""
         while isinstance(place, cst.Subscript):
@@ -201,7 +241,6 @@ class Backpropagation:
     def _closure(self, roots: Iterable[cst.BaseExpression]) -> frozenset[Place]:
         """The places from which the values of these expressions are computed, however far back."""
         found: set[Place] = set()
-        functions: set[cst.CSTNode] = set()
         waiting: list[cst.CSTNode] = list(roots)
         while waiting:
             node = waiting.pop()
@@ -220,8 +259,8 @@ class Backpropagation:
                     if isinstance(node.func, cst.Attribute):
                         waiting.append(node.func.value)
                     callee = self.module.callee(node)
-                    if callee is not None and callee not in functions:
-                        functions.add(callee)
+                    if callee is not None and callee not in found:
+                        found.add(callee)
                         waiting.extend(self._returns(callee))
                     continue
                 case cst.Lambda() | cst.Comparison():
@@ -239,9 +278,7 @@ class Backpropagation:
         if isinstance(call.func, cst.Attribute) and call.func.attr.value in _CUTS:
             return True
         value = self.module.value(call)
-        return value.kind in (Kind.NUMBER, Kind.STRING, Kind.BOOL, Kind.SHAPE, Kind.NDARRAY) or (
-            value.kind is Kind.TENSOR and value.graph is Graph.DETACHED
-        )
+        return value.kind in _HOST or (value.kind is Kind.TENSOR and value.graph is Graph.DETACHED)
 
     def _children(self, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
         for inner in self.tree.descendants(node):
@@ -264,7 +301,11 @@ class Backpropagation:
                     yield assigned.value
             yield from self._filled.get(key, ())
             return
-        if key.kind in (BindingKind.IMPORT, BindingKind.FUNCTION, BindingKind.CLASS):
+        if not isinstance(key, Binding) or key.kind in (
+            BindingKind.IMPORT,
+            BindingKind.FUNCTION,
+            BindingKind.CLASS,
+        ):
             return
         if key.kind is BindingKind.PARAMETER:
             yield from self._passed(key)

@@ -16,6 +16,7 @@ from torchlint.semantics.api import results
 from torchlint.semantics.api.signatures import SIGNATURES
 from torchlint.semantics.backpropagation import Backpropagation
 from torchlint.semantics.classes import Classes, kind_of_class
+from torchlint.semantics.evaluation import Evaluation
 from torchlint.semantics.evidence import Evidence, device_evidence
 from torchlint.semantics.gradients import Gradients
 from torchlint.semantics.inference import Function, Inference
@@ -127,6 +128,11 @@ class Module:
     def backpropagation(self) -> Backpropagation:
         """The backward passes, and what gradients flow back through."""
         return Backpropagation(self)
+
+    @cached_property
+    def evaluation(self) -> Evaluation:
+        """The forward passes made for evaluation."""
+        return Evaluation(self)
 
     @cached_property
     def gradients(self) -> Gradients:

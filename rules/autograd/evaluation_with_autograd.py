@@ -1,0 +1,107 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from torchlint.diagnostics import Fix
+from torchlint.rule import WARNING, Finding, rule
+from torchlint.semantics.evaluation import Region
+from torchlint.semantics.module import Module
+
+
+@rule(
+    "TL301",
+    "evaluation-with-autograd",
+    severity=WARNING,
+    fix="safe",
+    on=cst.Call,
+    mentions=("torch|accelerate|transformers",),
+)
+def evaluation_with_autograd(call: cst.Call, module: Module) -> Iterator[Finding]:
+    """## What it does
+    Finds forward passes whose results are never backpropagated, though autograd records them: in functions
+    that evaluate, validate, test, predict, generate or sample, after `.eval()`, over a validation or test
+    loader. One finding is made for each function or loop.
+
+    Silent where autograd is off in any way (a decorator, a `with` block, `torch.set_grad_enabled(False)`, all
+    callers in the file, the hooks of Lightning and Trainer), where the model's parameters are frozen, where
+    the code asks for gradients itself, and in adversarial or attribution code.
+
+    ## Why is this bad?
+    `.eval()` changes what dropout and batch normalisation do, and nothing else. With autograd on, each
+    operation makes a graph node and saves its inputs for a backward pass that never comes. That costs host
+    time in every operation, and memory for all activations of the batch, so that evaluation needs a smaller
+    batch than it could have.
+
+    ## Example
+    ```python
+    def evaluate(model, loader):
+        model.eval()
+        for x, y in loader:
+            correct += (model(x).argmax(1) == y).sum()
+    ```
+
+    Use instead:
+    ```python
+    @torch.no_grad()
+    def evaluate(model, loader):
+        model.eval()
+        for x, y in loader:
+            correct += (model(x).argmax(1) == y).sum()
+    ```
+
+    ## Fix safety
+    A function that does nothing but evaluate gets the decorator `@torch.no_grad()`, below the decorators it
+    has; elsewhere the loop, or the forward passes beside each other, go into a `with torch.no_grad():` block.
+    Safe, unless a tensor with its graph is returned to callers outside the file, kept in an attribute or put
+    into a container of the caller: those might backpropagate it. Unsafe too for a generator function. No fix
+    where the code to be wrapped holds a `yield` or `await`: its consumer would run without autograd.
+
+    ## References
+    - [Performance tuning guide](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html)
+    - [Autograd mechanics](https://docs.pytorch.org/docs/stable/notes/autograd.html)
+    """
+    region = module.evaluation.recorded(call)
+    if region is None:
+        return
+    model = module.source(call.func)
+    yield Finding(
+        call,
+        f"`{model}` runs for evaluation, but autograd records it and keeps its activations",
+        fix=_without_autograd(region, module),
+    )
+
+
+def _without_autograd(region: Region, module: Module) -> Fix | None:
+    if region.function is not None:
+        function = region.function
+        suspends = _suspends(function.body, module)
+        if function.asynchronous is not None or _is_scripted(function, module):
+            return None
+        spelling = module.spell("torch.no_grad", function)
+        if spelling is None:
+            return None
+        make = module.unsafe if region.escapes or suspends else module.safe
+        decorator = module.add_decorator(function, f"{spelling.text}()")
+        return make(f"Add `@{spelling.text}()`", decorator, spelling.edits)
+    if any(_suspends(statement, module) for statement in region.statements):
+        return None
+    spelling = module.spell("torch.no_grad", region.statements[0])
+    if spelling is None:
+        return None
+    make = module.unsafe if region.escapes else module.safe
+    header = f"with {spelling.text}():"
+    return make(f"Wrap in `{header}`", module.wrap(region.statements, header), spelling.edits)
+
+
+def _suspends(node: cst.CSTNode, module: Module) -> bool:
+    """Whether code between may run, or the mode may leak, while this code is suspended."""
+    return any(
+        isinstance(inner, (cst.Yield, cst.Await)) and module.function(inner) is module.function(node)
+        for inner in module.tree.descendants(node)
+    )
+
+
+def _is_scripted(function: cst.FunctionDef, module: Module) -> bool:
+    return any((module.qualified(d.decorator) or "").startswith("torch.jit.") for d in function.decorators)

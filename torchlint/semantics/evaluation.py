@@ -1,0 +1,317 @@
+"""Forward passes that autograd records for nothing, and the smallest code around them to switch it off."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchlint.semantics.names import BindingKind
+from torchlint.semantics.places import Grad, Phase
+from torchlint.semantics.retention import kept
+from torchlint.semantics.spellings import last_name
+from torchlint.semantics.values import Graph, Kind
+
+if TYPE_CHECKING:
+    from torchlint.semantics.module import Module
+
+# Modules that have no parameters of their own: what they compute is recorded only if their input is.
+_PARAMETERLESS = re.compile(
+    r"^torch\.nn\.(?:\w*Loss|\w*Pool\d?d?|\w*Pad\d?d?|\w*Dropout\d?d?|Flatten|Unflatten|Fold|Unfold|Identity"
+    r"|Upsample|Upsampling\w+|PixelShuffle|PixelUnshuffle|CosineSimilarity|PairwiseDistance"
+    r"|(?:Log)?Softmax|Softmin|Softmax2d|(?:Log)?Sigmoid|Tanh|ReLU6?|LeakyReLU|ELU|CELU|SELU|GELU|SiLU|Mish|GLU"
+    r"|Hard\w+|Soft\w+|Threshold|Tanhshrink)$"
+)
+_NO_MODEL = re.compile(
+    r"(?:^|_)(?:loss|losses|criterion|criteria|crit|metrics?|softmax|sigmoid|transforms?|aug\w*|normaliz\w*|pool\w*"
+    r"|act|activation|tokenizer|processor)(?:_|$|\d)|_?(?:loss|criterion)(?:_fn|_func|_f)?$",
+    re.IGNORECASE,
+)
+# Copies that no gradient ever reaches, by the names that they go by.
+_COPIES = re.compile(
+    r"(?:^|_)(?:ema|teacher|swa|averaged?|shadow|target|momentum|old|frozen|ref|reference)(?:_|$)"
+)
+# Code that wants gradients of its input, or may.
+_NEEDS_GRADIENTS = re.compile(
+    r"attack|adversar|fgsm|(?:^|_)pgd|saliency|grad_?cam|gradients?|attribut|influence|explain|interpret"
+    r"|hessian|jacobian|deep_?dream|style_?transfer|inversion|invert|guid(?:ed|ance)",
+    re.IGNORECASE,
+)
+_SURE = re.compile(
+    r"^_?(?:\w+_)?(?:eval|evaluate|evaluation|validate|validation|val|valid|test)(?:_|$)", re.IGNORECASE
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """The code to run without autograd: a whole ``function``, or a run of sibling ``statements``.
+
+    ``escapes``: a tensor with its graph leaves it for code that this file does not show.
+    """
+
+    function: cst.FunctionDef | None
+    statements: tuple[cst.CSTNode, ...]
+    escapes: bool
+
+
+class Evaluation:
+    """The evaluation code of one file."""
+
+    def __init__(self, module: Module) -> None:
+        self.module = module
+        self.tree = module.tree
+
+    def recorded(self, call: cst.Call) -> Region | None:
+        """What to put under ``no_grad`` because of the forward pass ``call``; None if it is none or meant.
+
+        Of several in the same code only the first one is told.
+        """
+        if not self._evaluates(call):
+            return None
+        function = self.module.function(call)
+        if isinstance(function, cst.Lambda) or self._wants_gradients(function) or self._is_frozen(call.func):
+            return None
+        region = self._region(call, function)
+        if region is None:
+            return None
+        for part in region.statements if region.function is None else (region.function.body,):
+            for inner in self.tree.descendants(part):
+                if isinstance(inner, cst.Call) and self._evaluates(inner):
+                    return region if inner is call else None
+        return None
+
+    # ------------------------------------------------------------------ forward passes
+
+    def _evaluates(self, call: cst.Call) -> bool:
+        """Whether a call is the forward pass of a model, made for evaluation with autograd on."""
+        module = self.module
+        model = call.func
+        if isinstance(model, cst.Attribute) and model.attr.value == "forward":
+            model = model.value
+        value = module.value(model)
+        if value.kind is not Kind.MODULE or (value.cls is not None and _PARAMETERLESS.match(value.cls)):
+            return False
+        name = last_name(model)
+        if name is None or _NO_MODEL.search(name) or _COPIES.search(name.lower()):
+            return False
+        if module.phase(call) is not Phase.EVALUATION or module.grad(call) is not Grad.ON:
+            return False
+        return module.value(call).graph is not Graph.DETACHED
+
+    def _wants_gradients(self, function: cst.FunctionDef | None) -> bool:
+        """Whether the name of the function, or of its class, says that it may need gradients."""
+        if function is None:
+            return False
+        owner = self.module.classes.owner(function)
+        names = [function.name.value] + ([owner.name.value] if owner is not None else [])
+        return any(_NEEDS_GRADIENTS.search(name) for name in names)
+
+    def _is_frozen(self, model: cst.BaseExpression) -> bool:
+        """Whether the file turns gradients off for all parameters of a model of this name."""
+        name = last_name(model)
+        return name is not None and name in self._frozen
+
+    @cached_property
+    def _frozen(self) -> set[str]:
+        found: set[str] = set()
+        for call in self.tree.nodes(cst.Call):
+            match call:
+                case cst.Call(
+                    func=cst.Attribute(attr=cst.Name("requires_grad_"), value=owner), args=[argument]
+                ):
+                    if self.module.value(argument.value).constant is False:
+                        found.update(self._all_of(owner, call))
+                case _:
+                    pass
+        for assign in self.tree.nodes(cst.Assign):
+            match assign.targets[0].target:
+                case cst.Attribute(attr=cst.Name("requires_grad"), value=owner):
+                    if self.module.value(assign.value).constant is False:
+                        found.update(self._all_of(owner, assign))
+                case _:
+                    pass
+        return found
+
+    def _all_of(self, owner: cst.BaseExpression, node: cst.CSTNode) -> Iterator[str]:
+        """The names of the model that ``owner`` is, or whose parameters the loop around it visits."""
+        if isinstance(owner, cst.Name):
+            for binding in self.module.bindings(owner):
+                match binding.value:
+                    case cst.Call(
+                        func=cst.Attribute(attr=cst.Name("parameters" | "named_parameters"), value=model)
+                    ) if binding.kind is BindingKind.LOOP:
+                        yield from self._names(model)
+                        return
+                    case _:
+                        pass
+        yield from self._names(owner)
+        # ``self.net = make().eval().requires_grad_(False)``
+        for around in self.tree.ancestors(node):
+            if isinstance(around, cst.Assign):
+                for target in around.targets:
+                    yield from self._names(target.target)
+            if isinstance(around, cst.BaseStatement):
+                return
+
+    def _names(self, node: cst.BaseExpression) -> Iterator[str]:
+        while isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute):
+            node = node.func.value
+        name = last_name(node)
+        if name is not None:
+            yield name
+
+    # ------------------------------------------------------------------ regions
+
+    def _region(self, call: cst.Call, function: cst.FunctionDef | None) -> Region | None:
+        gradients = self.module.backpropagation
+        if function is not None:
+            if gradients.reaches(function):
+                return None
+            whole = not gradients.computes_gradients(function.body)
+            if whole and not self._is_evidence_enough(call, function):
+                return None
+            if whole and self._only_evaluates(function):
+                if not self._unused(function.body):
+                    return None
+                return Region(function, (), self._escapes(function, function.body))
+        statements = self._statements(call)
+        if not statements or not all(self._unused(statement) for statement in statements):
+            return None
+        escapes = function is not None and any(self._escapes(function, s) for s in statements)
+        return Region(None, statements, escapes)
+
+    def _only_evaluates(self, function: cst.FunctionDef) -> bool:
+        """Whether evaluation is all that a function without gradients is for."""
+        if self.module.phase(_first_statement(function)) is Phase.EVALUATION:
+            return True
+        return any(
+            isinstance(call, cst.Call)
+            and isinstance(call.func, cst.Attribute)
+            and call.func.attr.value == "eval"
+            and self._is_passed(call.func.value)
+            for statement in function.body.body
+            if isinstance(statement, cst.SimpleStatementLine)
+            for call in self.tree.descendants(statement)
+        )
+
+    def _is_passed(self, node: cst.BaseExpression) -> bool:
+        """Whether a model comes from outside of the function that puts it into evaluation mode."""
+        while isinstance(node, cst.Attribute):
+            node = node.value
+        return isinstance(node, cst.Name) and all(
+            binding.kind is BindingKind.PARAMETER for binding in self.module.bindings(node)
+        )
+
+    def _is_evidence_enough(self, call: cst.Call, function: cst.FunctionDef) -> bool:
+        """Whether more than a name of many meanings (``predict``, ``sample``) speaks for evaluation."""
+        if _SURE.search(function.name.value) or not self._escapes(function, function.body):
+            return True
+        if any(
+            isinstance(inner, cst.Call)
+            and isinstance(inner.func, cst.Attribute)
+            and inner.func.attr.value == "eval"
+            and not inner.args
+            for inner in self.tree.descendants(function.body)
+        ):
+            return True
+        owner = self.module.classes.owner(function)
+        if owner is not None and self.module.classes.info(owner).kind is Kind.MODULE:
+            return False
+        return bool(self.module.loops(call))
+
+    def _statements(self, call: cst.Call) -> tuple[cst.CSTNode, ...]:
+        """The outermost loop around a forward pass that asks for no gradients, else the passes beside it."""
+        gradients = self.module.backpropagation
+        loops = [loop for loop in self.module.loops(call) if isinstance(loop, (cst.For, cst.While))]
+        for loop in reversed(loops):
+            if not gradients.computes_gradients(loop):
+                return (loop,)
+        first = self.tree.statement(call)
+        block = self.tree.parent(first)
+        if not isinstance(block, (cst.IndentedBlock, cst.Module)) or gradients.computes_gradients(first):
+            return ()
+        siblings: list[cst.CSTNode] = list(block.body)
+        place = siblings.index(first)
+        before, after = reversed(siblings[:place]), siblings[place + 1 :]
+        return (*reversed(self._passes_among(before)), first, *self._passes_among(after))
+
+    def _passes_among(self, siblings: Iterable[cst.CSTNode]) -> list[cst.CSTNode]:
+        """The plain statements next in line, as far as the last one with a forward pass for evaluation."""
+        run: list[cst.CSTNode] = []
+        pending: list[cst.CSTNode] = []
+        for statement in siblings:
+            if not isinstance(statement, cst.SimpleStatementLine):
+                break
+            if self.module.backpropagation.computes_gradients(statement):
+                break
+            pending.append(statement)
+            if self._has_pass(statement):
+                run += pending
+                pending = []
+        return run
+
+    def _has_pass(self, node: cst.CSTNode) -> bool:
+        return any(
+            isinstance(inner, cst.Call) and self._evaluates(inner) for inner in self.tree.descendants(node)
+        )
+
+    def _unused(self, node: cst.CSTNode) -> bool:
+        """Whether nothing that is assigned in ``node`` is ever backpropagated."""
+        gradients = self.module.backpropagation
+        for inner in self.tree.descendants(node):
+            target = inner if isinstance(inner, (cst.Name, cst.Attribute)) else None
+            if target is None or not self._is_target(target):
+                continue
+            if gradients.reaches(target):
+                return False
+        return True
+
+    def _is_target(self, node: cst.Name | cst.Attribute) -> bool:
+        if isinstance(node, cst.Name):
+            return node in self.module.names.by_node
+        return isinstance(self.tree.parent(node), (cst.AssignTarget, cst.AugAssign))
+
+    def _escapes(self, function: cst.FunctionDef, node: cst.CSTNode) -> bool:
+        """Whether a tensor with its graph leaves ``function`` for code that the file does not show."""
+        gradients = self.module.backpropagation
+        known = bool(self.module.callers(function))
+        for inner in self.tree.descendants(function.body):
+            if isinstance(inner, (cst.Return, cst.Yield)) and self.module.function(inner) is function:
+                value = inner.value
+                if not known and isinstance(value, cst.BaseExpression) and gradients.carries_graph(value):
+                    return True
+        for inner in self.tree.descendants(node):
+            if isinstance(inner, cst.Assign) and gradients.carries_graph(inner.value):
+                if any(isinstance(target.target, cst.Attribute) for target in inner.targets):
+                    return True
+            if isinstance(inner, (cst.Call, cst.AugAssign)):
+                for item in kept(inner, self.module):
+                    if self._is_outside(item.place) and gradients.carries_graph(item.stored):
+                        return True
+        return False
+
+    def _is_outside(self, place: cst.BaseExpression) -> bool:
+        """Whether a container is an attribute, or was passed to the function."""
+        while isinstance(place, cst.Subscript):
+            place = place.value
+        if isinstance(place, cst.Attribute):
+            return True
+        return isinstance(place, cst.Name) and any(
+            binding.kind is BindingKind.PARAMETER
+            for binding in self.module.names.bindings_at(place.value, place)
+        )
+
+
+def _first_statement(function: cst.FunctionDef) -> cst.CSTNode:
+    """The first statement of a function behind its docstring."""
+    body = function.body.body
+    first = body[0]
+    match first:
+        case cst.SimpleStatementLine(body=[cst.Expr(value=cst.SimpleString())]) if len(body) > 1:
+            return body[1]
+        case _:
+            return first
