@@ -448,6 +448,21 @@ PROGRAMS = {
                 use(value)  #: use(value) => hot=no
 
 
+        def search(rates, data):
+            for rate in rates:
+                score = run(rate, data)
+                use(score)  #: use(score) => hot=no
+
+
+        def run(rate, data):
+            model = nn.Linear(3, 1).cuda()
+            optimizer = torch.optim.Adam(model.parameters(), lr=rate)
+            loss = model(data).sum()
+            loss.backward()
+            optimizer.step()
+            return use(loss)  #: use(loss) => hot=no
+
+
         def recurrent(loader, length):
             cell = nn.LSTMCell(3, 3).cuda()
             for batch in loader:
@@ -784,6 +799,20 @@ PROGRAMS = {
         correct = torch.zeros(10, device=device)
         for i in range(10):
             print(correct[i].item())  #: correct[i].item() => hot=no
+
+
+        def report(model):
+            model = torch.nn.Linear(1, 1).cuda()
+            for name, p in model.named_parameters():
+                print(name, p.norm().item())  #: p.norm().item() => hot=no
+
+
+        def evaluate(model, loader, classes):
+            hits = torch.zeros(10, device=device)
+            for x in loader:
+                hits += model(x).sum()
+            for i in range(classes):
+                print(hits[i].mean().item())  #: hits[i].mean().item() => hot=no
     """,
     "phases of a script": """
         import torch
@@ -976,6 +1005,29 @@ PROGRAMS = {
             model.train(False)
             use(model)  #: use(model) => phase=evaluation
     """,
+    "inference of a class": """
+        import torch
+        from torch import nn
+
+
+        class Recogniser:
+            def __init__(self):
+                self.model = nn.Linear(1, 1).cuda()
+
+            def __call__(self, x):
+                return self.model(x)  #: self.model(x) => phase=evaluation grad=off
+
+
+        @torch.no_grad()
+        def inference(items):
+            recognise = Recogniser()
+            for item in items:
+                out = recognise(item)
+                use(out)  #: use(out) => phase=evaluation hot=item
+
+
+        inference([])
+    """,
     "scripts without functions": """
         import torch
         from torch import nn
@@ -1080,6 +1132,12 @@ PROGRAMS = {
         @functools.lru_cache(None)
         def o(x):
             return use(x)  #: use(x) => grad=on
+
+
+        @torch.no_grad()
+        class Whole:
+            def run(self, x):
+                return use(x)  #: use(x) => grad=on
 
 
         class Model:

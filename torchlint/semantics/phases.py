@@ -105,6 +105,7 @@ class Phases:
         self.names = model.names
         self._phases: dict[cst.CSTNode, Phase] = {}
         self._functions: dict[Function, Phase] = {}
+        self._asking: set[Function] = set()
         self._steps: dict[cst.CSTNode | None, list[tuple[cst.Call, bool]]] | None = None
         self._switches: dict[Function | None, list[tuple[int, cst.Call, Phase]]] | None = None
         self._collators: set[cst.CSTNode] | None = None
@@ -358,12 +359,15 @@ class Phases:
     def _of_function(self, function: Function) -> Phase:
         found = self._functions.get(function)
         if found is None:
+            self._asking.add(function)
             phases: set[Phase] = set()
             seen: set[Function] = {function}
             waiting: list[Function] = [function]
             while waiting:
                 current = waiting.pop()
                 own = self._own_phase(current)
+                if own is None and _infers(current) and current not in self._asking:
+                    own = self._of_function(current)
                 if own is not None:
                     phases.add(own)
                     continue
@@ -380,10 +384,10 @@ class Phases:
                 # What the module level does once beside it does not change what a helper is for.
                 phases.discard(Phase.SETUP)
             found = phases.pop() if len(phases) == 1 else Phase.UNKNOWN
-            name = function.name.value if isinstance(function, cst.FunctionDef) else ""
-            if _INFERS.search(name) and found in (Phase.UNKNOWN, Phase.SETUP) and len(phases) < 2:
+            if _infers(function) and found in (Phase.UNKNOWN, Phase.SETUP) and len(phases) < 2:
                 found = Phase.EVALUATION
             self._functions[function] = found
+            self._asking.discard(function)
         return found
 
     def _places(self, function: Function) -> list[cst.CSTNode]:
@@ -461,6 +465,11 @@ class Phases:
                     if definition is not None:
                         self._collators.add(definition)
         return self._collators
+
+
+def _infers(function: Function) -> bool:
+    """Whether a function goes by the name of what models do when they are used."""
+    return isinstance(function, cst.FunctionDef) and _INFERS.search(function.name.value) is not None
 
 
 def is_training_step(model: Model, call: cst.Call) -> bool:

@@ -19,6 +19,17 @@ from typing import Protocol, cast
 
 import libcst as cst
 
+from torchlint.semantics.api.frameworks import (
+    ADMINISTRATIVE_METHOD,
+    APPLYING_FUNCTIONS,
+    COMPILERS,
+    HOOK_REGISTRATIONS,
+    ITERATION_WRAPPERS,
+    LIGHT_OPERATIONS,
+    LIGHTNING_BATCH_HOOK,
+    LIGHTNING_STEPS,
+    METHODS_OF_STEPS,
+)
 from torchlint.semantics.api.results import TENSOR_METHODS
 from torchlint.semantics.classes import Classes, ClassInfo
 from torchlint.semantics.gradmode import Grad, GradModes
@@ -83,7 +94,7 @@ class _Work:
 
     ``heat``, ``trains`` and ``reason`` tell of the work outside of inner loops; ``steps`` whether an inner
     loop is one of steps, ``training_steps`` whether it trains, and ``batches`` whether it goes over a
-    loader.
+    loader. ``starts``: it makes its own optimizer or loader, so that it is a whole run and no step.
     """
 
     heat: Heat = Heat.COLD
@@ -92,6 +103,7 @@ class _Work:
     steps: bool = False
     training_steps: bool = False
     batches: bool = False
+    starts: bool = False
 
     def add(self, other: _Work) -> None:
         """Take in work that is done directly."""
@@ -106,6 +118,7 @@ class _Work:
 
 
 _NO_WORK = _Work()
+_START = _Work(starts=True)
 
 _BLOCKS: frozenset[type] = frozenset({cst.IndentedBlock, cst.SimpleStatementSuite})
 _FUNCTIONS: frozenset[type] = frozenset(FUNCTIONS)
@@ -191,6 +204,8 @@ class Places:
     def heat(self, loop: Loop) -> Heat:
         """How much work for the device each iteration of this loop is."""
         work = self._work_of(loop)
+        if work.starts:
+            return Heat.COLD
         if self._over_loader(loop):
             return Heat.HOT if work.steps else work.heat
         if work.heat is Heat.HOT:
@@ -212,9 +227,14 @@ class Places:
         calls, inner = self._held.get(holder, ([], []))
         for call in calls:
             done = self._work_of_call(call)
-            if done is not None and not self._throttling.between(call, holder):
+            if done is None or self._throttling.between(call, holder):
+                continue
+            if done.starts:
+                work.starts = work.starts or done is _START
+                work.steps = work.steps or done.heat is Heat.HOT
+            else:
                 work.add(done)
-                work.add_inner(done)
+            work.add_inner(done)
         for loop in inner:
             done = self._work_of(loop)
             if (done.heat is Heat.COLD and not done.steps) or self._throttling.between(loop, holder):
@@ -267,6 +287,8 @@ class Places:
             return _Work(Heat.HOT, True, reason)
         func = call.func
         called = self.module.value(func)
+        if called.kind is Kind.CLASS and self.module.value(call).kind in (Kind.OPTIMIZER, Kind.LOADER):
+            return _START
         if called.kind is Kind.MODULE:
             return None if called.device is Device.CPU else _Work(Heat.HOT, False, "the loop calls a module")
         function = self.module.callee(call)
@@ -280,7 +302,7 @@ class Places:
             if owner.kind is Kind.MODULE and owner.device is not Device.CPU:
                 return (
                     None
-                    if _ADMINISTERS.search(func.attr.value)
+                    if ADMINISTRATIVE_METHOD.search(func.attr.value)
                     else _Work(Heat.HOT, False, "the loop runs a module")
                 )
         return None
@@ -288,7 +310,7 @@ class Places:
     def _computes(self, call: cst.Call) -> bool:
         """Whether the call is an operation of some weight on a tensor of the accelerator."""
         name = last_name(call.func)
-        if name is None or name in _LIGHT_OPERATIONS:
+        if name is None or name in LIGHT_OPERATIONS:
             return False
         qualified = self.names.qualified(call.func)
         if qualified is None:
@@ -347,6 +369,22 @@ class Places:
                 return True
         return False
 
+    def _over_parameters(self, loop: Loop) -> bool:
+        """Whether the loop goes through the parameters of a model, as set-up and reports do."""
+        if isinstance(loop, cst.While):
+            return False
+        iterable = loop.iter if isinstance(loop, cst.For) else loop.for_in.iter
+        for part in _iterated(iterable):
+            value = self.module.value(part)
+            if value.kind is Kind.PARAMETERS or (value.item is not None and value.item.leaf):
+                return True
+            if any(
+                isinstance(name, cst.Name) and name.value in ("state_dict", "named_parameters", "parameters")
+                for name in self.tree.descendants(part)
+            ):
+                return True
+        return False
+
     # ------------------------------------------------------------------ hot places
 
     def hot(self, node: cst.CSTNode) -> Hot | None:
@@ -378,11 +416,14 @@ class Places:
                 restricted = True
             elif heat is Heat.HOT:
                 return Hot(loop, (), self._reason(loop)), None
-            elif warm is None:
+            elif warm is None and not self._over_parameters(loop):
                 warm = Hot(loop, (), self._reason(loop))
         if self._throttling.between(node, function or self.tree.root):
             return None, None
-        return (None if restricted else warm), function
+        if warm is not None and (restricted or self._work_of(function or self.tree.root).steps):
+            # Beside a loop of steps, a loop of a few operations reports on it.
+            warm = None
+        return warm, function
 
     def _reason(self, loop: Loop) -> str:
         return self._work_of(loop).reason or "the loop goes over batches that the model works on"
@@ -447,10 +488,10 @@ class Places:
             info = self.module.classes.info(owner)
             if info.kind is Kind.MODULE and name == "forward":
                 return "`forward` runs at every step"
-            if info.lightning and (name in _LIGHTNING_STEPS or _LIGHTNING_BATCH.match(name)):
+            if info.lightning and (name in LIGHTNING_STEPS or LIGHTNING_BATCH_HOOK.match(name)):
                 return f"Lightning calls `{name}` for every batch"
             for base in info.bases:
-                if name in _STEPS_OF.get(base, ()):
+                if name in METHODS_OF_STEPS.get(base, ()):
                     return f"`{name}` runs at every step"
             return None
         if self._registered(function):
@@ -505,7 +546,7 @@ class Places:
         """Whether a function given as an argument is run there and then."""
         argument = self.tree.parent(node)
         call = self.tree.parent(argument) if isinstance(argument, cst.Arg) else None
-        return isinstance(call, cst.Call) and last_name(call.func) in _APPLIES
+        return isinstance(call, cst.Call) and last_name(call.func) in APPLYING_FUNCTIONS
 
     def _is_closure(self, call: cst.Call) -> bool:
         """``optimizer.step(closure)``; LBFGS needs its closure to give a number, so it is left alone."""
@@ -518,7 +559,7 @@ class Places:
         for reference in self._references(function):
             argument = self.tree.parent(reference)
             call = self.tree.parent(argument) if isinstance(argument, cst.Arg) else None
-            if isinstance(call, cst.Call) and last_name(call.func) in _REGISTERS:
+            if isinstance(call, cst.Call) and last_name(call.func) in HOOK_REGISTRATIONS:
                 return True
         return False
 
@@ -595,7 +636,7 @@ class Places:
         if "compile" not in self.tree.text:
             return found
         for call in self.tree.nodes(cst.Call):
-            if self.names.qualified(call.func) in _COMPILERS and call.args:
+            if self.names.qualified(call.func) in COMPILERS and call.args:
                 self._compile(self.module.value(call.args[0].value), found)
             elif isinstance(call.func, cst.Attribute) and call.func.attr.value == "compile":
                 value = self.module.value(call.func.value)
@@ -606,7 +647,7 @@ class Places:
             if isinstance(made, cst.Call):
                 partial = self.names.qualified(made.func) == "functools.partial" and made.args
                 made = made.args[0].value if partial else made.func
-            if self.names.qualified(made) in _COMPILERS:
+            if self.names.qualified(made) in COMPILERS:
                 holder = self.tree.parent(decorator)
                 if isinstance(holder, cst.FunctionDef):
                     found.add(holder)
@@ -679,7 +720,7 @@ class Places:
         return False
 
 
-# ---------------------------------------------------------------------- spellings
+# ---------------------------------------------------------------------- conventions
 
 _LOADER_NAME = re.compile(
     r"(?:^|_)(?:data_?)?(?:loaders?|dataloaders?|batches|prefetcher)(?:_|$)|[a-z](?:Loader|loader)$"
@@ -687,184 +728,6 @@ _LOADER_NAME = re.compile(
 _EPOCH_NAME = re.compile(
     r"(?:^|_)(?:epochs?|ep|folds?|seeds?|runs?|trials?|rounds?|experiments?|repeats?)(?:_|$)"
 )
-_WRAPPERS = frozenset(
-    {
-        "enumerate",
-        "zip",
-        "iter",
-        "reversed",
-        "islice",
-        "chain",
-        "cycle",
-        "range",
-        "len",
-        "list",
-        "tqdm",
-        "trange",
-        "track",
-        "progress_bar",
-        "log_every",
-        "prefetch",
-        "background",
-        "prepare",
-        "take",
-        "ProgressBar",
-        "notebook_tqdm",
-        "auto",
-        "iterator",
-        "Progbar",
-        "MpDeviceLoader",
-        "CUDAPrefetcher",
-        "data_prefetcher",
-    }
-)
-# Methods of modules that administer rather than compute.
-_ADMINISTERS = re.compile(
-    r"^(?:_?(?:get|set|load|save|print|update|freeze|unfreeze|init|reset|configure|named|register|add|remove|enable"
-    r"|disable|is|has|from|push|export|tie|resize|log|count|num|summary|build|make|create|prepare|setup)(?:_\w*)?"
-    r"|train|eval|to|cuda|cpu|xpu|mps|half|float|double|bfloat16|type|share_memory|apply|parameters|buffers|modules"
-    r"|children|state_dict|preprocess|postprocess|tokenize|collate\w*|requires_grad_|zero_grad|compile|extra_repr|size|no_sync|join|device|keys|values|items"
-    r"|append|extend|insert|pop|compute|clear|clone|copy|close|\w*_?(?:state_dict|parameters|params|module|modules))$"
-)
-# Views, transfers and reads cost little or are what the rules look for: they make no loop hot.
-_LIGHT_OPERATIONS = frozenset(
-    {
-        "item",
-        "tolist",
-        "cpu",
-        "cuda",
-        "to",
-        "detach",
-        "detach_",
-        "numpy",
-        "view",
-        "view_as",
-        "reshape",
-        "squeeze",
-        "unsqueeze",
-        "permute",
-        "transpose",
-        "t",
-        "size",
-        "dim",
-        "numel",
-        "expand",
-        "expand_as",
-        "clone",
-        "contiguous",
-        "float",
-        "int",
-        "long",
-        "double",
-        "half",
-        "bool",
-        "type",
-        "type_as",
-        "append",
-        "requires_grad_",
-        "copy_",
-        "zero_",
-        "fill_",
-        "split",
-        "chunk",
-        "unbind",
-        "narrow",
-        "select",
-        "pin_memory",
-        "as_tensor",
-        "tensor",
-        "from_numpy",
-        "zeros_like",
-        "ones_like",
-        "empty_like",
-        "full_like",
-        "rand_like",
-        "randn_like",
-        "isnan",
-        "get",
-        "len",
-        "print",
-        "next",
-        "load",
-    }
-)
-_LIGHTNING_STEPS = frozenset(
-    {
-        "forward",
-        "training_step",
-        "validation_step",
-        "test_step",
-        "predict_step",
-        "training_step_end",
-        "validation_step_end",
-        "test_step_end",
-        "backward",
-        "manual_backward",
-        "optimizer_step",
-        "optimizer_zero_grad",
-        "on_before_zero_grad",
-        "on_before_backward",
-        "on_after_backward",
-        "on_before_optimizer_step",
-        "configure_gradient_clipping",
-        "transfer_batch_to_device",
-        "on_before_batch_transfer",
-        "on_after_batch_transfer",
-    }
-)
-_LIGHTNING_BATCH = re.compile(r"^on_(?:train|validation|test|predict)_batch_(?:start|end)$")
-_BATCH_CALLBACKS = frozenset(
-    {
-        *(
-            f"on_{part}_batch_{edge}"
-            for part in ("train", "validation", "test", "predict")
-            for edge in ("start", "end")
-        ),
-        "on_before_zero_grad",
-        "on_before_backward",
-        "on_after_backward",
-        "on_before_optimizer_step",
-    }
-)
-_TRAINER_STEPS = frozenset({"compute_loss", "training_step", "prediction_step"})
-_STEPS_OF = {
-    "torch.optim.Optimizer": frozenset({"step"}),
-    "torch.autograd.Function": frozenset({"forward", "backward"}),
-    "lightning.Callback": _BATCH_CALLBACKS,
-    "lightning.callbacks.Callback": _BATCH_CALLBACKS,
-    "transformers.Trainer": _TRAINER_STEPS,
-    "transformers.Seq2SeqTrainer": _TRAINER_STEPS,
-    "transformers.TrainerCallback": frozenset({"on_step_begin", "on_step_end", "on_substep_end"}),
-    "transformers.LogitsProcessor": frozenset({"__call__"}),
-    "transformers.StoppingCriteria": frozenset({"__call__"}),
-    "torchmetrics.Metric": frozenset({"update"}),
-    "fastai.callback.core.Callback": frozenset(
-        {
-            "before_batch",
-            "after_pred",
-            "after_loss",
-            "before_backward",
-            "before_step",
-            "after_step",
-            "after_batch",
-        }
-    ),
-}
-_REGISTERS = frozenset(
-    {
-        "register_forward_hook",
-        "register_forward_pre_hook",
-        "register_full_backward_hook",
-        "register_backward_hook",
-        "register_hook",
-        "register_full_backward_pre_hook",
-        "register_post_accumulate_grad_hook",
-    }
-)
-_APPLIES = frozenset(
-    {"map", "filter", "sorted", "min", "max", "reduce", "starmap", "tree_map", "vmap", "starcall"}
-)
-_COMPILERS = frozenset({"torch.compile", "torch._dynamo.optimize", "torchdynamo.optimize"})
 
 
 def _is_epoch_loop(loop: Loop) -> bool:
@@ -884,7 +747,7 @@ def _is_epoch_loop(loop: Loop) -> bool:
 def _iterated(node: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
     """An iterable, and what is in the wrappers around it (``tqdm(enumerate(loader))``)."""
     yield node
-    if isinstance(node, cst.Call) and last_name(node.func) in _WRAPPERS:
+    if isinstance(node, cst.Call) and last_name(node.func) in ITERATION_WRAPPERS:
         for argument in node.args:
             yield from _iterated(argument.value)
     elif isinstance(node, cst.Subscript):
