@@ -22,5 +22,8 @@ LOSS_NAME = re.compile(
     r"^(?!(add|calc|calculate|compute|do|enable|get|has|include|is|log|no|return|use|with)_)(\w+_)?loss$"
 )
 
+# ``labels_host`` and ``cpu_state`` are called after where they are.
+HOST_NAME = re.compile(r"(^|_)(host|cpu)(_|$)")
+
 # Strings that name an accelerator, as ``torch.device`` takes them.
 ACCELERATOR_STRING = re.compile(r"^(cuda|mps|xpu|npu|hpu|xla|musa|mlu)(:|$)")

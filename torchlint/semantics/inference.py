@@ -22,6 +22,7 @@ from torchlint.semantics.conventions import (
     ACCELERATOR_STRING,
     CRITERION_NAME,
     DEVICE_NAME,
+    HOST_NAME,
     LOADER_NAME,
     LOSS_NAME,
     MODEL_NAME,
@@ -248,6 +249,9 @@ class Inference:
 
     def _shown_tensor(self, node: cst.BaseExpression, value: Value) -> bool:
         """Whether a batch is used as a tensor nearby; the input of a forward may as well be a number."""
+        if isinstance(node, cst.BinaryOperation):
+            sides = [(side, self.value(side)) for side in (node.left, node.right)]
+            return any(v.kind is Kind.BATCH and self._shown_tensor(side, v) for side, v in sides)
         if not isinstance(node, cst.Name) or value.origin is not None:
             return True
         used = self.used_attributes(node)
@@ -272,11 +276,17 @@ class Inference:
                 return shown.on(result.device) if result.device is not Device.UNKNOWN else shown
             if all(self._open(b) for b in bindings):
                 return self._merge_device(self._conventional(node.value, node), result)
+        if result.tensorlike and result.device is Device.UNKNOWN and HOST_NAME.search(node.value):
+            return result.on(Device.CPU)
         return self._filled(node, bindings, result)
 
     def _open(self, binding: Binding) -> bool:
         """Whether the file leaves it open what a definition binds, so that a conventional name may tell."""
         if binding.kind is BindingKind.PARAMETER:
+            function = binding.scope.node
+            constructor = isinstance(function, cst.FunctionDef) and function.name.value == "__init__"
+            if constructor and LOSS_NAME.match(binding.name):
+                return False  # it is given a loss to compute later, or a switch
             return self.annotation(binding) is None
         return binding.kind in (BindingKind.ASSIGN, BindingKind.LOOP, BindingKind.WITH, BindingKind.WALRUS)
 
@@ -436,7 +446,7 @@ class Inference:
             if declared.tensorlike and passed is not None and passed is not BOTTOM:
                 return declared.on(passed.device)
             return declared
-        if isinstance(function, cst.FunctionDef):
+        if isinstance(function, cst.FunctionDef) and (declared is None or self._speaks_of_tensors(param)):
             given = self._hook_parameter(function, binding.name, param)
             if given.known:
                 return given
@@ -448,6 +458,10 @@ class Inference:
             # A switch, whatever its name suggests: ``return_loss=False``.
             return BOOL
         return passed if passed is not None else UNKNOWN
+
+    def _speaks_of_tensors(self, param: cst.Param) -> bool:
+        """Whether an annotation that is not known names a tensor in some way: ``Float[Tensor, "b c"]``."""
+        return param.annotation is not None and "Tensor" in self.tree.source(param.annotation.annotation)
 
     def _passed(self, function: cst.CSTNode, name: str, param: cst.Param) -> Value | None:
         """The join of what the calls in this file pass for a parameter; None if nothing calls it."""
@@ -1043,7 +1057,9 @@ class Inference:
     def bound_to(self, call: cst.Call, function: Function) -> calls.BoundCall:
         """The arguments of a call bound to the parameters of a function of this file."""
         signature = calls.signature_of_function(function, bound=self._binds_self(function))
-        return calls.bind(call, signature)
+        callee = self.value(call.func)
+        presets = callee.presets if callee.definition is function else ()
+        return calls.bind(call, signature, presets=presets)
 
     def literal(self, node: cst.BaseExpression) -> cst.BaseExpression:
         """The dict or list display that a variable stands for, if it can be no other and stays unchanged."""

@@ -367,6 +367,9 @@ class Library:
             return operands[0] if operands else UNKNOWN
         if fact == "parameters":
             return self._parameters(operands[0] if operands else MODULE, name)
+        if fact == "distribution" and operands:
+            # It samples where its parameters are.
+            return _SIMPLE_KINDS[fact].on(join_devices(v.device for v in operands))
         return _SIMPLE_KINDS.get(fact, UNKNOWN)
 
     def _factory(self, node: cst.Call, dotted: str, args: Sequence[Value]) -> Value:
@@ -553,6 +556,9 @@ class Library:
                 node.operator, (cst.BitAnd, cst.BitOr, cst.BitXor)
             )
             masks = logical and all(v.dtype == "torch.bool" for v in (left, right))
+            if Kind.TENSOR not in kinds and any(v.part for v in (left, right)):
+                # The input of a forward may as well be a number; arithmetic does not tell.
+                return replace(result, kind=Kind.BATCH, part=True)
             return replace(result, dtype="torch.bool", graph=Graph.DETACHED) if masks else result
         if Kind.NDARRAY in kinds:
             return NDARRAY
