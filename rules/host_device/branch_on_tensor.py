@@ -81,7 +81,7 @@ def branch_on_tensor(node: cst.CSTNode, module: Module) -> Iterator[Finding]:
         return
     if isinstance(node, cst.Call):
         name = asking_builtin(module, node)
-        if name is None:
+        if name is None or (name == "sum" and _decides(node, module)):
             return
         hot = waiting_place(module, node)
         if hot is not None:
@@ -95,6 +95,14 @@ def branch_on_tensor(node: cst.CSTNode, module: Module) -> Iterator[Finding]:
                 "decide on the device (`torch.where`) or check later"
             )
             yield Finding(tensor, message, related=trail(module, hot))
+
+
+def _decides(call: cst.Call, module: Module) -> bool:
+    """Whether a decision on the sum is reported anyway."""
+    parent = module.tree.parent(call)
+    return isinstance(
+        parent, (cst.Comparison, cst.ComparisonTarget, cst.If, cst.While, cst.Assert, cst.IfExp)
+    )
 
 
 def _of_call(name: str, often: str) -> str:

@@ -10,7 +10,7 @@ from torchlint.rule import NOTE, WARNING, Finding, rule
 from torchlint.semantics.collection import collect_on_device
 from torchlint.semantics.module import Module
 from torchlint.semantics.synchronisation import host_copy, trail, waiting_place, when
-from torchlint.semantics.usage import receivers, steps_environment, writes_out
+from torchlint.semantics.usage import feeds_host_engine, receivers, steps_environment, writes_out
 
 
 @rule(
@@ -52,7 +52,8 @@ def host_copy_in_hot_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
 
     Metrics can be computed on the device and read once an epoch. Where the outputs do not fit into device
     memory, copy with `non_blocking=True` into pinned memory and read a few batches later. A loop whose
-    purpose is to save, plot or write its results gets a note.
+    purpose is to save, plot or write its results, or to hand them to an environment or an engine that
+    computes on the host, gets a note.
 
     ## Fix safety
 
@@ -73,7 +74,10 @@ def host_copy_in_hot_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
     message = f"`{what}` copies to host memory, and the host waits for the device, {when(module, hot)}"
     handed_to = list(receivers(module, call))
     purpose = any(
-        steps_environment(module, receiver) or writes_out(module, receiver) for receiver in handed_to
+        steps_environment(module, receiver)
+        or writes_out(module, receiver)
+        or feeds_host_engine(module, receiver)
+        for receiver in handed_to
     )
     fix = None if purpose else collect_on_device(module, call, tensor)
     yield Finding(call, message, fix, severity=NOTE if purpose else None, related=trail(module, hot))

@@ -441,6 +441,8 @@ def written_out(module: Module, node: cst.BaseExpression) -> cst.BaseExpression 
     match node:
         case cst.Call():
             candidates = list(_written_arguments(module, node))
+        case cst.FormattedString() if _for_failure_only(module, node):
+            return None
         case cst.FormattedString():
             candidates = [
                 part.expression for part in node.parts if isinstance(part, cst.FormattedStringExpression)
@@ -450,6 +452,15 @@ def written_out(module: Module, node: cst.BaseExpression) -> cst.BaseExpression 
         case _:
             return None
     return next((c for c in candidates if may_be_on_device(module, c)), None)
+
+
+def _for_failure_only(module: Module, node: cst.BaseExpression) -> bool:
+    """``"fine" if ok else f"got {x}"``: the text that speaks of the tensor is the exception."""
+    choice = module.tree.parent(node)
+    if not isinstance(choice, cst.IfExp):
+        return False
+    other = choice.orelse if choice.body is node else choice.body
+    return isinstance(other, cst.SimpleString)
 
 
 def is_text(module: Module, node: cst.BaseExpression) -> bool:

@@ -128,6 +128,10 @@ _WRITERS = frozenset(
         "draw",
     ]
 )
+_ENGINES = frozenset(
+    {"run", "infer", "inference", "setInput", "set_input", "set_tensor", "copy_from_cpu"}
+    | {"predict", "predict_proba", "fit", "partial_fit"}
+)
 _WRITING = re.compile(r"^(_?)(save|write|dump|plot|draw|render|export|visuali[sz]e|show)(_|$)")
 
 
@@ -142,6 +146,17 @@ def writes_out(module: Module, call: cst.Call) -> bool:
         else ""
     )
     return name in _WRITERS or _WRITING.search(name) is not None
+
+
+def feeds_host_engine(module: Module, call: cst.Call) -> bool:
+    """Whether ``call`` hands its input to something else than torch that computes on the host.
+
+    An inference engine's session, an estimator of scikit-learn.
+    """
+    if not isinstance(call.func, cst.Attribute) or call.func.attr.value not in _ENGINES:
+        return False
+    owner = module.value(call.func.value)
+    return owner.kind in (Kind.UNKNOWN, Kind.OBJECT) and owner.definition is None
 
 
 # --- a tensor where a number was --------------------------------------------------------------------
