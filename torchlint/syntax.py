@@ -192,6 +192,14 @@ class SyntaxTree:
             return inner
         return Span(self._spans[node.lpar[0]].start, self._spans[node.rpar[-1]].end)
 
+    def spelling(self, node: cst.CSTNode) -> str:
+        """How a node is written, for telling whether two are written alike.
+
+        Far cheaper than ``source``, which lays out the whole file at its first use; the two differ in the
+        white space of expressions of several lines.
+        """
+        return self.root.code_for_node(node)
+
     def source(self, node: cst.CSTNode) -> str:
         """The text of ``node`` exactly as the file spells it, its own parentheses included."""
         span = self.outer_span(node)

@@ -154,7 +154,7 @@ class Gradients:
 
     def _unguarded(self, read: cst.Attribute) -> bool:
         """Whether nothing around a read asks first whether the gradient is None."""
-        text = self.module.source(read)
+        text = self.module.tree.spelling(read)
         if isinstance(self.tree.parent(read), cst.Comparison):
             return False
         child: cst.CSTNode = read
@@ -176,7 +176,9 @@ class Gradients:
 
     def _asks(self, test: cst.BaseExpression, text: str) -> bool:
         return any(
-            isinstance(node, cst.Attribute) and node.attr.value == "grad" and self.module.source(node) == text
+            isinstance(node, cst.Attribute)
+            and node.attr.value == "grad"
+            and self.module.tree.spelling(node) == text
             for node in self.tree.descendants(test)
         )
 
@@ -207,7 +209,7 @@ class Gradients:
 
     def _may_be_same(self, one: cst.BaseExpression, other: cst.BaseExpression | None) -> bool:
         """Whether two expressions may be the same parameter: spelt alike, or one of those a loop visits."""
-        if other is None or self.module.source(one) == self.module.source(other):
+        if other is None or self.module.tree.spelling(one) == self.module.tree.spelling(other):
             return True
         return bool(self._visits(one) or self._visits(other))
 
@@ -244,7 +246,7 @@ class Gradients:
                     loop, owner = outer, optimizer
                 case _:
                     return None
-        if owner is None or "#" in self.module.source(loop):
+        if owner is None or "#" in self.module.tree.spelling(loop):
             return None
         function = self.module.function(node)
         if isinstance(function, cst.FunctionDef) and function.name.value == "zero_grad":
