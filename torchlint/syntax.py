@@ -47,20 +47,24 @@ _LAYOUT = frozenset(
 
 
 class _Fields(dict[type, tuple[str, ...]]):
-    """Names of the fields of a node type that can hold code, worked out once a type."""
+    """Names of the fields of a node type that can hold code, the last one first, worked out once a type."""
 
     def __missing__(self, kind: type) -> tuple[str, ...]:
-        names = tuple(
+        names = [
             field.name
             for field in fields(kind)
             if field.name not in _LAYOUT and not field.name.startswith("whitespace_")
-        )
-        self[kind] = names
-        return names
+        ]
+        names.reverse()
+        self[kind] = tuple(names)
+        return self[kind]
 
 
 _FIELDS = _Fields()
 _CONTAINERS = (list, tuple)
+# What a field can hold beside nodes. Asking for these is far quicker than ``isinstance`` on LibCST's
+# abstract base class.
+_NO_NODES = frozenset({type(None), str, bool, cst.MaybeSentinel})
 
 
 class SyntaxTree:
@@ -85,26 +89,25 @@ class SyntaxTree:
         parents, order, by_type = self.parents, self.order, self._by_type
         stack: list[cst.CSTNode] = [self.root]
         pop, push = stack.pop, stack.append
-        node_type = cst.CSTNode
         while stack:
             node = pop()
-            kind = type(node)
+            kind = node.__class__
             order[node] = len(order)
-            siblings = by_type.get(kind)
-            if siblings is None:
-                by_type[kind] = [node]
+            if kind in by_type:
+                by_type[kind].append(node)
             else:
-                siblings.append(node)
-            for name in reversed(_FIELDS[kind]):
+                by_type[kind] = [node]
+            for name in _FIELDS[kind]:
                 child = getattr(node, name)
-                if child is None or child.__class__ is str:
+                held = child.__class__
+                if held in _NO_NODES:
                     continue
-                if child.__class__ in _CONTAINERS:
+                if held in _CONTAINERS:
                     for item in reversed(child):
-                        if isinstance(item, node_type):
+                        if item.__class__ not in _NO_NODES:
                             parents[item] = node
                             push(item)
-                elif isinstance(child, node_type):
+                else:
                     parents[child] = node
                     push(child)
 
@@ -141,13 +144,13 @@ class SyntaxTree:
         while stack:
             current = stack.pop()
             yield current
-            for name in reversed(_FIELDS[type(current)]):
+            for name in _FIELDS[current.__class__]:
                 child = getattr(current, name)
-                if child is None or child.__class__ is str:
+                if child.__class__ in _NO_NODES:
                     continue
                 if child.__class__ in _CONTAINERS:
-                    stack.extend(item for item in reversed(child) if isinstance(item, cst.CSTNode))
-                elif isinstance(child, cst.CSTNode):
+                    stack.extend(item for item in reversed(child) if item.__class__ not in _NO_NODES)
+                else:
                     stack.append(child)
 
     def contains(self, outer: cst.CSTNode, inner: cst.CSTNode) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from functools import cache
 
 import libcst as cst
 
@@ -50,6 +51,7 @@ _OTHER_CLASSES = {
 }
 
 
+@cache
 def kind_of_class(qualified: str) -> Kind:
     """What instances of a library class are; ``Kind.UNKNOWN`` where torchlint has no use for them."""
     other = _OTHER_CLASSES.get(qualified)

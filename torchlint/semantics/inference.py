@@ -11,7 +11,8 @@ from __future__ import annotations
 from ast import literal_eval
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cache, cached_property
+from typing import Any
 
 import libcst as cst
 
@@ -81,6 +82,7 @@ class Inference:
         self._provisional: dict[cst.CSTNode, Value] = {}
         self._stack: dict[cst.CSTNode, int] = {}
         self._lowest = _NOTHING
+        self._signatures: dict[cst.CSTNode, calls.Signature] = {}
         self._callers: dict[cst.CSTNode, list[cst.Call]] = {}
 
     # ------------------------------------------------------------------ the evaluator
@@ -127,55 +129,48 @@ class Inference:
         return result
 
     def _evaluate(self, node: cst.CSTNode) -> Value:
-        match node:
-            case cst.Name():
-                return self._name(node)
-            case cst.Attribute():
-                return self._attribute(node)
-            case cst.Call():
-                return self._call(node)
-            case cst.Integer() | cst.Float() | cst.Imaginary():
-                return replace(NUMBER, constant=_literal(node.value))
-            case cst.SimpleString() | cst.ConcatenatedString():
-                return self._string(node)
-            case cst.FormattedString():
-                head = node.parts[0] if node.parts else None
-                text = head.value if isinstance(head, cst.FormattedStringText) else ""
-                return STRING.on(Device.ACCELERATOR) if ACCELERATOR_STRING.match(text) else STRING
-            case cst.Subscript():
-                return self._subscript(node)
-            case cst.BinaryOperation():
-                return self.library.operate(self.value(node.left), self.value(node.right), node)
-            case cst.UnaryOperation():
-                return self._unary(node)
-            case cst.Comparison():
-                return self._comparison(node)
-            case cst.BooleanOperation():
-                return self._join((self.value(node.left), self.value(node.right)))
-            case cst.IfExp():
-                return self._join((self.value(node.body), self.value(node.orelse)))
-            case cst.Tuple() | cst.List() | cst.Set():
-                return self._display(node)
-            case cst.Dict():
-                items = [
-                    self.value(e.value) if isinstance(e, cst.DictElement) else dict_item(self.value(e.value))
-                    for e in node.elements
-                ]
-                return Value(Kind.DICT, item=self._join(items) if items else None, origin=node)
-            case cst.ListComp() | cst.GeneratorExp() | cst.SetComp():
-                kind = Kind.ITERATOR if isinstance(node, cst.GeneratorExp) else Kind.LIST
-                return Value(kind, item=solid(self.value(node.elt)), origin=node)
-            case cst.DictComp():
-                return Value(Kind.DICT, item=solid(self.value(node.value)), origin=node)
-            case cst.Lambda():
-                return Value(Kind.FUNCTION, definition=node)
-            case cst.NamedExpr() | cst.Await():
-                inner = node.value if isinstance(node, cst.NamedExpr) else node.expression
-                return self.value(inner)
-            case cst.Arg() | cst.Element() | cst.Index() | cst.Expr():
-                return self.value(node.value)
-            case _:
-                return UNKNOWN
+        work_out = _BY_TYPE.get(node.__class__)
+        return work_out(self, node) if work_out is not None else UNKNOWN
+
+    def _number(self, node: cst.Integer | cst.Float | cst.Imaginary) -> Value:
+        return replace(NUMBER, constant=_literal(node.value))
+
+    def _formatted(self, node: cst.FormattedString) -> Value:
+        head = node.parts[0] if node.parts else None
+        text = head.value if isinstance(head, cst.FormattedStringText) else ""
+        return STRING.on(Device.ACCELERATOR) if ACCELERATOR_STRING.match(text) else STRING
+
+    def _operation(self, node: cst.BinaryOperation) -> Value:
+        return self.library.operate(self.value(node.left), self.value(node.right), node)
+
+    def _either(self, node: cst.BooleanOperation) -> Value:
+        return self._join((self.value(node.left), self.value(node.right)))
+
+    def _choice(self, node: cst.IfExp) -> Value:
+        return self._join((self.value(node.body), self.value(node.orelse)))
+
+    def _dict(self, node: cst.Dict) -> Value:
+        items = [
+            self.value(e.value) if isinstance(e, cst.DictElement) else dict_item(self.value(e.value))
+            for e in node.elements
+        ]
+        return Value(Kind.DICT, item=self._join(items) if items else None, origin=node)
+
+    def _comprehension(self, node: cst.ListComp | cst.SetComp | cst.GeneratorExp) -> Value:
+        kind = Kind.ITERATOR if isinstance(node, cst.GeneratorExp) else Kind.LIST
+        return Value(kind, item=solid(self.value(node.elt)), origin=node)
+
+    def _dict_comprehension(self, node: cst.DictComp) -> Value:
+        return Value(Kind.DICT, item=solid(self.value(node.value)), origin=node)
+
+    def _lambda(self, node: cst.Lambda) -> Value:
+        return Value(Kind.FUNCTION, definition=node)
+
+    def _held(self, node: cst.NamedExpr | cst.Arg | cst.Element | cst.Index | cst.Expr) -> Value:
+        return self.value(node.value)
+
+    def _awaited(self, node: cst.Await) -> Value:
+        return self.value(node.expression)
 
     def _join(self, values: Iterable[Value]) -> Value:
         solid = [v for v in values if v is not BOTTOM]
@@ -1056,7 +1051,10 @@ class Inference:
 
     def bound_to(self, call: cst.Call, function: Function) -> calls.BoundCall:
         """The arguments of a call bound to the parameters of a function of this file."""
-        signature = calls.signature_of_function(function, bound=self._binds_self(function))
+        signature = self._signatures.get(function)
+        if signature is None:
+            signature = calls.signature_of_function(function, bound=self._binds_self(function))
+            self._signatures[function] = signature
         callee = self.value(call.func)
         presets = callee.presets if callee.definition is function else ()
         return calls.bind(call, signature, presets=presets)
@@ -1168,6 +1166,7 @@ def _loader_device(loader: Value) -> Device:
     return Device.ACCELERATOR if loader.device is Device.ACCELERATOR else Device.CPU
 
 
+@cache
 def _literal(text: str) -> object:
     try:
         return literal_eval(text)
@@ -1182,3 +1181,38 @@ def _decorator_name(decorator: cst.Decorator) -> str:
     if isinstance(node, cst.Attribute):
         return node.attr.value
     return node.value if isinstance(node, cst.Name) else ""
+
+
+# By exact type: LibCST's classes are abstract base classes, on which pattern matching is slow.
+_BY_TYPE: dict[type[cst.CSTNode], Callable[[Inference, Any], Value]] = {
+    cst.Name: Inference._name,
+    cst.Attribute: Inference._attribute,
+    cst.Call: Inference._call,
+    cst.Integer: Inference._number,
+    cst.Float: Inference._number,
+    cst.Imaginary: Inference._number,
+    cst.SimpleString: Inference._string,
+    cst.ConcatenatedString: Inference._string,
+    cst.FormattedString: Inference._formatted,
+    cst.Subscript: Inference._subscript,
+    cst.BinaryOperation: Inference._operation,
+    cst.UnaryOperation: Inference._unary,
+    cst.Comparison: Inference._comparison,
+    cst.BooleanOperation: Inference._either,
+    cst.IfExp: Inference._choice,
+    cst.Tuple: Inference._display,
+    cst.List: Inference._display,
+    cst.Set: Inference._display,
+    cst.Dict: Inference._dict,
+    cst.ListComp: Inference._comprehension,
+    cst.SetComp: Inference._comprehension,
+    cst.GeneratorExp: Inference._comprehension,
+    cst.DictComp: Inference._dict_comprehension,
+    cst.Lambda: Inference._lambda,
+    cst.NamedExpr: Inference._held,
+    cst.Arg: Inference._held,
+    cst.Element: Inference._held,
+    cst.Index: Inference._held,
+    cst.Expr: Inference._held,
+    cst.Await: Inference._awaited,
+}

@@ -22,7 +22,11 @@ import libcst as cst
 from torchlint.syntax import SyntaxTree
 
 _BUILTINS = frozenset(dir(builtins))
-_COMPREHENSIONS = (cst.ListComp, cst.SetComp, cst.GeneratorExp, cst.DictComp)
+# LibCST's node classes are abstract base classes, on which ``isinstance`` is slow: the hot paths of this
+# file ask for exact types.
+_COMPREHENSIONS = frozenset({cst.ListComp, cst.SetComp, cst.GeneratorExp, cst.DictComp})
+_DEFINITIONS = frozenset({cst.FunctionDef, cst.ClassDef, cst.Lambda})
+_BETWEEN_SCOPES = frozenset({cst.CompFor, cst.Parameters, cst.Param})
 
 
 class ScopeKind(enum.Enum):
@@ -148,17 +152,19 @@ class Names:
             if parent is None:
                 found = self.module_scope
                 break
-            if isinstance(parent, (cst.FunctionDef, cst.ClassDef, cst.Lambda)) and child is parent.body:
+            kind = parent.__class__
+            if kind in _DEFINITIONS and child is parent.body:  # type: ignore[attr-defined]
                 found = self.scope_of(parent)
                 break
-            if isinstance(parent, _COMPREHENSIONS):
+            if kind in _COMPREHENSIONS:
                 # The trail ends with the first ``for``; only its iterable is evaluated outside.
-                outside = child is parent.for_in and len(trail) > 1 and trail[-2] is parent.for_in.iter
+                first: cst.CompFor = parent.for_in  # type: ignore[attr-defined]
+                outside = child is first and len(trail) > 1 and trail[-2] is first.iter
                 found = self.scope(parent) if outside else self.scope_of(parent)
                 break
             child = parent
         for step in trail:
-            if not isinstance(step, (cst.CompFor, cst.Parameters, cst.Param)):
+            if step.__class__ not in _BETWEEN_SCOPES:
                 self._scope_of[step] = found
         return found
 
@@ -340,17 +346,17 @@ class Names:
     def is_read(self, name: cst.Name) -> bool:
         """Whether this name node loads a variable; the target of ``x += 1`` both loads and stores."""
         parent = self.tree.parents.get(name)
-        match parent:
-            case cst.Attribute() | cst.Arg():
-                return name is parent.value
-            case cst.Param():
-                return name is parent.default
-            case cst.For() | cst.CompFor() | cst.AnnAssign() | cst.NamedExpr():
-                return name is not parent.target
-            case cst.Element() | cst.StarredElement():
-                return not self._is_target(parent)
-            case _:
-                return not isinstance(parent, _NAMING)
+        kind = parent.__class__
+        if kind in _NAMING:
+            return False
+        field = _READING_FIELD.get(kind)
+        if field is not None:
+            return getattr(parent, field) is name
+        if kind in _WRITING_FIELD:
+            return parent.target is not name  # type: ignore[union-attr]
+        if kind is cst.Element or kind is cst.StarredElement:
+            return not self._is_target(parent)  # type: ignore[arg-type]
+        return True
 
     def _is_target(self, element: cst.CSTNode) -> bool:
         child, parent = element, self.tree.parents.get(element)
@@ -490,23 +496,28 @@ _UNMOVED = frozenset(
 )
 
 # Nodes whose direct name children give or drop a name, and never read one.
-_NAMING = (
-    cst.FunctionDef,
-    cst.ClassDef,
-    cst.ImportAlias,
-    cst.ImportFrom,
-    cst.Import,
-    cst.AsName,
-    cst.NameItem,
-    cst.AssignTarget,
-    cst.Del,
-    cst.TypeAlias,
-    cst.TypeVar,
-    cst.MatchAs,
-    cst.MatchStar,
-    cst.MatchKeywordElement,
-    cst.MatchMapping,
+_NAMING = frozenset(
+    {
+        cst.FunctionDef,
+        cst.ClassDef,
+        cst.ImportAlias,
+        cst.ImportFrom,
+        cst.Import,
+        cst.AsName,
+        cst.NameItem,
+        cst.AssignTarget,
+        cst.Del,
+        cst.TypeAlias,
+        cst.TypeVar,
+        cst.MatchAs,
+        cst.MatchStar,
+        cst.MatchKeywordElement,
+        cst.MatchMapping,
+    }
 )
+# The one field of a node whose name is read; its other names are not variables.
+_READING_FIELD: dict[type, str] = {cst.Attribute: "value", cst.Arg: "value", cst.Param: "default"}
+_WRITING_FIELD = frozenset({cst.For, cst.CompFor, cst.AnnAssign, cst.NamedExpr})
 
 
 class _Flow:
@@ -536,6 +547,8 @@ class _Flow:
 
     def _step(self, child: cst.CSTNode, parent: cst.CSTNode, found: list[Binding]) -> bool:
         """Take up what reaches ``child`` from inside ``parent``; whether all that came before is dead."""
+        if parent not in self.within and parent.__class__ not in _DEFINITIONS:
+            return False  # nothing binds the name in here
         match parent:
             case cst.IndentedBlock() | cst.Module() | cst.SimpleStatementLine() | cst.SimpleStatementSuite():
                 index = next(i for i, statement in enumerate(parent.body) if statement is child)

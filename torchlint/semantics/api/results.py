@@ -16,6 +16,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Final, Literal, TypeAlias, Union, cast
 
 Kind: TypeAlias = Literal[
@@ -772,6 +773,7 @@ def canonical(qualified: str) -> str:
     return qualified
 
 
+@cache
 def function_result(qualified: str) -> Result | None:
     """What calling the function or class of this qualified name returns; None if nothing is known of it."""
     name = canonical(qualified)
