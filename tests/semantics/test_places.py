@@ -986,6 +986,12 @@ PROGRAMS = {
             def predict(self, x):
                 return self(x)  #: self(x) => phase=evaluation
 
+            def decode(self, x):
+                return use(x)  #: use(x) => phase=unknown
+
+            def infer_output_dim(self, x):
+                return use(x)  #: use(x) => phase=unknown
+
 
         def preview(loader, step):
             generator = nn.Linear(1, 1).cuda()

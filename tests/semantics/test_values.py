@@ -372,6 +372,12 @@ PROGRAMS = {
                 use(loss.item())  #: loss.item() => kind=number
 
 
+        def build(trainer, args):
+            model = trainer.build_model(args)
+            use(trainer.build_model)  #: trainer.build_model => kind=unknown
+            use(trainer.model)  #: trainer.model => kind=module
+
+
         def shadow(model):
             use(model)  #: model => kind=string
 

@@ -13,7 +13,10 @@ LOADER_NAME = re.compile(
     re.IGNORECASE,
 )
 MODEL_NAME = re.compile(
-    r"^(model|net|network|module)$|^(\w+_)?(model|net|network|policy|actor|critic|discriminator|backbone|unet|vae)$"
+    # ``build_model`` and ``train_model`` are functions that do something to models.
+    r"^(?!_?(get|build|make|create|load|save|set|init|define|setup|prepare|update|train|test|eval|evaluate|run|export"
+    r"|convert|wrap|print|log|register|freeze|unfreeze|compile|construct|instantiate|configure|has|is|use)_)"
+    r"((\w+_)?(model|net|network|policy|actor|critic|discriminator|backbone|unet|vae)|module)$"
 )
 CRITERION_NAME = re.compile(r"^(\w+_)?(criterion|loss_?(fn|func|function))(_\w+)?$", re.IGNORECASE)
 OPTIMIZER_NAME = re.compile(r"^(\w+_)?(optimizer|optim|opt)$")

@@ -40,9 +40,11 @@ _EVALUATES = re.compile(
 # What models do when they are used; parts of a forward pass may go by the same names.
 _INFERS = re.compile(
     r"^_?(?:do_|run_)?(?:generate|sample|decode)(?:_(?!batch|noise)|$)|_(?:generate|sample)$"
-    r"|^_?(?:do_|run_)?(?:infer|inference|predict)(?:_|$|[A-Z])|_(?:inference|predict)$"
-    r"|^extract_(?:features|embeddings)$"
+    r"|^_?(?:do_|run_)?(?:infer(?:ence)?|predict)(?:_(?!\w*(?:dims?|shape|size|type|schema)$)|$|[A-Z])"
+    r"|_(?:inference|predict)$|^extract_(?:features|embeddings)$"
 )
+# Of the methods of modules only these are ends in themselves: what decodes or infers may be a part.
+_USES_MODEL = re.compile(r"^(?:generate|sample|predict)(?:_|$)")
 _TESTS = re.compile(r"^test(?:_|$)")
 _TRAINS = re.compile(r"^_?(?:do_|run_)?(?:train|fit|pretrain|finetune)(?:_|$|[A-Z])|_train(?:_epoch|_step)?$")
 _MODEL_NAMES = re.compile(r"(?:^|_)(?:model|net|network|loader|dataloader)$")
@@ -366,7 +368,7 @@ class Phases:
             while waiting:
                 current = waiting.pop()
                 own = self._own_phase(current)
-                if own is None and _infers(current) and current not in self._asking:
+                if own is None and self._infers(current) and current not in self._asking:
                     own = self._of_function(current)
                 if own is not None:
                     phases.add(own)
@@ -384,11 +386,21 @@ class Phases:
                 # What the module level does once beside it does not change what a helper is for.
                 phases.discard(Phase.SETUP)
             found = phases.pop() if len(phases) == 1 else Phase.UNKNOWN
-            if _infers(function) and found in (Phase.UNKNOWN, Phase.SETUP) and len(phases) < 2:
+            if self._infers(function) and found in (Phase.UNKNOWN, Phase.SETUP) and len(phases) < 2:
                 found = Phase.EVALUATION
             self._functions[function] = found
             self._asking.discard(function)
         return found
+
+    def _infers(self, function: Function) -> bool:
+        """Whether a function goes by the name of what models do when they are used."""
+        if not isinstance(function, cst.FunctionDef):
+            return False
+        name = function.name.value
+        owner = self.model.classes.owner(function)
+        if owner is not None and self.model.classes.info(owner).kind is Kind.MODULE:
+            return _USES_MODEL.match(name) is not None
+        return _INFERS.search(name) is not None
 
     def _places(self, function: Function) -> list[cst.CSTNode]:
         """Where a function runs as far as the file shows: its calls, or the place of a nested one."""
@@ -465,11 +477,6 @@ class Phases:
                     if definition is not None:
                         self._collators.add(definition)
         return self._collators
-
-
-def _infers(function: Function) -> bool:
-    """Whether a function goes by the name of what models do when they are used."""
-    return isinstance(function, cst.FunctionDef) and _INFERS.search(function.name.value) is not None
 
 
 def is_training_step(model: Model, call: cst.Call) -> bool:
