@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import gc
 import logging
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -84,37 +82,24 @@ def _run(source: Source, settings: LintSettings, codes: list[str]) -> list[Diagn
     from torchlint.semantics.module import Module
 
     rules = registry.rules()
-    with _no_garbage_collection():
-        try:
-            tree = parsing.parse(source.text)
-        except parsing.UnreadableError as error:
-            return [unreadable(source, error.problem)]
-        module = Module(tree, settings)
-        placing = _Placing(source, tree)
-        diagnostics: list[Diagnostic] = []
-        for code in codes:
-            rule = rules[code]
-            node: cst.CSTNode | None = None
-            try:
-                for node in tree.nodes(*rule.on):
-                    for finding in rule.check(node, module):
-                        diagnostics.append(placing.diagnostic(rule, finding))
-            except Exception as error:
-                _log.debug("%s: %s failed", source.path, code, exc_info=True)
-                diagnostics.append(crash(source, _failure(rule, source, error), placing.span(node)))
-        return diagnostics
-
-
-@contextmanager
-def _no_garbage_collection() -> Iterator[None]:
-    """Syntax trees are large, long-lived and hold no garbage: collections would take a third of the time."""
-    enabled = gc.isenabled()
-    gc.disable()
     try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
+        tree = parsing.parse(source.text)
+    except parsing.UnreadableError as error:
+        return [unreadable(source, error.problem)]
+    module = Module(tree, settings)
+    placing = _Placing(source, tree)
+    diagnostics: list[Diagnostic] = []
+    for code in codes:
+        rule = rules[code]
+        node: cst.CSTNode | None = None
+        try:
+            for node in tree.nodes(*rule.on):
+                for finding in rule.check(node, module):
+                    diagnostics.append(placing.diagnostic(rule, finding))
+        except Exception as error:
+            _log.debug("%s: %s failed", source.path, code, exc_info=True)
+            diagnostics.append(crash(source, _failure(rule, source, error), placing.span(node)))
+    return diagnostics
 
 
 class _Placing:

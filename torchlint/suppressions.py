@@ -32,7 +32,8 @@ _OWN = re.compile(r"#\s*torchlint\s*:\s*(?P<verb>[a-z][\w-]*)\s*(?P<open>\[)?", 
 _WORD = re.compile(r"[^\s,\[\]#]+")
 _SEPARATOR = re.compile(r"\s*,\s*|\s+")
 _CODE = re.compile(r"[A-Za-z]+[0-9]+")
-_OWN_CODE = re.compile(r"TL[0-9]+", re.IGNORECASE)
+# With letters among the digits: an O for a 0 is the likeliest slip.
+_OWN_CODE = re.compile(r"TL[0-9][0-9A-Z]*", re.IGNORECASE)
 # Tokens that belong to no statement.
 _BETWEEN = frozenset({tokenize.NL, tokenize.COMMENT, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER})
 
@@ -211,11 +212,12 @@ class Suppressions:
                 break
             code = self._resolve(word[0])
             span = Span(base + word.start(), base + word.end())
-            if code is None and not _CODE.fullmatch(word[0]):
+            own = _OWN_CODE.fullmatch(word[0]) is not None
+            if code is None and not own and not _CODE.fullmatch(word[0]):
                 if "-" in word[0] and (hint := did_you_mean(word[0], self._by_name)) and not entries:
                     self._mistake(f"`{word[0]}` is no rule{hint}", span, comment)
                 break
-            if code is None and _OWN_CODE.fullmatch(word[0]):
+            if code is None and own:
                 self._unknown(word[0], span, comment)
             entries.append(Entry(word[0], span, code))
             at = end = word.end()
