@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
+from types import MappingProxyType
 
 import pytest
+
+from torchlint import registry
+from torchlint.options import LintSettings
+from torchlint.rule import Rule
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -33,3 +39,17 @@ def project_copy(project_files: list[Path], tmp_path_factory: pytest.TempPathFac
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(path, target)
     return copy
+
+
+@pytest.fixture
+def use_rules(monkeypatch: pytest.MonkeyPatch) -> Callable[..., LintSettings]:
+    """Makes the rules given, and those of the linter itself, all that exist; returns settings with all on."""
+
+    def use(*rules: Rule) -> LintSettings:
+        own = [rule for code, rule in registry.rules().items() if code.startswith("TL00")]
+        found = MappingProxyType({rule.code: rule for rule in (*own, *rules)})
+        monkeypatch.setattr(registry, "rules", lambda: found)
+        monkeypatch.setattr(registry, "catalogue", lambda: found)
+        return LintSettings(rules=tuple(sorted(found)), fixable=frozenset(found), unsafe_fixes=True)
+
+    return use

@@ -274,7 +274,10 @@ def test_a_block_without_use_goes_in_two_steps() -> None:
     ("comment", "message"),
     [
         ("# noqa: TL2O2", "`TL2O2` is no rule; did you mean `TL202`?"),
-        ("# torchlint: ignore[item-in-hot-lop]", "`item-in-hot-lop` is no rule; did you mean `item-in-hot-loop`?"),
+        (
+            "# torchlint: ignore[item-in-hot-lop]",
+            "`item-in-hot-lop` is no rule; did you mean `item-in-hot-loop`?",
+        ),
         ("# torchlint: ignore[zzz]", "`zzz` is no rule"),
         ("# torchlint: ignore[F401]", "`F401` is no rule"),
         ("# torchlint: ignore[TL20]", "`TL20` is no rule"),
@@ -286,7 +289,7 @@ def test_a_block_without_use_goes_in_two_steps() -> None:
         ("# torchlint: disable", "`disable` needs rules in brackets, as in `disable[TL202]`"),
         ("# torchlint: ignore[ , ]", "`ignore[]` names no rule"),
     ],
-)  # fmt: skip
+)
 def test_mistakes(comment: str, message: str) -> None:
     text = f"x = 1  {comment}\n"
     (mistake,) = suppressions(text).mistakes

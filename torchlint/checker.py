@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import textwrap
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -158,9 +159,13 @@ class _Placing:
         return current or node
 
 
+def describe(error: BaseException) -> str:
+    """An exception in one line, for a message: its type, and its text as far as that is short."""
+    return textwrap.shorten(f"{type(error).__name__}: {error}", 200, placeholder=" …").rstrip(".: ")
+
+
 def _failure(rule: Rule, source: Source, error: Exception) -> str:
-    reason = " ".join(f"{type(error).__name__}: {error}".split()).rstrip(".: ")
-    return f"rule {rule.code} ({rule.name}) failed in {source.path.name} with {reason}"
+    return f"rule {rule.code} ({rule.name}) failed in {source.path.name} with {describe(error)}"
 
 
 # --- suppressions --------------------------------------------------------------------------------------

@@ -161,8 +161,7 @@ def _treat(path: Path, settings: LintSettings, mode: Mode) -> _Outcome:
         return _Outcome(Result(path, (_untreated(path, error),)))
     except Exception as error:
         _log.debug("%s: checking failed", path, exc_info=True)
-        reason = " ".join(f"{type(error).__name__}: {error}".split()).rstrip(".: ")
-        return _Outcome(_failed(path, f"checking {path.name} failed with {reason}"))
+        return _Outcome(_failed(path, f"checking {path.name} failed with {checker.describe(error)}"))
 
 
 def _encoded(data: bytes, source: Source) -> bytes:

@@ -176,10 +176,15 @@ class SyntaxTree:
         self.root._codegen(recorder)
         code = "".join(recorder.tokens)
         spans = recorder.spans
+        # LibCST takes back the last newline of a text that has none, after it was counted.
+        spans[self.root] = Span(0, len(code))
         if code == self.text:
             return spans
         offsets = _align(code, self.text)
-        return {node: Span(offsets[s.start], offsets[s.end]) for node, s in spans.items()}
+        last = len(code)
+        return {
+            node: Span(offsets[min(s.start, last)], offsets[min(s.end, last)]) for node, s in spans.items()
+        }
 
     def span(self, node: cst.CSTNode) -> Span:
         """Character offsets of ``node`` in ``text``, without the white space and comments around it.
