@@ -15,11 +15,14 @@ from torchlint.semantics import calls
 from torchlint.semantics.api import results
 from torchlint.semantics.api.signatures import SIGNATURES
 from torchlint.semantics.backpropagation import Backpropagation
+from torchlint.semantics.checkpoints import loads_weights
 from torchlint.semantics.classes import Classes, kind_of_class
+from torchlint.semantics.dataflow import Dataflow
 from torchlint.semantics.evaluation import Evaluation
 from torchlint.semantics.evidence import Evidence, device_evidence
 from torchlint.semantics.gradients import Gradients
 from torchlint.semantics.inference import Function, Inference
+from torchlint.semantics.loaders import Loaders
 from torchlint.semantics.names import Binding, Names
 from torchlint.semantics.places import Grad, Hot, Loop, Phase, Places
 from torchlint.semantics.values import MISSING, UNKNOWN, Device, Kind, Value
@@ -125,6 +128,16 @@ class Module:
         return inference
 
     @cached_property
+    def dataflow(self) -> Dataflow:
+        """Which layer or function of a model feeds which."""
+        return Dataflow(self)
+
+    @cached_property
+    def loaders(self) -> Loaders:
+        """The data loaders and where their batches go."""
+        return Loaders(self)
+
+    @cached_property
     def backpropagation(self) -> Backpropagation:
         """The backward passes, and what gradients flow back through."""
         return Backpropagation(self)
@@ -210,6 +223,9 @@ class Module:
         dotted = self.qualified(call.func)
         if dotted is not None:
             return SIGNATURES.get(dotted), ()
+        base = self.base_constructed(call)
+        if base is not None:
+            return SIGNATURES.get(base), ()
         callee = self.value(call.func)
         definition = callee.definition
         if isinstance(definition, (cst.FunctionDef, cst.Lambda)):
@@ -247,6 +263,17 @@ class Module:
                 return None
             return next((base for base in info.bases if kind_of_class(base) is not Kind.UNKNOWN), None)
         return callee.cls
+
+    def base_constructed(self, call: cst.Call) -> str | None:
+        """The library class whose constructor ``super().__init__(...)`` runs; None for any other call."""
+        match call.func:
+            case cst.Attribute(value=cst.Call(func=cst.Name(value="super")), attr=cst.Name(value="__init__")):
+                owner = self.tree.enclosing(call, cst.ClassDef)
+                info = self.classes.info(owner) if owner is not None else None
+                if info is not None and len(info.bases) == 1 and not info.opaque:
+                    if all(parent.method("__init__") is None for parent in info.parents):
+                        return info.bases[0]
+        return None
 
     def method_call(self, call: cst.Call) -> tuple[cst.BaseExpression, str] | None:
         """The receiver and the name of a call written ``receiver.name(...)``; None for library functions."""
@@ -325,6 +352,11 @@ class Module:
                     return True
         return False
 
+    @cached_property
+    def loads_weights(self) -> bool:
+        """Whether this file fills models from checkpoints or from pretrained weights."""
+        return loads_weights(self.tree, self.names)
+
     # ------------------------------------------------------------------ fixes
 
     def spell(self, qualified: str, at: cst.CSTNode) -> Spelling | None:
@@ -365,13 +397,28 @@ class Module:
         return rewriting.add_argument(self.tree, call, code, keyword=name)
 
     def remove_argument(self, call: cst.Call, name: str) -> Edits | None:
-        """Drop the argument for a parameter; None if the call does not spell it."""
-        bound = self.call(call).get(name)
-        return rewriting.remove_argument(self.tree, bound.arg) if bound.arg is not None else None
+        """Drop the argument for a parameter; None if the call does not spell it.
+
+        Where positional arguments follow, the default takes its place, so that they keep theirs.
+        """
+        found = self.call(call)
+        arg = found.get(name).arg
+        if arg is None:
+            return None
+        behind = call.args[call.args.index(arg) + 1 :]
+        if arg.keyword is not None or all(other.keyword is not None for other in behind):
+            return rewriting.remove_argument(self.tree, arg)
+        parameter = found.signature.get(name) if found.signature is not None else None
+        if parameter is None or isinstance(parameter.default, calls.Default):
+            return None
+        return rewriting.set_argument_value(self.tree, arg, repr(parameter.default))
 
     def remove_statement(self, node: cst.CSTNode) -> Edits | None:
-        """Remove the statement that holds ``node``."""
-        return rewriting.remove_statement(self.tree, self.tree.statement(node))
+        """Remove the statement that holds ``node``, and no other that shares its line."""
+        holder = self.tree.statement(node)
+        if isinstance(holder, cst.SimpleStatementLine) and len(holder.body) > 1:
+            holder = next((small for small in holder.body if self.tree.contains(small, node)), holder)
+        return rewriting.remove_statement(self.tree, holder)
 
     def add_decorator(self, function: cst.FunctionDef, code: str) -> Edits:
         """Put ``@code`` directly above ``def``, below every decorator there is."""

@@ -795,6 +795,7 @@ _MOVED_PREFIXES = (
 _MOVED = {
     "pytorch_lightning": "lightning",
     "lightning.pytorch": "lightning",
+    "torch_geometric.data.DataLoader": "torch_geometric.loader.DataLoader",
     "torch.tensor.Tensor": "torch.Tensor",
     "torch.nn.functional.Tensor": "torch.Tensor",
     "torch.nn.parallel.DataParallel": "torch.nn.DataParallel",

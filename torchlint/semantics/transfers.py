@@ -48,6 +48,16 @@ def move_to_accelerator(module: Module, call: cst.Call) -> Move | None:
     return None
 
 
+def transferred(module: Module, call: cst.Call) -> cst.BaseExpression | None:
+    """The object, tensor or not, that a call moves to an accelerator by its method ``to`` or ``cuda``."""
+    func = call.func
+    if not isinstance(func, cst.Attribute) or func.attr.value not in ("to", "cuda"):
+        return None
+    if module.qualified(func) is not None or move_to_accelerator(module, call) is None:
+        return None
+    return func.value
+
+
 def _cuda_move(module: Module, call: cst.Call) -> Move | None:
     device: cst.BaseExpression | None = None
     fixable = True

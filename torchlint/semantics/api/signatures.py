@@ -675,6 +675,9 @@ _FRAMEWORKS: dict[str, dict[str, Overloads]] = {
             " deterministic=None, inference_mode=True, detect_anomaly=False, profiler=None, **others"
         ),
     },
+    "torch_geometric.loader.": {
+        "DataLoader": "dataset, batch_size=1, shuffle=False, follow_batch=None, exclude_keys=None, **kwargs",
+    },
     "accelerate.": {
         "Accelerator": (
             "device_placement=True, split_batches=..., mixed_precision=None,"

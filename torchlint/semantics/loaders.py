@@ -1,0 +1,847 @@
+"""Data loaders: which calls make them, what data they read, and where their batches go.
+
+A loader is traced from its constructor to the loops over it, and each value that stands for a batch or a
+part of one back to the loaders that it can come from: through names, attributes of ``self``, parameters
+and the calls that fill them, ``enumerate``, ``zip``, ``iter``/``next`` and progress bars. Where a trail
+leaves the file it is incomplete, and says so.
+"""
+
+from __future__ import annotations
+
+import enum
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchlint import rewriting
+from torchlint.diagnostics import Edit
+from torchlint.semantics.datasets import Datasets
+from torchlint.semantics.names import Binding, BindingKind
+from torchlint.semantics.transfers import transferred
+from torchlint.semantics.values import MISSING, Kind
+
+if TYPE_CHECKING:
+    from torchlint.semantics.module import Module
+
+ITERABLE = "torch.utils.data.IterableDataset"
+LOADER = "torch.utils.data.DataLoader"
+# Loaders of other libraries that hand their keywords on to the one above.
+_LOADERS = frozenset({LOADER, "torch_geometric.loader.DataLoader"})
+
+# Calls that hand on the items of what they are given, by the name of the function.
+_TRANSPARENT = frozenset({"iter", "tqdm", "trange", "list", "tuple", "cycle", "islice", "track", "reversed"})
+_TRANSPARENT |= {"progress_bar", "Bar", "alive_it", "islice", "notebook_tqdm", "auto_tqdm"}
+# Methods of a tensor in host memory whose result shares its memory.
+_VIEWS = frozenset(
+    {
+        "view",
+        "reshape",
+        "permute",
+        "transpose",
+        "unsqueeze",
+        "squeeze",
+        "flatten",
+        "detach",
+        "contiguous",
+        "narrow",
+        "movedim",
+        "t",
+    }
+)
+_TRAINER_ARGUMENTS = re.compile(
+    r"transformers\.(training_args\.|training_args_seq2seq\.)?(Seq2Seq)?TrainingArguments"
+    r"|trl\.(SFT|DPO|GRPO|PPO|ORPO|KTO|CPO|Reward|RLOO)Config"
+    r"|sentence_transformers\.(SentenceTransformer|SparseEncoder|CrossEncoder)?TrainingArguments"
+)
+_DEBUG = re.compile(r"debug|overfit|dry_?run|smoke|sanity|fast_dev_run", re.IGNORECASE)
+_COUNTS = frozenset(
+    {
+        "os.cpu_count",
+        "multiprocessing.cpu_count",
+        "torch.multiprocessing.cpu_count",
+        "psutil.cpu_count",
+        "os.process_cpu_count",
+    }
+)
+
+
+class Destination(enum.Enum):
+    """Where the batches of a loader go."""
+
+    ACCELERATOR = "accelerator"
+    """Some part of a batch is moved to an accelerator."""
+    HOST = "host"
+    """The loops over it are in this file, and nothing in them moves a batch."""
+    SAMPLE = "sample"
+    """It is only asked for single batches, outside of loops."""
+    ELSEWHERE = "elsewhere"
+    """Other files or frameworks consume them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """The loader constructors that a value can come from; not ``complete`` if there may be others."""
+
+    calls: tuple[cst.Call, ...] = ()
+    complete: bool = False
+
+    @property
+    def known(self) -> bool:
+        """Whether all of them are in this file."""
+        return self.complete and bool(self.calls)
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """An argument that a loader refuses beside its others; ``idle`` if it would change nothing anyway."""
+
+    argument: str
+    message: str
+    idle: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Transfer:
+    """A blocking copy of a part of a batch; ``tensor`` if that part certainly is one."""
+
+    moved: cst.BaseExpression
+    tensor: bool
+
+
+_NOWHERE = Sources()
+
+
+class Loaders:
+    """The loaders of one file; everything is worked out on demand."""
+
+    def __init__(self, module: Module) -> None:
+        self.module, self.tree, self.names = module, module.tree, module.names
+        self.data = Datasets(module)
+        self._pending: set[cst.CSTNode] = set()
+        self._batches: dict[cst.CSTNode, Sources] = {}
+
+    # ------------------------------------------------------------------ constructors
+
+    def makes_loader(self, call: cst.Call) -> bool:
+        """Whether a call has the constructor of a torch ``DataLoader`` run with its arguments.
+
+        That is a call of the class, of a local subclass that leaves the constructor alone, of a
+        ``functools.partial`` of either, and ``super().__init__(...)`` in a subclass.
+        """
+        return (self.module.class_of(call) or self.module.base_constructed(call)) in _LOADERS
+
+    @cached_property
+    def constructors(self) -> tuple[cst.Call, ...]:
+        """All calls of the file that make a loader, in source order."""
+        return tuple(call for call in self.tree.nodes(cst.Call) if self.makes_loader(call))
+
+    # ------------------------------------------------------------------ arguments
+
+    def workers(self, call: cst.Call) -> int | None:
+        """How many worker processes a loader has, where that is certain; 1 also for "at least one"."""
+        argument = self.module.argument(call, "num_workers")
+        if argument.absent:
+            return 0
+        constant = argument.constant
+        if isinstance(constant, int) and not self._from_parameter(argument.node):
+            return int(constant)
+        node = argument.node
+        if isinstance(node, cst.Call) and self.module.qualified(node.func) in _COUNTS:
+            return 1
+        return None
+
+    def pinned(self, call: cst.Call) -> bool | None:
+        """Whether the batches of a loader are in pinned memory; None where that is open."""
+        argument = self.module.argument(call, "pin_memory")
+        if argument.absent:
+            return False
+        if isinstance(argument.constant, bool) and not self._from_parameter(argument.node):
+            return argument.constant
+        return None
+
+    def _from_parameter(self, node: cst.BaseExpression | None) -> bool:
+        """Whether a value is that of a parameter: callers of other files may pass another one."""
+        return isinstance(node, cst.Name) and any(
+            binding.kind is BindingKind.PARAMETER for binding in self.names.bindings(node)
+        )
+
+    # ------------------------------------------------------------------ data
+
+    def dataset(self, call: cst.Call) -> cst.BaseExpression | None:
+        """The dataset that a loader is given."""
+        return self.module.argument(call, "dataset").node
+
+    def in_memory(self, call: cst.Call) -> bool:
+        """Whether the data is there already, so that fetching a batch is only picking rows."""
+        node = self.dataset(call)
+        return node is not None and self.data.in_memory(node)
+
+    def on_accelerator(self, call: cst.Call) -> bool:
+        """Whether the dataset or the collate function hands out tensors that are on an accelerator."""
+        collate = self.module.argument(call, "collate_fn").node
+        definition = self.module.value(collate).definition if collate is not None else None
+        if definition is not None and self.data.moves(definition):
+            return True
+        node = self.dataset(call)
+        return node is not None and self.data.on_accelerator(node)
+
+    def duplicated(self, call: cst.Call) -> cst.FunctionDef | None:
+        """The ``__iter__`` of the loader's dataset if every worker process would yield all of it."""
+        node = self.dataset(call)
+        definition = self.module.value(node).definition if node is not None else None
+        return self.data.unsharded(definition) if isinstance(definition, cst.ClassDef) else None
+
+    def idle_workers(self, call: cst.Call) -> bool:
+        """Whether worker processes would have nothing to do, or could not do it."""
+        return (
+            self.in_memory(call)
+            or self.on_accelerator(call)
+            or self.duplicated(call) is not None
+            or self.only_sampled(call)
+            or self._one_batch(call)
+        )
+
+    def _one_batch(self, call: cst.Call) -> bool:
+        """``batch_size=len(dataset)``."""
+        size = self.module.argument(call, "batch_size").node
+        dataset = self.dataset(call)
+        if not isinstance(size, cst.Call) or dataset is None or len(size.args) != 1:
+            return False
+        same = self.tree.source(size.args[0].value) == self.tree.source(dataset)
+        return same and self.module.qualified(size.func) == "builtins.len"
+
+    # ------------------------------------------------------------------ trainers
+
+    def is_trainer_arguments(self, call: cst.Call) -> bool:
+        """Whether a call makes the ``TrainingArguments`` of Transformers or of what builds on it."""
+        name = self.module.qualified(call.func)
+        return name is not None and _TRAINER_ARGUMENTS.fullmatch(name) is not None
+
+    def trains_on_host(self, call: cst.Call) -> bool:
+        """Whether the trainer is told, or may be told behind ``**kwargs``, to leave the accelerator alone."""
+        given = {a.keyword.value: a.value for a in call.args if a.keyword is not None}
+        return any(
+            name in given and self.module.value(given[name]).constant is not False
+            for name in ("use_cpu", "no_cuda")
+        )
+
+    # ------------------------------------------------------------------ conflicts
+
+    def conflicts(self, call: cst.Call) -> Iterator[Conflict]:
+        """The arguments that make the constructor, or the first iteration, raise."""
+        yield from self._worker_conflicts(call)
+        yield from self._sampler_conflicts(call)
+        if self.constant(call, "batch_size") is None and self.constant(call, "drop_last") is True:
+            yield Conflict(
+                "drop_last", "`batch_size=None` makes no batches, so none can be dropped", idle=True
+            )
+        if self._is_iterable(call):
+            if self.constant(call, "shuffle") is True:
+                yield Conflict(
+                    "shuffle", "an `IterableDataset` decides its own order: `shuffle` raises", idle=False
+                )
+            for name in ("sampler", "batch_sampler"):
+                if self._sampler(call, name) is not None:
+                    message = f"an `IterableDataset` decides its own order: `{name}` raises"
+                    yield Conflict(name, message, idle=False)
+
+    def _worker_conflicts(self, call: cst.Call) -> Iterator[Conflict]:
+        if self.workers(call) != 0:
+            return
+        prefetch = self.constant(call, "prefetch_factor")
+        timeout = self.constant(call, "timeout")
+        context = self.constant(call, "multiprocessing_context")
+        refused = {
+            "persistent_workers": self.constant(call, "persistent_workers") is True,
+            # Before 2.0 the default was 2, and giving the default was allowed.
+            "prefetch_factor": isinstance(prefetch, int)
+            and (prefetch != 2 or self.module.target.admits("2.0")),
+            "timeout": isinstance(timeout, (int, float)) and timeout > 0,
+            "multiprocessing_context": isinstance(context, str),
+        }
+        for name, raises in refused.items():
+            if raises:
+                yield Conflict(name, f"`{name}` needs worker processes, and `num_workers` is 0", idle=True)
+
+    def _sampler_conflicts(self, call: cst.Call) -> Iterator[Conflict]:
+        sampler, batches = self._sampler(call, "sampler"), self._sampler(call, "batch_sampler")
+        shuffled = self.constant(call, "shuffle") is True
+        if sampler is not None and shuffled:
+            message = "`sampler` decides the order already: `shuffle=True` raises"
+            yield Conflict("shuffle", message, idle=self._is_random(sampler))
+        if batches is None:
+            return
+        if shuffled:
+            message = "`batch_sampler` decides the order already: `shuffle=True` raises"
+            inner = self._argument_of(batches, "sampler")
+            yield Conflict("shuffle", message, idle=inner is not None and self._is_random(inner))
+        if sampler is not None:
+            yield Conflict("sampler", "`batch_sampler` excludes `sampler`", idle=False)
+        size = self.constant(call, "batch_size")
+        if isinstance(size, int) and size != 1:
+            same = isinstance(batches, cst.Call) and self.constant(batches, "batch_size") == size
+            yield Conflict("batch_size", "`batch_sampler` excludes `batch_size`", idle=same)
+        if self.constant(call, "drop_last") is True:
+            same = isinstance(batches, cst.Call) and self.constant(batches, "drop_last") is True
+            yield Conflict("drop_last", "`batch_sampler` excludes `drop_last`", idle=same)
+
+    def _sampler(self, call: cst.Call, name: str) -> cst.BaseExpression | None:
+        """What makes the sampler given for a parameter, if it certainly is one and not None."""
+        argument = self.module.argument(call, name)
+        made = self.data.made(argument.node) if argument.node is not None else None
+        if isinstance(made, (cst.List, cst.Tuple, cst.ListComp)):
+            return made
+        if isinstance(made, cst.Call):
+            kind = self.module.value(made).kind
+            if kind is Kind.SAMPLER or self.module.qualified(made.func) in (
+                "builtins.list",
+                "builtins.range",
+            ):
+                return made
+        return None
+
+    def _argument_of(self, sampler: cst.BaseExpression, name: str) -> cst.BaseExpression | None:
+        node = self.module.argument(sampler, name).node if isinstance(sampler, cst.Call) else None
+        return self.data.made(node) if node is not None else None
+
+    def _is_random(self, sampler: cst.BaseExpression) -> bool:
+        """Whether a sampler draws at random, so that shuffling is what it does anyway."""
+        if not isinstance(sampler, cst.Call):
+            return False
+        name = (self.module.class_of(sampler) or "").rpartition(".")[2]
+        if name == "DistributedSampler":
+            return self.constant(sampler, "shuffle") is True
+        return name in ("RandomSampler", "SubsetRandomSampler", "WeightedRandomSampler")
+
+    def _is_iterable(self, call: cst.Call) -> bool:
+        node = self.dataset(call)
+        definition = self.module.value(node).definition if node is not None else None
+        return isinstance(definition, cst.ClassDef) and self.module.classes.info(definition).inherits(
+            ITERABLE
+        )
+
+    # ------------------------------------------------------------------ transfers
+
+    def blocking_transfer(self, call: cst.Call) -> Transfer | None:
+        """The part of a batch that a call copies to the accelerator while the host waits without need.
+
+        It waits without need if the batch is in pinned memory, or if another part of the same batch is
+        sent without waiting: then its author knows that it is.
+        """
+        moved = transferred(self.module, call)
+        if moved is None or not self.pinning_helps or _waits(call, self.module) is not True:
+            return None
+        if "mps" in self.tree.source(call) or self._written_to(moved):
+            return None
+        sources = self.batch_sources(moved)
+        if sources.known:
+            if not all(self.pinned(loader) for loader in sources.calls):
+                return None
+        elif not self._neighbour_goes_ahead(moved):
+            return None
+        tensor = self.module.value(moved).kind is Kind.TENSOR
+        if sources.known:
+            collated = all(self._collates_tensors(loader) for loader in sources.calls)
+            if not collated and self._is_whole(moved):
+                return None
+            tensor = tensor or collated
+        elif isinstance(call.func, cst.Attribute) and call.func.attr.value == "cuda":
+            tensor = True
+        return Transfer(moved, tensor)
+
+    def unblock(self, call: cst.Call) -> tuple[Edit, ...] | None:
+        """The edits that make a blocking ``to`` or ``cuda`` go ahead, whatever the class of what it moves."""
+        for argument in call.args:
+            if argument.keyword is not None and argument.keyword.value == "non_blocking":
+                return rewriting.set_argument_value(self.tree, argument, "True")
+        return rewriting.add_argument(self.tree, call, "True", keyword="non_blocking")
+
+    def _collates_tensors(self, loader: cst.Call) -> bool:
+        """Whether what a loader yields has plain tensors wherever it has something to move."""
+        argument = self.module.argument(loader, "collate_fn")
+        if argument.absent or argument.constant is None:
+            return True
+        definition = self.module.value(argument.node).definition if argument.node is not None else None
+        if isinstance(definition, cst.Lambda):
+            return not self._makes_objects(definition.body)
+        if not isinstance(definition, cst.FunctionDef):
+            return False
+        return not any(
+            self._makes_objects(node.value)
+            for node in self.tree.descendants(definition.body)
+            if isinstance(node, cst.Return) and node.value is not None
+        )
+
+    def _makes_objects(self, node: cst.BaseExpression) -> bool:
+        """Whether an expression holds instances of classes of some library or of the user."""
+        for inner in self.tree.descendants(node):
+            if isinstance(inner, cst.Call):
+                name = self.module.qualified(inner.func)
+                if name is None or not name.startswith(("torch.", "builtins.", "numpy.")):
+                    return not isinstance(inner.func, cst.Attribute) or inner.func.attr.value[:1].isupper()
+        return False
+
+    def _is_whole(self, moved: cst.BaseExpression) -> bool:
+        """Whether this is all of the batch, just as the loader yields it."""
+        if not isinstance(moved, cst.Name):
+            return isinstance(moved, cst.Call) and self._last_name(moved.func) == "next"
+        for binding in self.names.bindings(moved):
+            if binding.kind is BindingKind.LOOP and binding.value is not None:
+                counted = (
+                    isinstance(binding.value, cst.Call) and self._last_name(binding.value.func) == "enumerate"
+                )
+                if len(binding.path) <= (1 if counted else 0):
+                    return bool(self.sources(binding.value).calls)
+            elif binding.kind is BindingKind.ASSIGN and not binding.path:
+                return isinstance(binding.value, cst.Call) and self._last_name(binding.value.func) == "next"
+        return False
+
+    def _batch_of(self, node: cst.BaseExpression) -> cst.BaseExpression | None:
+        """What identifies the batch that ``node`` is a part of: the expression that it is unpacked from."""
+        while isinstance(node, (cst.Subscript, cst.Attribute)):
+            node = node.value
+        if not isinstance(node, cst.Name):
+            return None
+        bindings = self.names.bindings(node)
+        if len(bindings) != 1 or bindings[0].kind not in (BindingKind.LOOP, BindingKind.ASSIGN):
+            return None
+        value = bindings[0].value
+        taken = isinstance(value, cst.Call) and self._last_name(value.func) == "next"
+        plain = isinstance(value, (cst.Name, cst.Attribute)) or bindings[0].kind is BindingKind.LOOP
+        return value if plain or taken else None
+
+    def _neighbour_goes_ahead(self, moved: cst.BaseExpression) -> bool:
+        batch = self._batch_of(moved)
+        return batch is not None and batch in self._sent_ahead
+
+    @cached_property
+    def _sent_ahead(self) -> set[cst.BaseExpression]:
+        """The batches of which some part is sent without waiting."""
+        found = set()
+        for call in self.tree.nodes(cst.Call):
+            if any(a.keyword is not None and a.keyword.value == "non_blocking" for a in call.args):
+                moved = transferred(self.module, call)
+                if moved is not None and _waits(call, self.module) is False:
+                    batch = self._batch_of(moved)
+                    if batch is not None:
+                        found.add(batch)
+        return found
+
+    def _written_to(self, moved: cst.BaseExpression) -> bool:
+        """Whether the host changes the memory in place, which a copy under way would notice."""
+        if not isinstance(moved, cst.Name):
+            return False
+        for binding in self.names.bindings(moved):
+            for use in self.names.uses(binding):
+                parent = self.tree.parent(use)
+                if isinstance(parent, cst.Attribute) and parent.value is use:
+                    name = parent.attr.value
+                    if name.endswith("_") and not name.endswith("__") and name != "requires_grad_":
+                        return True
+                if isinstance(parent, cst.Subscript) and isinstance(
+                    self.tree.parent(parent), cst.AssignTarget
+                ):
+                    return True
+                if isinstance(parent, cst.AugAssign):
+                    return True
+        return False
+
+    # ------------------------------------------------------------------ where batches go
+
+    def destination(self, call: cst.Call) -> Destination:
+        """Where the batches of the loader made by ``call`` go, as far as this file shows it."""
+        seen_loop = sampled = escaped = False
+        for transfer in self._transfers:
+            if call in self.batch_sources(transfer).calls:
+                return Destination.ACCELERATOR
+        for loop in self._loops:
+            if call in self.sources(loop.iter).calls:
+                seen_loop = True
+        for name in self._batch_names:
+            if call in self.batch_sources(name).calls and self._escapes(name):
+                escaped = True
+        for taken in self._single_batches:
+            if call in self.sources(taken).calls:
+                if self.module.loops(taken):
+                    seen_loop = True
+                else:
+                    sampled = True
+        if escaped or not (seen_loop or sampled):
+            return Destination.ELSEWHERE
+        return Destination.HOST if seen_loop else Destination.SAMPLE
+
+    def only_sampled(self, call: cst.Call) -> bool:
+        """Whether the loader is only ever asked for a first batch, as to look at one."""
+        if any(call in self.sources(loop.iter).calls for loop in self._loops):
+            return False
+        taken = [node for node in self._single_batches if call in self.sources(node).calls]
+        return bool(taken) and not any(self.module.loops(node) for node in taken)
+
+    def feeds_accelerator(self, call: cst.Call) -> bool:
+        """Whether batches are sent to an accelerator, by what the file does or else by its evidence."""
+        if not self.module.accelerated:
+            return False
+        destination = self.destination(call)
+        return destination is Destination.ACCELERATOR or destination is Destination.ELSEWHERE
+
+    @cached_property
+    def pinning_helps(self) -> bool:
+        """Whether the accelerator of this file is one that pinned memory is for: not MPS, not XLA."""
+        text = self.tree.text
+        if "torch_xla" in text:
+            return False
+        return "mps" not in text or "cuda" in text
+
+    @cached_property
+    def _transfers(self) -> list[cst.BaseExpression]:
+        moved = (transferred(self.module, call) for call in self.tree.nodes(cst.Call))
+        return [node for node in moved if node is not None]
+
+    @cached_property
+    def _loops(self) -> list[cst.For | cst.CompFor]:
+        return self.tree.nodes(cst.For, cst.CompFor)
+
+    @cached_property
+    def _single_batches(self) -> list[cst.BaseExpression]:
+        """The arguments of ``next(...)``."""
+        return [
+            call.args[0].value
+            for call in self.tree.nodes(cst.Call)
+            if isinstance(call.func, cst.Name) and call.func.value == "next" and call.args
+        ]
+
+    @cached_property
+    def _batch_names(self) -> list[cst.Name]:
+        return [
+            name for reads in self.names.reads.values() for name in reads if self.batch_sources(name).calls
+        ]
+
+    def _escapes(self, name: cst.Name) -> bool:
+        """Whether a part of a batch is handed to something that this file does not show."""
+        node: cst.CSTNode = name
+        parent = self.tree.parent(node)
+        while isinstance(
+            parent, (cst.Subscript, cst.Index, cst.SubscriptElement, cst.Element, cst.Tuple, cst.List)
+        ):
+            node, parent = parent, self.tree.parent(parent)
+        if isinstance(parent, (cst.Return, cst.Yield)):
+            return True
+        if isinstance(parent, cst.StarredElement):
+            parent = self.tree.parent(parent)
+        if not isinstance(parent, cst.Arg):
+            return False
+        call = self.tree.parent(parent)
+        assert isinstance(call, cst.Call)
+        dotted = self.module.qualified(call.func)
+        if dotted is not None:
+            return not dotted.startswith(("builtins.", "torch.", "numpy.")) or dotted.startswith("torch.cuda")
+        if self.module.callee(call) is not None:
+            return False
+        callee = self.module.value(call.func)
+        if callee.kind is Kind.MODULE:
+            # A parallel wrapper sends its inputs to the devices by itself.
+            return callee.cls is not None and "Parallel" in callee.cls
+        return not self._is_host_method(call)
+
+    def _is_host_method(self, call: cst.Call) -> bool:
+        func = call.func
+        return isinstance(func, cst.Attribute) and func.attr.value in (
+            "append",
+            "extend",
+            "add",
+            "add_",
+            "copy_",
+        )
+
+    # ------------------------------------------------------------------ trails back
+
+    def sources(self, node: cst.BaseExpression) -> Sources:
+        """The loaders that iterating ``node`` reads from."""
+        if node in self._pending:
+            return Sources((), True)
+        self._pending.add(node)
+        try:
+            return self._sources(node)
+        finally:
+            self._pending.discard(node)
+
+    def _sources(self, node: cst.BaseExpression) -> Sources:
+        match node:
+            case cst.Call():
+                if self.makes_loader(node):
+                    return Sources((node,), True)
+                name = self._last_name(node.func)
+                if name in _TRANSPARENT or name == "enumerate":
+                    return self.sources(node.args[0].value) if node.args else _NOWHERE
+                if isinstance(node.func, cst.Attribute) and name in ("set_description", "__iter__"):
+                    return self.sources(node.func.value)
+                return self._returned(node, ())
+            case cst.Name():
+                return _join(self._sources_of_binding(binding) for binding in self.names.bindings(node))
+            case cst.Attribute():
+                bindings = self.data.attribute_bindings(node)
+                return _join(self._sources_at(value, path) for value, path in bindings)
+            case cst.IfExp():
+                return _join((self.sources(node.body), self.sources(node.orelse)))
+            case cst.Subscript():
+                return self._container(node)
+            case _:
+                return _NOWHERE
+
+    def _sources_of_binding(self, binding: Binding) -> Sources:
+        if (
+            binding.kind in (BindingKind.ASSIGN, BindingKind.WALRUS, BindingKind.WITH)
+            and binding.value is not None
+        ):
+            return self._sources_at(binding.value, binding.path)
+        if binding.kind is BindingKind.PARAMETER:
+            return _join(
+                self.sources(given) if given is not None else _NOWHERE for given in self._passed(binding)
+            )
+        if binding.kind is BindingKind.LOOP and binding.value is not None:
+            # ``for loader in (first, second)``
+            items = binding.value
+            if isinstance(items, (cst.Tuple, cst.List)) and not binding.path:
+                return _join(self.sources(element.value) for element in items.elements)
+        return _NOWHERE
+
+    def _sources_at(self, value: cst.BaseExpression, path: tuple[int | None, ...]) -> Sources:
+        if not path:
+            return self.sources(value)
+        if isinstance(value, (cst.Tuple, cst.List)) and path[0] is not None:
+            if -len(value.elements) <= path[0] < len(value.elements):
+                return self._sources_at(value.elements[path[0]].value, path[1:])
+            return _NOWHERE
+        if isinstance(value, cst.Call):
+            return self._returned(value, path)
+        return _NOWHERE
+
+    def _returned(self, call: cst.Call, path: tuple[int | None, ...]) -> Sources:
+        function = self.module.callee(call)
+        if not isinstance(function, cst.FunctionDef):
+            return _NOWHERE
+        returned = [
+            node.value
+            for node in self.tree.descendants(function.body)
+            if isinstance(node, cst.Return) and node.value is not None
+        ]
+        return _join(self._sources_at(value, path) for value in returned)
+
+    def _container(self, subscript: cst.Subscript) -> Sources:
+        """``loaders["train"]``: every loader of the dictionary."""
+        made = self.data.made(subscript.value)
+        if isinstance(made, cst.Dict):
+            return _join(
+                self.sources(element.value) if isinstance(element, cst.DictElement) else _NOWHERE
+                for element in made.elements
+            )
+        if isinstance(made, cst.DictComp):
+            return self.sources(made.value)
+        if isinstance(made, (cst.List, cst.Tuple)):
+            return _join(self.sources(element.value) for element in made.elements)
+        return _NOWHERE
+
+    def batch_sources(self, node: cst.BaseExpression) -> Sources:
+        """The loaders that a batch, or a part of one in the same memory, comes from."""
+        found = self._batches.get(node)
+        if found is not None:
+            return found
+        if node in self._pending:
+            return Sources((), True)
+        self._pending.add(node)
+        try:
+            found = self._batch_sources(node)
+        finally:
+            self._pending.discard(node)
+        if not self._pending:
+            self._batches[node] = found
+        return found
+
+    def _batch_sources(self, node: cst.BaseExpression) -> Sources:
+        match node:
+            case cst.Name():
+                return _join(self._batch_of_binding(binding, node) for binding in self.names.bindings(node))
+            case cst.Subscript():
+                return self.batch_sources(node.value)
+            case cst.Attribute():
+                return self.batch_sources(node.value) if isinstance(node.value, cst.Name) else _NOWHERE
+            case cst.Call():
+                if isinstance(node.func, cst.Name) and node.func.value == "next" and node.args:
+                    return self.sources(node.args[0].value)
+                dotted = self.module.qualified(node.func)
+                if dotted in ("torch.autograd.Variable", "torch.Tensor.view") and node.args:
+                    return self.batch_sources(node.args[0].value)
+                if isinstance(node.func, cst.Attribute) and dotted is None:
+                    name = node.func.attr.value
+                    if name in ("next", "__next__"):
+                        return self.sources(node.func.value)
+                    if name in _VIEWS or name in ("items", "values", "pop", "get"):
+                        return self.batch_sources(node.func.value)
+                if self._last_name(node.func) in ("enumerate", "zip", "list", "tuple", "reversed"):
+                    return _join(self.batch_sources(argument.value) for argument in node.args)
+                return _NOWHERE
+            case _:
+                return _NOWHERE
+
+    def _batch_of_binding(self, binding: Binding, read: cst.Name) -> Sources:
+        value = binding.value
+        if binding.kind in (BindingKind.LOOP, BindingKind.COMPREHENSION) and value is not None:
+            return self._item_of(value, binding.path, binding)
+        if binding.kind in (BindingKind.ASSIGN, BindingKind.WALRUS) and value is not None:
+            if self._derived_from_itself(binding, read):
+                return Sources((), True)
+            if isinstance(value, (cst.Tuple, cst.List)) and binding.path and binding.path[0] is not None:
+                if -len(value.elements) <= binding.path[0] < len(value.elements):
+                    return self.batch_sources(value.elements[binding.path[0]].value)
+                return _NOWHERE
+            return self.batch_sources(value)
+        if binding.kind is BindingKind.PARAMETER:
+            return _join(
+                self.batch_sources(given) if given is not None else _NOWHERE
+                for given in self._passed(binding)
+            )
+        return _NOWHERE
+
+    def _derived_from_itself(self, binding: Binding, read: cst.Name) -> bool:
+        """``x = x.to(device)``: the read on the right is not its own source."""
+        return binding.value is not None and self.tree.contains(binding.value, read)
+
+    def _item_of(
+        self, iterated: cst.BaseExpression, path: tuple[int | None, ...], binding: Binding
+    ) -> Sources:
+        """What an item of ``iterated`` comes from, at ``path`` of its unpacking."""
+        if isinstance(iterated, cst.Call):
+            name = self._last_name(iterated.func)
+            if name == "enumerate" and iterated.args:
+                return (
+                    self._item_of(iterated.args[0].value, path[1:], binding) if path[:1] == (1,) else _NOWHERE
+                )
+            if name == "zip" and path and path[0] is not None and 0 <= path[0] < len(iterated.args):
+                return self._item_of(iterated.args[path[0]].value, path[1:], binding)
+            if name in _TRANSPARENT and iterated.args:
+                return self._item_of(iterated.args[0].value, path, binding)
+        if isinstance(iterated, cst.Name):
+            # ``progress = tqdm(enumerate(loader))``
+            values = [
+                b.value for b in self.names.bindings(iterated) if b.kind is BindingKind.ASSIGN and not b.path
+            ]
+            if values and all(
+                isinstance(v, cst.Call) and self._last_name(v.func) in _WRAPPED for v in values
+            ):
+                return _join(self._item_of(v, path, binding) for v in values if v is not None)
+        loader = self.sources(iterated)
+        if loader.calls:
+            return loader
+        return self.batch_sources(iterated)
+
+    # ------------------------------------------------------------------ small things
+
+    def _passed(self, binding: Binding) -> Iterator[cst.BaseExpression | None]:
+        """What the calls of the file pass for a parameter; None for each that is out of sight."""
+        function = binding.scope.node
+        calls = self.module.callers(function)
+        if not calls:
+            yield None
+        for call in calls:
+            argument = self.module.argument(call, binding.name)
+            yield argument.node if argument.given else None
+
+    @staticmethod
+    def _last_name(node: cst.BaseExpression) -> str | None:
+        if isinstance(node, cst.Attribute):
+            return node.attr.value
+        return node.value if isinstance(node, cst.Name) else None
+
+    # ------------------------------------------------------------------ circumstances
+
+    def debugging(self, call: cst.Call) -> bool:
+        """Whether a loader is made for a debugging or overfitting run only."""
+        child: cst.CSTNode = call
+        for ancestor in self.tree.ancestors(call):
+            if isinstance(ancestor, (cst.If, cst.IfExp)) and child is ancestor.body:
+                if _DEBUG.search(self.tree.source(ancestor.test)):
+                    return True
+            if isinstance(ancestor, cst.FunctionDef) and _DEBUG.search(ancestor.name.value):
+                return True
+            child = ancestor
+        return False
+
+    def spawnable(self, call: cst.Call) -> bool:
+        """Whether worker processes that are spawned, not forked, could be given what they need.
+
+        They import the script again, so it must not start its work at the top level without a guard, and
+        they get the dataset and the collate function pickled, which lambdas and local definitions are not.
+        """
+        if self._runs_on_import(call, set()):
+            return False
+        for name in ("dataset", "collate_fn", "worker_init_fn"):
+            node = self.module.argument(call, name).node
+            if node is not None and not self._picklable(node, set()):
+                return False
+        return True
+
+    def _runs_on_import(self, node: cst.CSTNode, seen: set[cst.CSTNode]) -> bool:
+        function = self.module.function(node)
+        if function is None:
+            return not self.module.main_guarded(node)
+        if function in seen:
+            return False
+        seen.add(function)
+        return any(self._runs_on_import(call, seen) for call in self.module.callers(function))
+
+    def _picklable(self, node: cst.BaseExpression, seen: set[cst.CSTNode]) -> bool:
+        for inner in self.tree.descendants(node):
+            if isinstance(inner, cst.Lambda):
+                return False
+            if not isinstance(inner, cst.Name) or inner in seen or not self.names.is_read(inner):
+                continue
+            seen.add(inner)
+            for binding in self.names.bindings(inner):
+                if isinstance(binding.node, (cst.FunctionDef, cst.ClassDef)):
+                    if self.module.function(binding.node) is not None:
+                        return False
+                elif binding.kind is BindingKind.ASSIGN and binding.value is not None:
+                    if len(seen) < 200 and not self._picklable(binding.value, seen):
+                        return False
+        return True
+
+    def constant(self, call: cst.Call, name: str) -> object:
+        """The constant that a loader gets for a parameter; ``MISSING`` if it is not certain."""
+        argument = self.module.argument(call, name)
+        if argument.given and self._from_parameter(argument.node):
+            return MISSING
+        return argument.constant
+
+
+def _waits(call: cst.Call, module: Module) -> bool | None:
+    """Whether ``x.to(...)`` or ``x.cuda(...)`` is a blocking copy; None where that is open."""
+    if any(argument.star for argument in call.args):
+        return None
+    for argument in call.args:
+        if argument.keyword is not None and argument.keyword.value == "non_blocking":
+            constant = module.value(argument.value).constant
+            return not constant if isinstance(constant, bool) else None
+    positional = [argument for argument in call.args if argument.keyword is None]
+    flags = [
+        argument for argument in positional[1:] if isinstance(module.value(argument.value).constant, bool)
+    ]
+    if flags or len(positional) > 2:
+        return False if flags and module.value(flags[0].value).constant is True else None
+    return True
+
+
+def _join(found: Iterable[Sources]) -> Sources:
+    calls: dict[cst.Call, None] = {}
+    complete, some = True, False
+    for sources in found:
+        some = True
+        calls.update(dict.fromkeys(sources.calls))
+        complete = complete and sources.complete
+    return Sources(tuple(calls), complete and some)
+
+
+_WRAPPED = _TRANSPARENT | {"enumerate", "zip"}
