@@ -1,0 +1,130 @@
+"""TL401: a layer with a bias in front of a normalisation that subtracts it again."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import libcst as cst
+
+from torchlint.diagnostics import Fix
+from torchlint.rule import WARNING, Finding, rule
+from torchlint.semantics.dataflow import Consumer, Trail
+from torchlint.semantics.module import Module
+
+_CONVOLUTION = re.compile(r"torch\.nn\.(Lazy)?Conv(Transpose)?[123]d")
+_LINEAR = re.compile(r"torch\.nn\.(Lazy)?Linear")
+_FUNCTION = re.compile(r"torch\.(nn\.functional\.)?conv(_transpose)?[123]d")
+_BATCH_NORM = re.compile(r"torch\.nn\.((Lazy)?BatchNorm[123]d|SyncBatchNorm)")
+_INSTANCE_NORM = re.compile(r"torch\.nn\.(Lazy)?InstanceNorm[123]d")
+
+
+@rule(
+    "TL401",
+    "bias-before-batch-norm",
+    severity=WARNING,
+    fix="safe",
+    on=cst.Call,
+    mentions=("BatchNorm|InstanceNorm|batch_norm|instance_norm", "Conv|Linear|conv"),
+)
+def bias_before_batch_norm(call: cst.Call, module: Module) -> Iterator[Finding]:
+    """
+    ## What it does
+
+    Finds convolutions and linear layers that have a bias although everything behind them is a batch norm
+    (or an instance norm) over the same channels. It follows layers through `nn.Sequential` however it is
+    filled, through `self.conv`/`self.bn` in `forward`, `ModuleList` pairs, factories and helper methods.
+
+    ## Why is this bad?
+
+    The norm subtracts the mean of each channel, and with it whatever constant the bias added. The bias is
+    a parameter that changes nothing: it costs an addition over the whole activation, a reduction in the
+    backward pass, and gradient and optimizer state.
+
+    ## Example
+
+    ```python
+    nn.Sequential(nn.Conv2d(3, 64, 3), nn.BatchNorm2d(64), nn.ReLU())
+    ```
+
+    ## Use instead
+
+    ```python
+    nn.Sequential(nn.Conv2d(3, 64, 3, bias=False), nn.BatchNorm2d(64), nn.ReLU())
+    ```
+
+    ## Fix safety
+
+    The outputs are the same. The fix is unsafe if the file loads weights (a checkpoint of the old model
+    has the bias among its keys), or if the layer comes out of a public function that other files may call.
+    No fix is offered where code of the file sets the bias of such layers without asking whether there is
+    one, and for `F.conv2d`, whose bias is a parameter of its own.
+
+    ## References
+
+    - [PyTorch performance tuning guide: disable bias for convolutions directly followed by a batch norm](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html)
+    """
+    name = module.dataflow.called(call)
+    if name is None:
+        return
+    functional = _FUNCTION.fullmatch(name) is not None
+    if not functional and not _CONVOLUTION.fullmatch(name) and not _LINEAR.fullmatch(name):
+        return
+    bias = module.argument(call, "bias")
+    if functional and (not bias.given or bias.constant is None):
+        return
+    if not functional and not bias.absent and bias.constant is not True:
+        return
+    trail = module.dataflow.after_result(call) if functional else module.dataflow.after_layer(call)
+    if module.dataflow.norms_frozen or not all(
+        _cancels(norm, call, name, module) for norm in trail.consumers
+    ):
+        return
+    layer, norm = name.rpartition(".")[2], trail.consumers[0]
+    assert norm.name is not None and norm.call is not None
+    yield Finding(
+        call,
+        f"the bias of `{layer}` changes nothing: the `{norm.name.rpartition('.')[2]}` behind it subtracts it",
+        fix=None if functional else _fix(call, name, trail, module),
+        related=((norm.call, "subtracts the mean of each channel"),),
+    )
+
+
+def _cancels(norm: Consumer, call: cst.Call, layer: str, module: Module) -> bool:
+    """Whether what takes the result of the layer subtracts the mean over all but the layer's channels."""
+    if norm.name is None or norm.call is None:
+        return False
+    if _LINEAR.fullmatch(layer):
+        return norm.name == "torch.nn.BatchNorm1d" and _same_width(norm.call, call, module)
+    if _BATCH_NORM.fullmatch(norm.name):
+        return True
+    if _INSTANCE_NORM.fullmatch(norm.name):
+        tracked = module.argument(norm.call, "track_running_stats")
+        return tracked.absent or tracked.constant is False
+    if norm.name in ("torch.nn.functional.batch_norm", "torch.batch_norm"):
+        training = module.argument(norm.call, "training")
+        return training.given and training.constant not in (False, None)
+    if norm.name == "torch.nn.functional.instance_norm":
+        statistics = module.argument(norm.call, "use_input_stats")
+        return statistics.absent or statistics.constant is True
+    return False
+
+
+def _same_width(norm: cst.Call, linear: cst.Call, module: Module) -> bool:
+    """Whether the norm is over the features of the linear layer, not over tokens of a 3-D input."""
+    features = module.argument(norm, "num_features")
+    outputs = module.argument(linear, "out_features")
+    if features.node is None or outputs.node is None:
+        return False
+    if isinstance(features.constant, int) and isinstance(outputs.constant, int):
+        return features.constant == outputs.constant
+    return module.source(features.node) == module.source(outputs.node)
+
+
+def _fix(call: cst.Call, layer: str, trail: Trail, module: Module) -> Fix | None:
+    if module.dataflow.bias_needed(layer):
+        return None
+    edits = module.set_argument(call, "bias", "False")
+    public = any(not factory.name.value.startswith("_") for factory in trail.factories)
+    grade = module.unsafe if module.loads_weights or public else module.safe
+    return grade("Add `bias=False`", edits)
