@@ -1,0 +1,67 @@
+"""TL103: a batch in pinned memory is moved while the host waits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from torchlint.rule import WARNING, Finding, rule
+from torchlint.semantics.module import Module
+
+
+@rule(
+    "TL103",
+    "blocking-batch-transfer",
+    severity=WARNING,
+    fix="safe",
+    on=cst.Call,
+    mentions=("pin_memory|non_blocking", ".to(|.cuda("),
+)
+def blocking_batch_transfer(call: cst.Call, module: Module) -> Iterator[Finding]:
+    """
+    ## What it does
+
+    Finds `.to(device)` and `.cuda()` of a batch from a loader with pinned memory, without
+    `non_blocking=True`; and a part of a batch that is sent blocking beside one that is not.
+
+    ## Why is this bad?
+
+    The host waits until the copy is done before it enqueues the work of the step. From pinned memory the
+    copy can run by itself: the host goes on, and the device orders the copy before what uses it.
+
+    ## Example
+
+    ```python
+    for images, labels in DataLoader(dataset, pin_memory=True):
+        images, labels = images.to(device), labels.to(device)
+    ```
+
+    ## Use instead
+
+    ```python
+    for images, labels in DataLoader(dataset, pin_memory=True):
+        images = images.to(device, non_blocking=True)
+        labels = labels.to(device, non_blocking=True)
+    ```
+
+    ## Fix safety
+
+    Safe: work on the device that uses the copy waits for it. Copies from the device to the host are never
+    touched, since there the host would read too early. The fix is unsafe where a collate function of
+    another file may build objects of its own class, whose `to` might not take the argument.
+
+    ## References
+
+    - [PyTorch performance tuning guide](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html)
+    - [A guide on good usage of non_blocking and pin_memory](https://docs.pytorch.org/tutorials/intermediate/pinmem_nonblock.html)
+    """
+    transfer = module.loaders.blocking_transfer(call)
+    if transfer is None:
+        return
+    grade = module.safe if transfer.tensor else module.unsafe
+    yield Finding(
+        call,
+        "the host waits for this copy, although the batch is in pinned memory",
+        fix=grade("Set `non_blocking=True`", module.loaders.unblock(call)),
+    )

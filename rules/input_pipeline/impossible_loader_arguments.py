@@ -1,0 +1,71 @@
+"""TL105: combinations of loader arguments that raise."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from torchlint.diagnostics import Fix
+from torchlint.rule import ERROR, Finding, rule
+from torchlint.semantics.loaders import Conflict
+from torchlint.semantics.module import Module
+
+
+@rule(
+    "TL105",
+    "impossible-loader-arguments",
+    severity=ERROR,
+    fix="safe",
+    on=cst.Call,
+    mentions=("DataLoader",),
+)
+def impossible_loader_arguments(call: cst.Call, module: Module) -> Iterator[Finding]:
+    """
+    ## What it does
+
+    Finds arguments of `DataLoader` that exclude one another: options of worker processes without workers
+    (`persistent_workers`, `prefetch_factor`, `timeout`, `multiprocessing_context`), `sampler` with
+    `shuffle`, `batch_sampler` with `batch_size`, `shuffle`, `sampler` or `drop_last`, `batch_size=None`
+    with `drop_last`, and an `IterableDataset` with `shuffle` or a sampler.
+
+    ## Why is this bad?
+
+    The constructor raises `ValueError` (a `timeout` without workers fails an assertion when the loader is
+    iterated).
+
+    ## Example
+
+    ```python
+    DataLoader(dataset, num_workers=0, persistent_workers=True)
+    ```
+
+    ## Use instead
+
+    ```python
+    DataLoader(dataset, num_workers=0)
+    ```
+
+    ## Fix safety
+
+    Safe where the argument says nothing beside the other: it is dropped. That holds for options of workers
+    without workers, for `shuffle=True` beside a sampler that draws at random, and for a `batch_size` or
+    `drop_last` that the batch sampler has too. No fix is offered where the two ask for different things.
+
+    ## References
+
+    - [torch.utils.data.DataLoader](https://docs.pytorch.org/docs/stable/data.html#torch.utils.data.DataLoader)
+    """
+    if not module.loaders.makes_loader(call):
+        return
+    conflicts = list(module.loaders.conflicts(call))
+    if conflicts:
+        yield Finding(call, conflicts[0].message, fix=_fix(call, conflicts, module))
+
+
+def _fix(call: cst.Call, conflicts: list[Conflict], module: Module) -> Fix | None:
+    """Drop one argument at a time: those that are left are found again."""
+    idle = next((conflict.argument for conflict in conflicts if conflict.idle), None)
+    if idle is None or any(not conflict.idle for conflict in conflicts):
+        return None
+    return module.safe(f"Remove `{idle}`", module.remove_argument(call, idle))

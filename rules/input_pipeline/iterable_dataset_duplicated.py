@@ -1,0 +1,76 @@
+"""TL106: every worker process yields the whole of an iterable dataset."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from torchlint.rule import ERROR, Finding, rule
+from torchlint.semantics.module import Module
+
+
+@rule(
+    "TL106",
+    "iterable-dataset-duplicated",
+    severity=ERROR,
+    fix="none",
+    on=cst.Call,
+    mentions=("DataLoader", "IterableDataset"),
+)
+def iterable_dataset_duplicated(call: cst.Call, module: Module) -> Iterator[Finding]:
+    """
+    ## What it does
+
+    Finds an `IterableDataset` of this file whose `__iter__` never asks for `get_worker_info()`, given to a
+    `DataLoader` with workers.
+
+    ## Why is this bad?
+
+    Each worker process iterates its own copy of the dataset. If none of them knows its share, all of them
+    yield everything: with four workers an epoch has every sample four times, metrics are counted four
+    times, and nothing fails.
+
+    ## Example
+
+    ```python
+    class Lines(IterableDataset):
+        def __iter__(self):
+            with open(self.path) as lines:
+                yield from lines
+
+
+    loader = DataLoader(Lines("train.txt"), num_workers=4)
+    ```
+
+    ## Use instead
+
+    ```python
+    class Lines(IterableDataset):
+        def __iter__(self):
+            info = get_worker_info()
+            first, step = (0, 1) if info is None else (info.id, info.num_workers)
+            with open(self.path) as lines:
+                yield from itertools.islice(lines, first, None, step)
+    ```
+
+    ## Fix safety
+
+    No fix: how to share the data out is for the author to say.
+
+    ## References
+
+    - [torch.utils.data: iterable-style datasets with several workers](https://docs.pytorch.org/docs/stable/data.html#torch.utils.data.IterableDataset)
+    """
+    loaders = module.loaders
+    if not loaders.makes_loader(call) or not loaders.workers(call):
+        return
+    if not module.argument(call, "worker_init_fn").absent:
+        return
+    method = loaders.duplicated(call)
+    if method is not None:
+        yield Finding(
+            call,
+            "every worker yields the whole dataset: its `__iter__` ignores `get_worker_info()`",
+            related=((method.name, "the same for every worker"),),
+        )

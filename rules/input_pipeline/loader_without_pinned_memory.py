@@ -1,0 +1,67 @@
+"""TL102: batches go to an accelerator from memory that it cannot read by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from torchlint.rule import WARNING, Finding, rule
+from torchlint.semantics.module import Module
+
+
+@rule(
+    "TL102",
+    "loader-without-pinned-memory",
+    severity=WARNING,
+    fix="safe",
+    on=cst.Call,
+    mentions=("DataLoader",),
+)
+def loader_without_pinned_memory(call: cst.Call, module: Module) -> Iterator[Finding]:
+    """
+    ## What it does
+
+    Finds a `DataLoader` without `pin_memory=True` whose batches are moved to an accelerator.
+
+    ## Why is this bad?
+
+    A device copies only from page-locked memory. A batch in ordinary memory is first copied to a
+    page-locked buffer of the driver, piece by piece, while the host waits. With `pin_memory=True` a thread
+    of the loader puts each batch into page-locked memory ahead of time; the copy is faster, and with
+    `non_blocking=True` it runs beside the computation (see TL103).
+
+    ## Example
+
+    ```python
+    loader = DataLoader(dataset, batch_size=64, num_workers=4)
+    ```
+
+    ## Use instead
+
+    ```python
+    loader = DataLoader(dataset, batch_size=64, num_workers=4, pin_memory=True)
+    ```
+
+    ## Fix safety
+
+    Safe: the batches have the same contents. Without an accelerator the argument has no effect. It is not
+    added beside `**kwargs`, which may hold it already. Loaders whose datasets hand out tensors of the
+    accelerator are left alone, since those cannot be pinned; so are MPS and XLA.
+
+    ## References
+
+    - [PyTorch performance tuning guide](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html)
+    - [Transformers, efficient training on a single GPU: data preloading](https://huggingface.co/docs/transformers/perf_train_gpu_one)
+    - [Memory pinning](https://docs.pytorch.org/docs/stable/data.html#memory-pinning)
+    """
+    loaders = module.loaders
+    if not loaders.makes_loader(call) or loaders.pinned(call) is not False:
+        return
+    if not loaders.pinning_helps or not loaders.feeds_accelerator(call) or loaders.on_accelerator(call):
+        return
+    yield Finding(
+        call,
+        "batches of this `DataLoader` are copied to the accelerator from pageable memory",
+        fix=module.safe("Set `pin_memory=True`", module.set_argument(call, "pin_memory", "True")),
+    )

@@ -1,0 +1,88 @@
+"""TL101: a loader that prepares its batches in the process that trains."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from torchlint.diagnostics import Fix
+from torchlint.rule import WARNING, Finding, rule
+from torchlint.semantics.module import Module
+
+
+@rule(
+    "TL101",
+    "loader-without-workers",
+    severity=WARNING,
+    fix="unsafe",
+    on=cst.Call,
+    mentions=("DataLoader|TrainingArguments",),
+)
+def loader_without_workers(call: cst.Call, module: Module) -> Iterator[Finding]:
+    """
+    ## What it does
+
+    Finds a `DataLoader` (or `TrainingArguments` of Transformers) without worker processes whose batches
+    feed an accelerator.
+
+    ## Why is this bad?
+
+    With `num_workers=0`, the default, reading, decoding, augmenting and collating happen in the training
+    process between two steps, and the accelerator stands idle meanwhile. With workers the next batches are
+    made while it computes. Start with about four workers per accelerator and raise it while that helps.
+
+    Data that is in memory already is left alone, and so are loaders of debugging runs and datasets that
+    workers would duplicate or that hand out tensors of the accelerator.
+
+    ## Example
+
+    ```python
+    loader = DataLoader(ImageFolder(root), batch_size=64, shuffle=True)
+    ```
+
+    ## Use instead
+
+    ```python
+    loader = DataLoader(ImageFolder(root), batch_size=64, shuffle=True, num_workers=4)
+    ```
+
+    ## Fix safety
+
+    Unsafe: the random stream of augmentations moves to the workers, and where processes are spawned (macOS,
+    Windows, and Linux from Python 3.14 on) everything must be importable and picklable. No fix is offered
+    where the file shows that it is not: at the top level of a script without `if __name__ == "__main__"`,
+    or with a lambda or a local class or function as dataset, transform or collate function. How many
+    workers the fix asks for is the setting `workers`.
+
+    ## References
+
+    - [PyTorch performance tuning guide: enable asynchronous data loading and augmentation](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html)
+    - [Transformers, efficient training on a single GPU: data preloading](https://huggingface.co/docs/transformers/perf_train_gpu_one)
+    - [Data loading and platform-specific behaviours](https://docs.pytorch.org/docs/stable/data.html#platform-specific-behaviors)
+    """
+    loaders = module.loaders
+    workers = module.settings.workers
+    if loaders.is_trainer_arguments(call):
+        argument = "dataloader_num_workers"
+        if loaders.constant(call, argument) != 0 or loaders.trains_on_host(call):
+            return
+        message = "the trainer loads every batch in its own process"
+    elif loaders.makes_loader(call) and loaders.workers(call) == 0 and loaders.feeds_accelerator(call):
+        argument = "num_workers"
+        if loaders.idle_workers(call) or loaders.debugging(call):
+            return
+        message = "`DataLoader` makes every batch in the training process"
+    else:
+        return
+    yield Finding(
+        call,
+        f"{message}, and the accelerator waits for it; try `{argument}={workers}`",
+        fix=_fix(call, argument, workers, module),
+    )
+
+
+def _fix(call: cst.Call, argument: str, workers: int, module: Module) -> Fix | None:
+    if not module.loaders.spawnable(call):
+        return None
+    return module.unsafe(f"Set `{argument}={workers}`", module.set_argument(call, argument, str(workers)))
