@@ -42,7 +42,7 @@ def evaluation_with_autograd(call: cst.Call, module: Module) -> Iterator[Finding
             correct += (model(x).argmax(1) == y).sum()
     ```
 
-    Use instead:
+    ## Use instead
     ```python
     @torch.no_grad()
     def evaluate(model, loader):

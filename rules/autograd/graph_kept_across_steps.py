@@ -97,12 +97,10 @@ def _severity(node: cst.CSTNode, item: Kept, module: Module) -> Severity | None:
         return None
     loops = module.loops(item.stored)
     if gradients.freed(item.stored):
-        loop = next((loop for loop in loops if gradients.steps(loop)), None)
-        if loop is None:
+        loop: cst.CSTNode | None = next((loop for loop in loops if gradients.steps(loop)), None)
+        if loop is None and isinstance(item.place, cst.Attribute) and module.hot(node) is not None:
             # A method that runs once a step.
-            loop = (
-                module.function(node) if module.hot(node) and isinstance(item.place, cst.Attribute) else None
-            )
+            loop = module.function(node)
         return WARNING if loop is not None and outlives(item.place, loop, module) else None
     around = module.function(node) or module.tree.root
     if module.phase(node) is not Phase.EVALUATION or module.grad(node) is not Grad.ON:
