@@ -41,9 +41,6 @@ _NEEDS_GRADIENTS = re.compile(
     r"|hessian|jacobian|deep_?dream|style_?transfer|inversion|invert|guid(?:ed|ance)",
     re.IGNORECASE,
 )
-_SURE = re.compile(
-    r"^_?(?:\w+_)?(?:eval|evaluate|evaluation|validate|validation|val|valid|test)(?:_|$)", re.IGNORECASE
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,9 +204,11 @@ class Evaluation:
         )
 
     def _is_evidence_enough(self, call: cst.Call, function: cst.FunctionDef) -> bool:
-        """Whether more than a name of many meanings (``predict``, ``sample``) speaks for evaluation."""
-        if _SURE.search(function.name.value) or not self._escapes(function, function.body):
-            return True
+        """Whether more than a name of many meanings (``predict``, ``evaluate``) speaks for evaluation.
+
+        A method of a module runs in the mode of its caller, and a function that returns what one forward
+        pass gives may be part of a training step of another file.
+        """
         if any(
             isinstance(inner, cst.Call)
             and isinstance(inner.func, cst.Attribute)
@@ -221,7 +220,7 @@ class Evaluation:
         owner = self.module.classes.owner(function)
         if owner is not None and self.module.classes.info(owner).kind is Kind.MODULE:
             return False
-        return bool(self.module.loops(call))
+        return bool(self.module.loops(call)) or not self._escapes(function, function.body)
 
     def _statements(self, call: cst.Call) -> tuple[cst.CSTNode, ...]:
         """The outermost loop around a forward pass that asks for no gradients, else the passes beside it."""
