@@ -70,7 +70,9 @@ class Evaluation:
         if not self._evaluates(call):
             return None
         function = self.module.function(call)
-        if isinstance(function, cst.Lambda) or self._wants_gradients(function) or self._is_frozen(call.func):
+        if isinstance(function, cst.Lambda) or (function is not None and self._is_callback(function)):
+            return None
+        if self._wants_gradients(function) or self._is_frozen(call.func):
             return None
         region = self._region(call, function)
         if region is None:
@@ -80,6 +82,10 @@ class Evaluation:
                 if isinstance(inner, cst.Call) and self._evaluates(inner):
                     return region if inner is call else None
         return None
+
+    def _is_callback(self, function: cst.FunctionDef) -> bool:
+        """Whether a function is made in another one and called from elsewhere, in whatever mode is on there."""
+        return self.module.function(function) is not None and not self.module.callers(function)
 
     # ------------------------------------------------------------------ forward passes
 
@@ -97,7 +103,31 @@ class Evaluation:
             return False
         if module.phase(call) is not Phase.EVALUATION or module.grad(call) is not Grad.ON:
             return False
-        return module.value(call).graph is not Graph.DETACHED
+        return module.value(call).graph is not Graph.DETACHED and not self._proves_no_graph(call)
+
+    def _proves_no_graph(self, call: cst.Call) -> bool:
+        """Whether ``.numpy()`` of the result, which raises for a tensor with a graph, shows that it has none."""
+        reads: list[cst.CSTNode] = [call]
+        match self.tree.parent(call):
+            case cst.Assign(targets=[cst.AssignTarget(target=cst.Name() as target)]):
+                binding = self.module.binding_of(target)
+                reads += self.module.uses(binding) if binding is not None else []
+            case _:
+                pass
+        return any("numpy" in self._methods_on(read) for read in reads)
+
+    def _methods_on(self, node: cst.CSTNode) -> list[str]:
+        """The methods called on a tensor one after the other, as far as ``detach``."""
+        methods: list[str] = []
+        while True:
+            attribute = self.tree.parent(node)
+            call = self.tree.parent(attribute) if isinstance(attribute, cst.Attribute) else None
+            if not isinstance(attribute, cst.Attribute) or not isinstance(call, cst.Call):
+                return methods
+            if call.func is not attribute or attribute.attr.value in ("detach", "item", "argmax", "tolist"):
+                return methods
+            methods.append(attribute.attr.value)
+            node = call
 
     def _wants_gradients(self, function: cst.FunctionDef | None) -> bool:
         """Whether the name of the function, or of its class, says that it may need gradients."""
