@@ -65,7 +65,7 @@ FED = {
     ),
     "by a result": ("def total(v):\n    s = v.sum()\n    return s\ntotal(model(x)).backward()", "s", True),
     "by a training step": (
-        "class A(Base):\n    def training_step(self, batch):\n        loss = model(batch)\n        return loss",
+        "class A(Base):\n    def training_step(self, x):\n        loss = model(x)\n        return loss",
         "loss",
         True,
     ),

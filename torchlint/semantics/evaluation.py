@@ -84,7 +84,7 @@ class Evaluation:
         return None
 
     def _is_callback(self, function: cst.FunctionDef) -> bool:
-        """Whether a function is made in another one and called from elsewhere, in whatever mode is on there."""
+        """Whether a function is made in another one and called from elsewhere, in the mode that is on there."""
         return self.module.function(function) is not None and not self.module.callers(function)
 
     # ------------------------------------------------------------------ forward passes
@@ -106,7 +106,7 @@ class Evaluation:
         return module.value(call).graph is not Graph.DETACHED and not self._proves_no_graph(call)
 
     def _proves_no_graph(self, call: cst.Call) -> bool:
-        """Whether ``.numpy()`` of the result, which raises for a tensor with a graph, shows that it has none."""
+        """Whether ``.numpy()`` of the result, which raises for a tensor with a graph, shows there is none."""
         reads: list[cst.CSTNode] = [call]
         match self.tree.parent(call):
             case cst.Assign(targets=[cst.AssignTarget(target=cst.Name() as target)]):
