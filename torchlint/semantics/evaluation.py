@@ -84,7 +84,7 @@ class Evaluation:
         return None
 
     def _is_callback(self, function: cst.FunctionDef) -> bool:
-        """Whether a function is made in another one and called from elsewhere, in the mode that is on there."""
+        """Whether a function is made in another one and called from elsewhere, in the mode on there."""
         return self.module.function(function) is not None and not self.module.callers(function)
 
     # ------------------------------------------------------------------ forward passes
@@ -250,7 +250,11 @@ class Evaluation:
         owner = self.module.classes.owner(function)
         if owner is not None and self.module.classes.info(owner).kind is Kind.MODULE:
             return False
-        return bool(self.module.loops(call)) or not self._escapes(function, function.body)
+        if self.module.loops(call):
+            return True
+        # One pass for its effects alone warms up, counts operations or fills lazy modules.
+        alone = isinstance(self.tree.parent(call), cst.Expr)
+        return not alone and not self._escapes(function, function.body)
 
     def _statements(self, call: cst.Call) -> tuple[cst.CSTNode, ...]:
         """The outermost loop around a forward pass that asks for no gradients, else the passes beside it."""
