@@ -246,7 +246,7 @@ class Gradients:
                     loop, owner = outer, optimizer
                 case _:
                     return None
-        if owner is None or "#" in self.module.tree.spelling(loop):
+        if owner is None or "#" in self.tree.source(loop):
             return None
         function = self.module.function(node)
         if isinstance(function, cst.FunctionDef) and function.name.value == "zero_grad":
