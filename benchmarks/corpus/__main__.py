@@ -192,9 +192,7 @@ def fixcheck(
 
 
 @main.command()
-@click.option(
-    "--tally", "where", type=click.Path(file_okay=False, exists=True, path_type=Path), default=tally.FOLDER
-)
+@click.option("--tally", "where", type=click.Path(file_okay=False, path_type=Path), default=tally.FOLDER)
 @click.option(
     "--fail-under", type=click.FloatRange(0, 100), default=0, help="Exit with 1 if a rule is below this %."
 )
