@@ -1,7 +1,8 @@
 """Which rules exist: those under ``torchlint.rules``, and those of installed rule packs.
 
 A rule pack is a distribution with an entry point in the group ``torchlint.rules`` that names a module or a
-package; every module in it is searched for rules, as the ones under ``torchlint.rules`` are.
+package; every module in it is searched for rules, as the ones under ``torchlint.rules`` are. The rules of a
+pack with a prefix of its own are off until that prefix is selected: the default selects ``TL``.
 """
 
 from __future__ import annotations
