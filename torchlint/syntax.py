@@ -200,16 +200,14 @@ class SyntaxTree:
             return inner
         return Span(self._spans[node.lpar[0]].start, self._spans[node.rpar[-1]].end)
 
-    def spelling(self, node: cst.CSTNode) -> str:
-        """How a node is written, for telling whether two are written alike.
-
-        Far cheaper than ``source``, which lays out the whole file at its first use; the two differ in the
-        white space of expressions of several lines.
-        """
-        return self.root.code_for_node(node)
-
     def source(self, node: cst.CSTNode) -> str:
         """The text of ``node`` exactly as the file spells it, its own parentheses included."""
+        if "_spans" not in self.__dict__ and isinstance(node, cst.BaseExpression):
+            # Writing out one expression is far cheaper than laying out the whole file for it. Over
+            # several lines the two may differ in white space.
+            text = self.root.code_for_node(node)
+            if "\n" not in text and "\r" not in text:
+                return text
         span = self.outer_span(node)
         return self.text[span.start : span.end]
 

@@ -154,7 +154,7 @@ class Gradients:
 
     def _unguarded(self, read: cst.Attribute) -> bool:
         """Whether nothing around a read asks first whether the gradient is None."""
-        text = self.module.tree.spelling(read)
+        text = self.module.tree.source(read)
         if isinstance(self.tree.parent(read), cst.Comparison):
             return False
         child: cst.CSTNode = read
@@ -178,7 +178,7 @@ class Gradients:
         return any(
             isinstance(node, cst.Attribute)
             and node.attr.value == "grad"
-            and self.module.tree.spelling(node) == text
+            and self.module.tree.source(node) == text
             for node in self.tree.descendants(test)
         )
 
@@ -209,7 +209,7 @@ class Gradients:
 
     def _may_be_same(self, one: cst.BaseExpression, other: cst.BaseExpression | None) -> bool:
         """Whether two expressions may be the same parameter: spelt alike, or one of those a loop visits."""
-        if other is None or self.module.tree.spelling(one) == self.module.tree.spelling(other):
+        if other is None or self.module.tree.source(one) == self.module.tree.source(other):
             return True
         return bool(self._visits(one) or self._visits(other))
 

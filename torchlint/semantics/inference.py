@@ -849,7 +849,7 @@ class Inference:
 
     def _stored(self, node: cst.Subscript) -> Value:
         """``d[key]`` where the file stores something under the same spelling of the key."""
-        spelt = self.tree.spelling(node)
+        spelt = self.tree.source(node)
         found: list[Value] = []
         for assign in self._subscript_stores.get(spelt, ()):
             found.append(self.value(assign.value))
@@ -862,7 +862,7 @@ class Inference:
         for assign in self.tree.nodes(cst.Assign):
             for target in assign.targets:
                 if isinstance(target.target, cst.Subscript):
-                    spelt = self.tree.spelling(target.target)
+                    spelt = self.tree.source(target.target)
                     found.setdefault(spelt, []).append(assign)
         return found
 

@@ -45,7 +45,7 @@ def _kept(
         case cst.AugAssign(operator=cst.AddAssign() | cst.SubtractAssign()):
             yield node.target, node.value
         case cst.Assign(targets=[cst.AssignTarget(target=target)]):
-            spelt = module.tree.spelling(target) if isinstance(node.value, cst.BinaryOperation) else ""
+            spelt = module.tree.source(target) if isinstance(node.value, cst.BinaryOperation) else ""
             terms = _terms(module, node.value, spelt) if spelt else None
             yield from ((target, term) for term in terms or ())
             if terms is None and isinstance(target, cst.Subscript) and _new_key(target, module):
@@ -70,7 +70,7 @@ def _kept(
 
 def _terms(module: Module, value: cst.BaseExpression, target: str) -> list[cst.BaseExpression] | None:
     """The terms of ``target + ...`` that are added to ``target``; None where the value is no such sum."""
-    if isinstance(value, (cst.Name, cst.Attribute, cst.Subscript)) and module.tree.spelling(value) == target:
+    if isinstance(value, (cst.Name, cst.Attribute, cst.Subscript)) and module.tree.source(value) == target:
         return []
     if not isinstance(value, cst.BinaryOperation):
         return None
@@ -159,7 +159,7 @@ def outlives(place: cst.BaseExpression, loop: cst.CSTNode, module: Module) -> bo
             binding.kind is BindingKind.ASSIGN
             and tree.contains(loop, binding.target)
             # ``total = total + loss`` carries it on.
-            and not (binding.value is not None and _terms(module, binding.value, module.tree.spelling(place)))
+            and not (binding.value is not None and _terms(module, binding.value, module.tree.source(place)))
             for binding in assigned
         )
     if isinstance(place, cst.Name):
