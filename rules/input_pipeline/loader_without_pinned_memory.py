@@ -58,7 +58,9 @@ def loader_without_pinned_memory(call: cst.Call, module: Module) -> Iterator[Fin
     loaders = module.loaders
     if not loaders.makes_loader(call) or loaders.pinned(call) is not False:
         return
-    if not loaders.pinning_helps or not loaders.feeds_accelerator(call) or loaders.on_accelerator(call):
+    if not loaders.pinning_helps or not loaders.feeds_accelerator(call):
+        return
+    if loaders.on_accelerator(call) or loaders.debugging(call):
         return
     yield Finding(
         call,

@@ -25,6 +25,7 @@ _MEASURING = re.compile(
     r"memory_(allocated|reserved|cached|stats|summary|snapshot|usage)|mem_get_info|nvml|nvidia[-_]smi|gputil",
     re.IGNORECASE,
 )
+_SAVING = re.compile(r"cache|memory|_mem\b|vram|offload|empty", re.IGNORECASE)
 
 
 @rule(
@@ -40,7 +41,8 @@ def cache_emptied_in_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
     ## What it does
 
     Finds `torch.cuda.empty_cache()` (and its twins for other accelerators) at every step of a loop that
-    works on the device.
+    works on the device. Calls behind an option for saving memory, now and then, or after a failed
+    allocation are left alone.
 
     ## Why is this bad?
 
@@ -80,7 +82,7 @@ def cache_emptied_in_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
     if name not in _EMPTYING:
         return
     hot = module.hot(call)
-    if hot is None or _changes_models(hot.loop, module):
+    if hot is None or _changes_models(hot.loop, module) or _asked_for(call, module):
         return
     yield Finding(
         call,
@@ -102,6 +104,18 @@ def _changes_models(loop: cst.CSTNode, module: Module) -> bool:
                 for binding in bindings
             ):
                 return True
+    return False
+
+
+def _asked_for(call: cst.Call, module: Module) -> bool:
+    """Whether it happens only if an option for saving memory is set."""
+    child: cst.CSTNode = call
+    for ancestor in module.tree.ancestors(call):
+        if isinstance(ancestor, cst.If) and child is ancestor.body:
+            test = module.source(ancestor.test)
+            if _SAVING.search(test) and "is_available" not in test:
+                return True
+        child = ancestor
     return False
 
 

@@ -175,6 +175,23 @@ class Datasets:
                 return bool(node.args) and self._all_rows_only(node.args[0].value, depth)
         if isinstance(value.definition, cst.ClassDef) and value.kind is not Kind.CLASS:
             return self._class_rows_only(value.definition)
+        return isinstance(node, cst.Call) and self._returns_rows(node, depth)
+
+    def _returns_rows(self, call: cst.Call, depth: int) -> bool:
+        """Whether a function of the file returns, on some path, data that is in memory."""
+        function = self.module.callee(call)
+        if not isinstance(function, cst.FunctionDef):
+            return False
+        for node in self.tree.descendants(function.body):
+            if isinstance(node, cst.Return) and node.value is not None:
+                parts = [e.value for e in node.value.elements] if isinstance(node.value, cst.Tuple) else []
+                for part in (node.value, *parts):
+                    if isinstance(part, cst.Name):
+                        values = [b.value for b in self.names.bindings(part) if b.value is not None]
+                    else:
+                        values = [part] if isinstance(part, cst.Call) else []
+                    if any(isinstance(v, cst.Call) and self._rows_only(v, depth + 1) for v in values):
+                        return True
         return False
 
     def _all_rows_only(self, node: cst.BaseExpression, depth: int) -> bool:

@@ -454,7 +454,9 @@ class Loaders:
 
     def destination(self, call: cst.Call) -> Destination:
         """Where the batches of the loader made by ``call`` go, as far as this file shows it."""
-        seen_loop = sampled = escaped = False
+        if self.only_sampled(call):
+            return Destination.SAMPLE
+        seen_loop = escaped = False
         for transfer in self._transfers:
             if call in self.batch_sources(transfer).calls:
                 return Destination.ACCELERATOR
@@ -466,20 +468,17 @@ class Loaders:
                 escaped = True
         for taken in self._single_batches:
             if call in self.sources(taken).calls:
-                if self.module.loops(taken):
-                    seen_loop = True
-                else:
-                    sampled = True
-        if escaped or not (seen_loop or sampled):
-            return Destination.ELSEWHERE
-        return Destination.HOST if seen_loop else Destination.SAMPLE
+                seen_loop = True
+        return Destination.HOST if seen_loop and not escaped else Destination.ELSEWHERE
 
     def only_sampled(self, call: cst.Call) -> bool:
-        """Whether the loader is only ever asked for a first batch, as to look at one."""
+        """Whether each loader that ``call`` makes is only asked for one batch, as to look at it."""
         if any(call in self.sources(loop.iter).calls for loop in self._loops):
             return False
         taken = [node for node in self._single_batches if call in self.sources(node).calls]
-        return bool(taken) and not any(self.module.loops(node) for node in taken)
+        return bool(taken) and not any(
+            not self.tree.contains(loop, call) for node in taken for loop in self.module.loops(node)
+        )
 
     def feeds_accelerator(self, call: cst.Call) -> bool:
         """Whether batches are sent to an accelerator, by what the file does or else by its evidence."""
@@ -759,7 +758,9 @@ class Loaders:
     # ------------------------------------------------------------------ circumstances
 
     def debugging(self, call: cst.Call) -> bool:
-        """Whether a loader is made for a debugging or overfitting run only."""
+        """Whether a loader is made for a debugging or overfitting run, or for a test, only."""
+        if self._is_test_file:
+            return True
         child: cst.CSTNode = call
         for ancestor in self.tree.ancestors(call):
             if isinstance(ancestor, (cst.If, cst.IfExp)) and child is ancestor.body:
@@ -769,6 +770,13 @@ class Loaders:
                 return True
             child = ancestor
         return False
+
+    @cached_property
+    def _is_test_file(self) -> bool:
+        """Whether the file holds tests: it imports what tests are written with."""
+        bindings = (b for found in self.names.module_scope.bindings.values() for b in found)
+        imported = {(b.imported or "").partition(".")[0] for b in bindings}
+        return bool(imported & {"unittest", "pytest", "hypothesis"})
 
     def spawnable(self, call: cst.Call) -> bool:
         """Whether worker processes that are spawned, not forked, could be given what they need.
