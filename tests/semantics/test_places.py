@@ -844,6 +844,9 @@ PROGRAMS = {
                 super().__init__()
                 self.fc = nn.Linear(3, 1)  #: nn.Linear(3, 1) => phase=setup
 
+                self.fc.eval()
+                self.size = self.fc(1)  #: self.fc(1) => phase=setup
+
             def forward(self, x):
                 if self.training:
                     return use(x)  #: use(x) => phase=forward
@@ -1340,6 +1343,12 @@ PROGRAMS = {
         class Net(nn.Module):
             def generate(self, x):
                 return use(x)  #: use(x) => grad=on
+
+            def forward(self, x):
+                return use(x)  #: use(x) => grad=on
+
+            def encode(self, x):
+                return use(x)  #: use(x) => grad=unknown
     """,
     "compiled regions": """
         import functools

@@ -30,3 +30,6 @@ HOST_NAME = re.compile(r"(^|_)(host|cpu)(_|$)")
 
 # Strings that name an accelerator, as ``torch.device`` takes them.
 ACCELERATOR_STRING = re.compile(r"^(cuda|mps|xpu|npu|hpu|xla|musa|mlu)(:|$)")
+
+# Methods of modules that are called from outside to use the model; what decodes or infers may be a part.
+MODEL_USE = re.compile(r"^(?:generate|sample|predict)(?:_|$)")

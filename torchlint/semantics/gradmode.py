@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchlint.semantics.conventions import MODEL_USE
 from torchlint.semantics.names import BindingKind
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.throttling import FUNCTIONS, Function
-from torchlint.semantics.values import MISSING
+from torchlint.semantics.values import MISSING, Kind
 
 if TYPE_CHECKING:
     from torchlint.semantics.places import Model
@@ -322,11 +323,18 @@ class GradModes:
             # A closure without a known call runs under its maker's mode, as far as is known.
             return None
         owner = self.model.classes.owner(function)
-        if owner is not None and self.model.classes.info(owner).opaque:
-            if function.name.value == "forward" or function.name.value.startswith("__"):
-                return self._global
-            # A base class of another file may call it in any mode.
-            return Grad.UNKNOWN
+        if (
+            owner is not None
+            and function.name.value != "forward"
+            and not function.name.value.startswith("__")
+        ):
+            info = self.model.classes.info(owner)
+            part = (
+                info.kind is Kind.MODULE and not info.lightning and not MODEL_USE.match(function.name.value)
+            )
+            if info.opaque or part:
+                # Whoever has the instance, or a base class of another file, calls it in any mode.
+                return Grad.UNKNOWN
         return self._global
 
     @property

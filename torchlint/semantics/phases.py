@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchlint.semantics.conventions import MODEL_USE
 from torchlint.semantics.names import dotted_text
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.throttling import FUNCTIONS, LOOPS, Function
@@ -43,8 +44,6 @@ _INFERS = re.compile(
     r"|^_?(?:do_|run_)?(?:infer(?:ence)?|predict)(?:_(?!\w*(?:dims?|shape|size|type|schema)$)|$|[A-Z])"
     r"|_(?:inference|predict)$|^extract_(?:features|embeddings)$"
 )
-# Of the methods of modules only these are ends in themselves: what decodes or infers may be a part.
-_USES_MODEL = re.compile(r"^(?:generate|sample|predict)(?:_|$)")
 _TESTS = re.compile(r"^test(?:_|$)")
 _TRAINS = re.compile(r"^_?(?:do_|run_)?(?:train|fit|pretrain|finetune)(?:_|$|[A-Z])|_train(?:_epoch|_step)?$")
 _MODEL_NAMES = re.compile(r"(?:^|_)(?:model|net|network|loader|dataloader)$")
@@ -84,6 +83,8 @@ _HOOKS = {
 _COLLATE = re.compile(r"^_?collate|_?collate(?:_fn|_batch|_function)?$|^worker_init")
 
 
+# What such a function is for does not change with what it does in between.
+_SETTLED = frozenset({Phase.FORWARD, Phase.DATASET, Phase.SETUP})
 _TELLING: frozenset[type] = frozenset(
     {
         cst.If,
@@ -129,7 +130,7 @@ class Phases:
     def _local(self, node: cst.CSTNode) -> tuple[Phase | None, Function | None]:
         """What the statements around ``node`` within its function show, and that function."""
         function = self.model.function(node)
-        if function is not None and self._hooked(function) in (Phase.FORWARD, Phase.DATASET):
+        if function is not None and self._hooked(function) in _SETTLED:
             return None, function
         child = node
         for parent in self.tree.ancestors(node):
@@ -399,7 +400,7 @@ class Phases:
         name = function.name.value
         owner = self.model.classes.owner(function)
         if owner is not None and self.model.classes.info(owner).kind is Kind.MODULE:
-            return _USES_MODEL.match(name) is not None
+            return MODEL_USE.match(name) is not None
         return _INFERS.search(name) is not None
 
     def _places(self, function: Function) -> list[cst.CSTNode]:
