@@ -6,19 +6,21 @@ for the next round. Nothing is written here.
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, insort
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from torchlint import parsing
 from torchlint.checker import check, crash
-from torchlint.diagnostics import Applicability, Diagnostic, Edit, Fix
+from torchlint.diagnostics import Applicability, Diagnostic, Edit
 from torchlint.options import LintSettings
 from torchlint.source import Source
 
-# Nested fixes need one round a level; a file that needs more than this does not come to rest.
+# Nested fixes need one round a level; a file that needs more rounds, or grows by more characters than its
+# own and these, does not come to rest.
 MAX_ROUNDS = 30
+MAX_GROWTH = 10_000
 
 
 @dataclass(frozen=True)
@@ -82,7 +84,8 @@ def choose(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
         if any(_touches(taken, edit) for edit in new):
             continue
         chosen.append(diagnostic)
-        taken = sorted([*taken, *new])
+        for edit in new:
+            insort(taken, edit)
     return chosen
 
 
@@ -105,6 +108,7 @@ def apply(text: str, edits: Iterable[Edit]) -> str:
 def _attempt(source: Source, settings: LintSettings, barred: frozenset[str]) -> Fixed | _Failure:
     """Fix without the barred rules; what went wrong if that does not end well."""
     applied: Counter[str] = Counter()
+    longest = 2 * len(source.text) + MAX_GROWTH
     sound: bool | None = None
     codes: frozenset[str] = frozenset()
     for _ in range(MAX_ROUNDS):
@@ -124,25 +128,31 @@ def _attempt(source: Source, settings: LintSettings, barred: frozenset[str]) -> 
             return _Failure(codes, f"the fixes of {_names(codes)} change nothing, so none was applied")
         if sound and parsing.breaks(text):
             return _blame(source, chosen, sound, "the result is not valid Python")
+        if len(text) > longest:
+            break
         source = source.with_text(text)
         applied.update(item.code for item in chosen)
     return _Failure(codes, f"the fixes of {_names(codes)} come to no end, so none was applied")
 
 
 def _blame(source: Source, chosen: Sequence[Diagnostic], sound: bool, reason: str) -> _Failure:
-    """The rules whose fixes break the text on their own; all of them if it is the combination."""
-    guilty = frozenset(item.code for item in chosen if _is_broken(source, item.fix, sound))
-    codes = guilty or frozenset(item.code for item in chosen)
-    return _Failure(codes, f"the fixes of {_names(codes)} were not applied: {reason}")
+    """The rules whose fixes break the text, on their own or on top of the fixes before them."""
+    kept: list[Diagnostic] = []
+    guilty = set()
+    for item in chosen:
+        if _breaks(source.text, [*kept, item], sound):
+            guilty.add(item.code)
+        else:
+            kept.append(item)
+    return _Failure(frozenset(guilty), f"the fixes of {_names(guilty)} were not applied: {reason}")
 
 
-def _is_broken(source: Source, offered: Fix | None, sound: bool) -> bool:
-    assert offered is not None
+def _breaks(text: str, chosen: Iterable[Diagnostic], sound: bool) -> bool:
     try:
-        text = apply(source.text, offered.edits)
+        changed = apply(text, _edits(chosen))
     except ValueError:
         return True
-    return sound and parsing.breaks(text)
+    return sound and parsing.breaks(changed)
 
 
 def _edits(chosen: Iterable[Diagnostic]) -> list[Edit]:
@@ -150,7 +160,7 @@ def _edits(chosen: Iterable[Diagnostic]) -> list[Edit]:
 
 
 def _names(codes: Iterable[str]) -> str:
-    return " and ".join(sorted(codes))
+    return ", ".join(sorted(codes))
 
 
 def _place(diagnostic: Diagnostic) -> tuple[Edit, str]:

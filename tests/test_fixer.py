@@ -1,0 +1,229 @@
+"""Fixes are applied to a fixpoint, wait for each other, and never break a text."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import libcst as cst
+import pytest
+
+from torchlint.diagnostics import Applicability, Diagnostic, Edit, Fix, Position, Severity, Span
+from torchlint.fixer import MAX_ROUNDS, Fixed, applicable, apply, choose, fix
+from torchlint.options import LintSettings
+from torchlint.rule import WARNING, Finding, FixKind, Rule, rule
+from torchlint.semantics.module import Module
+from torchlint.source import Source
+
+PATH = Path("a.py")
+UseRules = Callable[..., LintSettings]
+SAFE, UNSAFE, DISPLAY = Applicability.SAFE, Applicability.UNSAFE, Applicability.DISPLAY
+
+
+def diagnostic(*edits: tuple[int, int, str], grade: Applicability = SAFE, code: str = "XX101") -> Diagnostic:
+    place = Position(1, 1)
+    offered = Fix("Go", tuple(Edit(Span(start, end), text) for start, end, text in edits), grade)
+    return Diagnostic(code, "name", "message", Severity.WARNING, PATH, Span(0, 0), place, place, offered)
+
+
+def calling(code: str, old: str, new: str, grade: Applicability = SAFE) -> Rule:
+    """A rule that finds names ``old`` and writes ``new``."""
+    declared: FixKind = "safe" if grade is SAFE else "unsafe"
+
+    @rule(code, code.lower(), severity=WARNING, fix=declared, on=cst.Name)
+    def rename(node: cst.Name, module: Module) -> Iterator[Finding]:
+        """Finds a name."""
+        if node.value == old:
+            yield Finding(node, "a name", Fix("Go", (Edit(module.tree.span(node), new),), grade))
+
+    return rename
+
+
+def fixed(text: str, settings: LintSettings) -> Fixed:
+    return fix(Source(PATH, text), settings)
+
+
+# --- edits -------------------------------------------------------------------------------------------------
+
+
+def test_apply() -> None:
+    edits = [Edit(Span(4, 5), "Y"), Edit(Span(0, 0), "<"), Edit(Span(6, 6), ">"), Edit(Span(2, 3), "")]
+    assert apply("abcdef", [*edits, edits[0]]) == "<abdYf>"
+    assert apply("", []) == ""
+
+
+@pytest.mark.parametrize(
+    "spans", [[(0, 2), (1, 3)], [(0, 3), (1, 2)], [(1, 1), (0, 2)], [(0, 9)], [(2, 1)], [(-1, 0)]]
+)
+def test_edits_that_cannot_be_made(spans: list[tuple[int, int]]) -> None:
+    with pytest.raises(ValueError, match="cannot be made"):
+        apply("abc", [Edit(Span(*span), "x") for span in spans])
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "together"),
+    [
+        ([(0, 1, "x")], [(2, 3, "y")], True),
+        ([(0, 2, "x")], [(1, 3, "y")], False),
+        ([(0, 9, "x")], [(2, 3, "y")], False),
+        ([(2, 3, "y")], [(0, 9, "x")], False),
+        ([(0, 2, "x")], [(2, 3, "y")], False),
+        ([(2, 2, "x")], [(2, 2, "y")], False),
+        ([(2, 2, "x")], [(2, 4, "y")], False),
+        ([(0, 2, "x")], [(2, 2, "y")], False),
+        ([(2, 2, "x")], [(2, 2, "x")], True),
+        ([(0, 0, "import"), (5, 6, "x")], [(0, 0, "import"), (8, 9, "y")], True),
+        ([(0, 0, "import"), (5, 6, "x")], [(0, 0, "other"), (8, 9, "y")], False),
+        ([(0, 1, "("), (8, 9, ")")], [(3, 4, "y")], True),
+        ([(0, 1, "("), (8, 9, ")")], [(3, 4, "y"), (9, 10, "z")], False),
+    ],
+)
+def test_which_fixes_go_together(
+    first: list[tuple[int, int, str]], second: list[tuple[int, int, str]], together: bool
+) -> None:
+    both = [diagnostic(*first), diagnostic(*second, code="XX102")]
+    for order in (both, both[::-1]):
+        assert len(choose(order)) == (2 if together else 1)
+    assert choose(both) == choose(both[::-1])
+
+
+@pytest.mark.parametrize(
+    ("grade", "unsafe", "expected"),
+    [
+        (SAFE, False, True),
+        (SAFE, True, True),
+        (UNSAFE, False, False),
+        (UNSAFE, True, True),
+        (DISPLAY, True, False),
+    ],
+)
+def test_which_fixes_are_applicable(grade: Applicability, unsafe: bool, expected: bool) -> None:
+    settings = LintSettings(fixable=frozenset({"XX101"}), unsafe_fixes=unsafe)
+    offered = diagnostic((0, 1, "x"), grade=grade)
+    assert applicable(offered, settings) is expected
+    assert not applicable(offered, replace(settings, fixable=frozenset()))
+    assert not applicable(replace(offered, fix=None), settings)
+    assert not applicable(diagnostic(grade=grade), settings)
+
+
+# --- rounds ------------------------------------------------------------------------------------------------
+
+
+def test_fixes_are_applied_to_a_fixpoint(use_rules: UseRules) -> None:
+    settings = use_rules(calling("XX101", "a", "b"), calling("XX102", "b", "c"))
+    outcome = fixed("a, a\r\nb\r\n", settings)
+    assert outcome.text == "c, c\r\nc\r\n"
+    assert outcome.applied == Counter(XX101=2, XX102=3)
+    assert outcome.diagnostics == []
+
+
+def test_unsafe_fixes_need_to_be_asked_for(use_rules: UseRules) -> None:
+    settings = use_rules(calling("XX101", "a", "b", UNSAFE), calling("XX102", "x", "y"))
+    outcome = fixed("a, x\n", replace(settings, unsafe_fixes=False))
+    assert (outcome.text, outcome.applied) == ("a, y\n", Counter(XX102=1))
+    assert [item.code for item in outcome.diagnostics] == ["XX101"]
+    graded = replace(settings, unsafe_fixes=False, extend_safe_fixes=frozenset({"XX101"}))
+    assert fixed("a, x\n", graded).text == "b, y\n"
+    degraded = replace(settings, unsafe_fixes=False, extend_unsafe_fixes=frozenset({"XX102"}))
+    assert fixed("a, x\n", degraded).text == "a, x\n"
+    assert fixed("a, x\n", replace(settings, fixable=frozenset({"XX102"}))).text == "a, y\n"
+
+
+def test_nested_fixes_are_all_made(use_rules: UseRules) -> None:
+    @rule("XX101", "nested", severity=WARNING, fix="safe", on=cst.Call)
+    def nested(call: cst.Call, module: Module) -> Iterator[Finding]:
+        """Rewrites a whole call, so that an inner one is inside of its edit."""
+        if isinstance(call.func, cst.Name) and call.func.value == "old":
+            code = f"new{module.source(call)[3:]}"
+            edits = (Edit(module.tree.span(call), code),)
+            yield Finding(call, "a call", Fix("Go", edits, SAFE))
+
+    settings = use_rules(nested)
+    outcome = fixed("old(old(1), old(old(2)))\n", settings)
+    assert outcome.text == "new(new(1), new(new(2)))\n"
+    assert outcome.applied == Counter(XX101=4)
+    depth = MAX_ROUNDS - 1
+    assert fixed("old(" * depth + ")" * depth + "\n", settings).text == "new(" * depth + ")" * depth + "\n"
+
+
+def test_a_fix_that_breaks_the_program_is_not_applied(use_rules: UseRules) -> None:
+    settings = use_rules(calling("XX101", "a", "b"), calling("XX102", "b", "(("), calling("XX103", "c", "d"))
+    outcome = fixed("a, c\n", settings)
+    assert outcome.text == "b, d\n"
+    assert outcome.applied == Counter(XX101=1, XX103=1)
+    assert [(item.code, item.message) for item in outcome.diagnostics] == [
+        ("TL000", "the fixes of XX102 were not applied: the result is not valid Python"),
+        ("XX102", "a name"),
+    ]
+
+
+def test_fixes_that_break_the_program_only_together(use_rules: UseRules) -> None:
+    settings = use_rules(calling("XX101", "a", ""), calling("XX102", "b", ""), calling("XX103", "c", "d"))
+    assert fixed("f(a) + [b]; c\n", settings).text == "f() + []; d\n"
+    # A bare star needs a parameter behind it.
+    outcome = fixed("c\ndef f(*a, b): ...\n", settings)
+    assert outcome.text == "d\ndef f(*, b): ...\n"
+    assert outcome.diagnostics[0].message == (
+        "the fixes of XX102 were not applied: the result is not valid Python"
+    )
+
+
+def test_fixes_that_come_to_no_end(use_rules: UseRules) -> None:
+    swapping = use_rules(calling("XX101", "a", "b"), calling("XX102", "b", "a"), calling("XX103", "c", "d"))
+    outcome = fixed("a, c\n", swapping)
+    assert outcome.text == "a, d\n" or outcome.text == "b, d\n"
+    assert outcome.diagnostics[0].code == "TL000"
+    assert "come to no end" in outcome.diagnostics[0].message
+
+    growing = use_rules(calling("XX101", "a", "a, a"))
+    outcome = fixed("a\n", growing)
+    assert (outcome.text, outcome.applied) == ("a\n", Counter())
+    assert outcome.diagnostics[0].message == "the fixes of XX101 come to no end, so none was applied"
+
+
+def test_a_fix_that_changes_nothing(use_rules: UseRules) -> None:
+    outcome = fixed("a\n", use_rules(calling("XX101", "a", "a")))
+    assert (outcome.text, outcome.applied) == ("a\n", Counter())
+    assert outcome.diagnostics[0].message == "the fixes of XX101 change nothing, so none was applied"
+
+
+def test_a_fix_with_overlapping_edits(use_rules: UseRules) -> None:
+    @rule("XX101", "overlapping", severity=WARNING, fix="safe", on=cst.Pass)
+    def overlapping(node: cst.Pass, module: Module) -> Iterator[Finding]:
+        """Offers edits that contradict each other."""
+        edits = (Edit(Span(0, 3), "a"), Edit(Span(1, 4), "b"))
+        yield Finding(node, "a pass", Fix("Go", edits, SAFE))
+
+    outcome = fixed("pass\n", use_rules(overlapping))
+    assert outcome.text == "pass\n"
+    assert outcome.diagnostics[0].message.startswith("the fixes of XX101 were not applied: an edit of")
+
+
+def test_a_text_with_a_syntax_error_is_left_alone(use_rules: UseRules) -> None:
+    outcome = fixed("a = (\n", use_rules(calling("XX101", "a", "b")))
+    assert (outcome.text, [item.code for item in outcome.diagnostics]) == ("a = (\n", ["TL001"])
+
+
+def test_what_no_edit_touches_stays(use_rules: UseRules) -> None:
+    settings = use_rules(calling("XX101", "a", "b"))
+    text = "# ü\r\n\x0ca  # a\n\ty = '''a\r\r\n'''\r".replace("\ty", "y") + "a ; \\\n  a\n\x0c\n\n# a"
+    outcome = fixed(text, settings)
+    assert outcome.text == "# ü\r\n\x0cb  # a\ny = '''a\r\r\n'''\rb ; \\\n  b\n\x0c\n\n# a"
+
+
+def test_suppressed_findings_are_not_fixed(use_rules: UseRules) -> None:
+    settings = use_rules(calling("XX101", "a", "b"))
+    assert fixed("a  # noqa: XX101\na\n", settings).text == "a  # noqa: XX101\nb\n"
+
+
+def test_unused_suppressions_are_removed_with_the_other_fixes(use_rules: UseRules) -> None:
+    settings = use_rules(calling("XX101", "a", "b"), calling("XX102", "b", "c"))
+    outcome = fixed(
+        "# torchlint: disable[XX101]\nb  # noqa: XX101, E501\n# torchlint: enable[XX101]\n", settings
+    )
+    assert outcome.text == "c  # noqa: E501\n"
+    assert outcome.applied == Counter(TL002=3, XX102=1)
+    kept = fixed("b  # noqa: XX101\n", replace(settings, fixable=frozenset()))
+    assert kept.text == "b  # noqa: XX101\n"
