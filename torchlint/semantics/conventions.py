@@ -18,7 +18,9 @@ MODEL_NAME = re.compile(
     r"|convert|wrap|print|log|register|freeze|unfreeze|compile|construct|instantiate|configure|has|is|use)_)"
     r"((\w+_)?(model|net|network|policy|actor|critic|discriminator|backbone|unet|vae)|module)$"
 )
-CRITERION_NAME = re.compile(r"^(\w+_)?(criterion|loss_?(fn|func|function))(_\w+)?$", re.IGNORECASE)
+CRITERION_NAME = re.compile(
+    r"^(\w+_)?(criterion(?!_(fn|func|function)$)|loss_?(fn|func|function))(_\w+)?$", re.IGNORECASE
+)
 OPTIMIZER_NAME = re.compile(r"^(\w+_)?(optimizer|optim|opt)$")
 # ``use_aux_loss`` and ``compute_loss`` are a switch and a function.
 LOSS_NAME = re.compile(

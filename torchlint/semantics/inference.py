@@ -613,7 +613,7 @@ class Inference:
             return Value(Kind.LOADER)
         if CRITERION_NAME.match(name):
             return MODULE
-        if LOSS_NAME.match(name):
+        if LOSS_NAME.match(name) and not self.used_attributes(node) & _MAPPING_METHODS:
             return TENSOR
         if OPTIMIZER_NAME.match(name) and self.used_attributes(node) & {"step", "zero_grad"}:
             return Value(Kind.OPTIMIZER)
@@ -843,6 +843,8 @@ class Inference:
         if isinstance(index, cst.Index):
             constant = self.value(index.value).constant
             position = constant if isinstance(constant, int) else None
+            if base.kind is Kind.TENSOR and isinstance(constant, str):
+                return UNKNOWN  # a dictionary, whatever was promised
         if base.tensorlike and base.kind is Kind.TENSOR:
             return self.library.tensor(base, node=node)
         return self.element(base, position)
@@ -1113,6 +1115,7 @@ class Inference:
         return result
 
 
+_MAPPING_METHODS = frozenset({"items", "keys", "values", "get", "update"})
 _PAIR_FIELDS = ("values", "indices")
 _CONSTANT_NAMES = {
     "True": replace(BOOL, constant=True),
