@@ -10,7 +10,14 @@ from torchlint.rule import NOTE, WARNING, Finding, rule
 from torchlint.semantics.collection import collect_on_device
 from torchlint.semantics.module import Module
 from torchlint.semantics.synchronisation import host_copy, trail, waiting_place, when
-from torchlint.semantics.usage import feeds_host_engine, receivers, steps_environment, writes_out
+from torchlint.semantics.usage import (
+    feeds_host_engine,
+    leaves_torch,
+    receivers,
+    steps_environment,
+    stored_by_writer,
+    writes_out,
+)
 
 
 @rule(
@@ -73,7 +80,8 @@ def host_copy_in_hot_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
     what = f".{call.func.attr.value}()" if isinstance(call.func, cst.Attribute) else "this call"
     message = f"`{what}` copies to host memory, and the host waits for the device, {when(module, hot)}"
     handed_to = list(receivers(module, call))
-    purpose = any(
+    purpose = stored_by_writer(module, call) or leaves_torch(module, call, tensor)
+    purpose = purpose or any(
         steps_environment(module, receiver)
         or writes_out(module, receiver)
         or feeds_host_engine(module, receiver)

@@ -411,8 +411,11 @@ def asking_builtin(module: Module, call: cst.Call) -> str | None:
 def _holds_device_tensors(module: Module, node: cst.BaseExpression) -> bool:
     if isinstance(node, (cst.GeneratorExp, cst.ListComp)):
         return may_be_on_device(module, node.elt)
-    item = item_of(module.value(node))
-    return item is not None and module.accelerated and _waits(item)
+    value = module.value(node)
+    item = item_of(value)
+    if item is None or value.kind not in (Kind.LIST, Kind.TUPLE, Kind.ITERATOR):
+        return False
+    return module.accelerated and _waits(item)
 
 
 # --- text -------------------------------------------------------------------------------------------

@@ -148,8 +148,25 @@ def writes_out(module: Module, call: cst.Call) -> bool:
     return name in _WRITERS or _WRITING.search(name) is not None
 
 
+def stored_by_writer(module: Module, node: cst.BaseExpression) -> bool:
+    """Whether the statement of ``node`` puts it into a file behind a mapping: ``writer[key] = x``."""
+    statement = module.tree.statement(node)
+    if not isinstance(statement, cst.SimpleStatementLine):
+        return False
+    for part in statement.body:
+        if isinstance(part, cst.Assign):
+            for target in part.targets:
+                if isinstance(target.target, cst.Subscript) and isinstance(target.target.value, cst.Name):
+                    if _FILE_NAME.search(target.target.value.value):
+                        return True
+    return False
+
+
+_FILE_NAME = re.compile(r"(^|_)(writer|file|h5|hdf5?|zarr|lmdb|txn)$")
+
+
 def feeds_host_engine(module: Module, call: cst.Call) -> bool:
-    """Whether ``call`` hands its input to something else than torch that computes on the host.
+    """Whether ``call`` hands its input to something other than torch that computes on the host.
 
     An inference engine's session, an estimator of scikit-learn.
     """
@@ -157,6 +174,20 @@ def feeds_host_engine(module: Module, call: cst.Call) -> bool:
         return False
     owner = module.value(call.func.value)
     return owner.kind in (Kind.UNKNOWN, Kind.OBJECT) and owner.definition is None
+
+
+def leaves_torch(module: Module, copy: cst.Call, tensor: cst.BaseExpression) -> bool:
+    """Whether a ``forward`` takes its own input to NumPy: what follows computes on the host by design."""
+    attribute = module.tree.parent(copy)
+    if not isinstance(attribute, cst.Attribute) or attribute.attr.value != "numpy":
+        return False
+    while isinstance(tensor, cst.Call) and isinstance(tensor.func, cst.Attribute):
+        tensor = tensor.func.value
+    function = module.function(copy)
+    if not isinstance(tensor, cst.Name) or not isinstance(function, cst.FunctionDef):
+        return False
+    parameters = any(isinstance(binding.node, cst.Param) for binding in module.bindings(tensor))
+    return parameters and function.name.value == "forward"
 
 
 # --- a tensor where a number was --------------------------------------------------------------------
