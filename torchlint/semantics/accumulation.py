@@ -37,11 +37,13 @@ def keep_on_device(module: Module, call: cst.Call, tensor: cst.BaseExpression) -
     if accumulator is None or _changed_in_place(module, tensor, accumulator):
         return None
     effect = _effect(module, accumulator)
-    if effect is Effect.BREAKS:
+    single = is_single_number(module, tensor)
+    if effect is Effect.BREAKS or (accumulator.many and not single):
+        # A list may well hold tokens or indices, which are wanted as numbers.
         return None
     edits = module.replace(call, _detached(module, tensor))
     message = "Accumulate the tensor and read it after the loop"
-    if effect is Effect.NONE and is_single_number(module, tensor):
+    if effect is Effect.NONE and single:
         return module.safe(message, edits)
     return module.unsafe(message, edits)
 

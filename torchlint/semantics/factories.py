@@ -217,7 +217,19 @@ def _given_sizes(module: Module, call: cst.Call) -> bool | None:
     kind = module.value(node).kind
     if isinstance(node, (cst.List, cst.ListComp)) or kind in (Kind.LIST, Kind.NDARRAY):
         return False
-    return True if kind in (Kind.NUMBER, Kind.SHAPE) else None
+    if kind is Kind.SHAPE:
+        # A torch.Size is a size; the shape of anything else is a tuple, and a tuple is data.
+        return True if _is_torch_size(module, node) else None
+    return True if kind is Kind.NUMBER else None
+
+
+def _is_torch_size(module: Module, node: cst.BaseExpression) -> bool:
+    match node:
+        case cst.Attribute(value=owner, attr=cst.Name(value="shape")):
+            return module.is_tensor(owner)
+        case cst.Call(func=cst.Attribute(value=owner, attr=cst.Name(value="size")), args=[]):
+            return module.is_tensor(owner)
+    return False
 
 
 def _default_dtype_changes(module: Module) -> bool:

@@ -78,12 +78,24 @@ def _cuda_move(module: Module, call: cst.Call) -> Move | None:
     if isinstance(value.constant, int) and isinstance(device, cst.Integer):
         return Move(call, f'"cuda:{value.constant}"', fixable=fixable)
     if value.kind in (Kind.DEVICE, Kind.STRING) or _named_device(device):
-        return Move(call, source, device, fixable=fixable)
+        # ``.cuda(None)`` is the current device, ``device=None`` is the host.
+        return Move(call, source, device, certain=not _none_by_default(module, device), fixable=fixable)
     certain = value.kind is Kind.NUMBER
     spelling = module.spell("torch.device", call)
     if spelling is None or spelling.edits:
         return Move(call, source, device, fixable=False)
     return Move(call, f'{spelling.text}("cuda", {source})', device, certain=certain, fixable=fixable)
+
+
+def _none_by_default(module: Module, node: cst.BaseExpression) -> bool:
+    """Whether a name is a parameter that is None unless the caller gives it."""
+    if not isinstance(node, cst.Name):
+        return False
+    for binding in module.bindings(node):
+        default = binding.node.default if isinstance(binding.node, cst.Param) else None
+        if default is not None and module.value(default).kind is Kind.NONE:
+            return True
+    return False
 
 
 def _to_move(module: Module, call: cst.Call) -> Move | None:
