@@ -64,7 +64,7 @@ def bias_before_batch_norm(call: cst.Call, module: Module) -> Iterator[Finding]:
 
     - [PyTorch performance tuning guide: disable bias for convolutions directly followed by a batch norm](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html)
     """
-    name = module.dataflow.called(call)
+    name = module.dataflow.layers.called(call)
     if name is None:
         return
     functional = _FUNCTION.fullmatch(name) is not None
@@ -76,7 +76,7 @@ def bias_before_batch_norm(call: cst.Call, module: Module) -> Iterator[Finding]:
     if not functional and not bias.absent and bias.constant is not True:
         return
     trail = module.dataflow.after_result(call) if functional else module.dataflow.after_layer(call)
-    if module.dataflow.norms_frozen or not all(
+    if module.dataflow.biases.norms_frozen or not all(
         _cancels(norm, call, name, module) for norm in trail.consumers
     ):
         return
@@ -122,7 +122,7 @@ def _same_width(norm: cst.Call, linear: cst.Call, module: Module) -> bool:
 
 
 def _fix(call: cst.Call, layer: str, trail: Trail, module: Module) -> Fix | None:
-    if module.dataflow.bias_needed(layer):
+    if module.dataflow.biases.bias_needed(layer):
         return None
     edits = module.set_argument(call, "bias", "False")
     public = any(not factory.name.value.startswith("_") for factory in trail.factories)

@@ -10,16 +10,25 @@ everything behind this convolution normalise it" is never answered on half of th
 
 from __future__ import annotations
 
-import re
 from collections.abc import Generator, Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint.semantics.names import AttributeBinding, Binding, BindingKind
-from torchlint.semantics.sequences import START, Filling, Step, argument_steps, literal_steps, trace
+from torchlint.semantics.attributes import SEQUENTIAL, may_be_same, name_pattern
+from torchlint.semantics.biases import Biases
+from torchlint.semantics.layers import (
+    FILLING_METHODS,
+    LISTS,
+    MODULE_LIST,
+    RETURNS_SELF,
+    WRAPPERS,
+    Layers,
+    same,
+)
+from torchlint.semantics.names import Binding
+from torchlint.semantics.sequences import START, Filling, Step, argument_steps, literal_steps
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
@@ -51,23 +60,6 @@ class Trail:
 _SOMETHING = Consumer(None, None)
 _Search = Generator[Consumer, None, bool]
 
-_SEQUENTIAL = "torch.nn.Sequential"
-_MODULE_LIST = "torch.nn.ModuleList"
-# Functions that hand back the layer given to them, changed in place.
-_WRAPPERS = frozenset(
-    {
-        "torch.nn.utils.spectral_norm",
-        "torch.nn.utils.weight_norm",
-        "torch.nn.utils.parametrizations.spectral_norm",
-        "torch.nn.utils.parametrizations.weight_norm",
-        "torch.nn.utils.parametrizations.orthogonal",
-        "torch.nn.utils.skip_init",
-    }
-)
-# Methods of a module that return the module itself.
-_RETURNS_SELF = frozenset(
-    {"to", "cuda", "cpu", "float", "double", "half", "bfloat16", "train", "eval", "apply", "requires_grad_"}
-)
 # Attributes of a layer whose reading has nothing to do with what it computes.
 _PLAIN_ATTRIBUTES = frozenset(
     {
@@ -109,8 +101,6 @@ _HARMLESS_FUNCTIONS = frozenset(
     {"builtins.print", "builtins.isinstance", "builtins.type", "builtins.id", "builtins.repr", "builtins.len"}
 )
 _INPUT_KEYWORDS = frozenset({"input", "x", "inputs", "X"})
-_LISTS = frozenset({"builtins.list", "builtins.tuple", "collections.OrderedDict", "builtins.dict"})
-_FILLING_METHODS = frozenset({"append", "extend", "insert", "add_module", "register_module"})
 
 
 class Dataflow:
@@ -118,8 +108,9 @@ class Dataflow:
 
     def __init__(self, module: Module) -> None:
         self.module, self.tree, self.names = module, module.tree, module.names
-        self._fillings: dict[tuple[cst.CSTNode, str], Filling] = {}
-        self._families: dict[cst.ClassDef, tuple[cst.ClassDef, ...]] = {}
+        self.layers = Layers(module)
+        self.attributes = self.layers.attributes
+        self.biases = Biases(module, self.attributes)
         self._visiting: set[tuple[str, cst.CSTNode]] = set()
         self._factories: dict[cst.FunctionDef, None] = {}
 
@@ -135,6 +126,14 @@ class Dataflow:
         self._visiting, self._factories = set(), {}
         consumers = tuple(dict.fromkeys(search))
         return Trail(consumers or (_SOMETHING,), tuple(self._factories))
+
+    def _callers(self, statement: cst.Return) -> list[cst.Call] | None:
+        """The calls that get what is returned here, from a factory that the trail then leads through."""
+        calls = self.layers.calls_of_enclosing(statement)
+        function = self.tree.enclosing(statement, cst.FunctionDef)
+        if calls and function is not None:
+            self._factories[function] = None
+        return calls
 
     # ------------------------------------------------------------------ objects: where a layer goes
 
@@ -171,13 +170,13 @@ class Dataflow:
             case cst.IfExp() if node is not parent.test:
                 yield from self._places(parent)
             case cst.Return():
-                calls = self._calls_of_enclosing(parent)
+                calls = self._callers(parent)
                 if calls is None:
                     yield node
                 else:
                     for call in calls:
                         yield from self._places(call)
-            case cst.Attribute() if node is parent.value and parent.attr.value in _RETURNS_SELF:
+            case cst.Attribute() if node is parent.value and parent.attr.value in RETURNS_SELF:
                 outer = self.tree.parent(parent)
                 if isinstance(outer, cst.Call) and outer.func is parent:
                     if not isinstance(self.tree.parent(outer), cst.Expr):
@@ -188,8 +187,8 @@ class Dataflow:
                 wrapper = self.tree.parent(parent)
                 assert isinstance(wrapper, cst.Call)
                 yield from self._places(wrapper)
-            case cst.Arg() if (name := self._registered_name(parent)) is not None:
-                if self._is_sequential_class(self.tree.enclosing(node, cst.ClassDef)):
+            case cst.Arg() if (name := self.attributes.registered_name(parent)) is not None:
+                if self.attributes.is_sequential_class(self.tree.enclosing(node, cst.ClassDef)):
                     yield node
                 yield from self._reads_of_attribute(parent, name)
             case _:
@@ -202,8 +201,8 @@ class Dataflow:
             uses = self.names.uses(binding) if binding is not None else []
             for use in uses:
                 yield from self._places(use)
-        elif isinstance(target, cst.Attribute) and self._self_class(target) is not None:
-            if self._is_sequential_class(self._self_class(target)):
+        elif isinstance(target, cst.Attribute) and self.attributes.self_class(target) is not None:
+            if self.attributes.is_sequential_class(self.attributes.self_class(target)):
                 yield node
             yield from self._reads_of_attribute(target, target.attr.value)
         else:
@@ -211,20 +210,20 @@ class Dataflow:
 
     def _reads_of_attribute(self, at: cst.CSTNode, name: str) -> Iterator[cst.BaseExpression]:
         """The places of ``self.<name>``, as set at ``at``; ``name`` may have ``*`` for parts made by code."""
-        owner = self._enclosing_class(at)
+        owner = self.attributes.enclosing_class(at)
         if owner is None:
             return
-        pattern = _name_pattern(name)
-        for read in self._self_reads(owner):
+        pattern = name_pattern(name)
+        for read in self.attributes.self_reads(owner):
             if pattern.fullmatch(read.attr.value):
                 yield from self._places(read)
-        for call, wanted in self._getattrs(owner):
-            if _may_be_same(name, wanted):
+        for call, wanted in self.attributes.getattrs(owner):
+            if may_be_same(name, wanted):
                 yield from self._places(call)
         if "*" not in name:
             # ``model.conv.bias`` outside of the class: whose attribute it is cannot be seen.
-            for attribute in self._attribute_reads.get(name, ()):
-                if not self._is_own(attribute):
+            for attribute in self.attributes.attribute_reads.get(name, ()):
+                if not self.attributes.is_own(attribute):
                     above = self.tree.parent(attribute)
                     if isinstance(above, cst.Attribute) and above.attr.value == "bias":
                         yield attribute
@@ -266,9 +265,9 @@ class Dataflow:
 
     def _after_attribute(self, attribute: cst.Attribute) -> Iterator[Consumer]:
         name = attribute.attr.value
-        if name in _PLAIN_ATTRIBUTES or name in _FILLING_METHODS:
+        if name in _PLAIN_ATTRIBUTES or name in FILLING_METHODS:
             return
-        if name == "bias" and self.bias_guarded(attribute):
+        if name == "bias" and self.biases.bias_guarded(attribute):
             return
         outer = self.tree.parent(attribute)
         if name == "forward" and isinstance(outer, cst.Call) and outer.func is attribute:
@@ -283,7 +282,7 @@ class Dataflow:
                 "parameters",
                 "named_parameters",
             )
-            or name in _RETURNS_SELF
+            or name in RETURNS_SELF
             or name in ("state_dict", "zero_grad")
         ):
             return
@@ -293,8 +292,8 @@ class Dataflow:
     def _after_argument(self, argument: cst.Arg, place: cst.BaseExpression) -> Iterator[Consumer]:
         call = self.tree.parent(argument)
         assert isinstance(call, cst.Call)
-        name = self.called(call)
-        if name == _SEQUENTIAL or self._fills_own_sequence(call):
+        name = self.layers.called(call)
+        if name == SEQUENTIAL or self.attributes.fills_own_sequence(call):
             yield from self._after_step(place, call)
         elif name in _HARMLESS_FUNCTIONS or name in (
             "builtins.enumerate",
@@ -302,7 +301,7 @@ class Dataflow:
             "builtins.reversed",
         ):
             return
-        elif self._is_filling(call):
+        elif self.layers.is_filling(call):
             yield from self._after_member(place)
         else:
             yield _SOMETHING
@@ -320,12 +319,12 @@ class Dataflow:
 
     def _after_end_of(self, call: cst.Call) -> Iterator[Consumer]:
         """What comes behind the last argument of a container: what is added later, or what it feeds."""
-        if self._fills_own_sequence(call):
+        if self.attributes.fills_own_sequence(call):
             last = call.args[-1].value if call.args else None
-            yield from self._follow(self._own_sequence(call), last, None)
+            yield from self._follow(self.layers.own_sequence(call), last, None)
             return
-        owner = self._owner_of(call)
-        filling = self._filling(owner) if owner is not None else None
+        owner = self.layers.owner_of(call)
+        filling = self.layers.filling(owner) if owner is not None else None
         if filling is not None and len(filling.steps) > 1:
             yield from self._follow(filling, call, call)
         else:
@@ -359,11 +358,11 @@ class Dataflow:
 
     def _after_member(self, node: cst.BaseExpression) -> Iterator[Consumer]:
         """What comes behind ``node``, an element of a list or of what fills a container."""
-        containers = self._containers_of(node)
+        containers = self.layers.containers_of(node)
         if containers is None:
             yield _SOMETHING
             return
-        lists = [c for c in containers if self.called(c) == _MODULE_LIST]
+        lists = [c for c in containers if self.layers.called(c) == MODULE_LIST]
         if lists and len(lists) == len(containers):
             for container in lists:
                 yield from self._after_element(node, container)
@@ -377,7 +376,7 @@ class Dataflow:
 
     def _after_in_list(self, node: cst.BaseExpression) -> Iterator[Consumer]:
         """What comes behind an element (or a list put into another), by the order of the list."""
-        holder = self._holder(node)
+        holder = self.layers.holder(node)
         match holder:
             case cst.List() | cst.Tuple() | cst.Dict():
                 steps = literal_steps(holder) or []
@@ -389,7 +388,7 @@ class Dataflow:
             case cst.ListComp():
                 yield from self._heads(node)
                 yield from self._after_list(holder)
-            case cst.Call() if self._is_filling(holder):
+            case cst.Call() if self.layers.is_filling(holder):
                 yield from self._after_filling_call(node, holder)
             case cst.Assign():
                 owner = holder.targets[0].target
@@ -405,8 +404,10 @@ class Dataflow:
         target = parent.targets[0].target
         if isinstance(target, cst.Subscript):
             yield from self._after_member(node)
-        elif isinstance(target, cst.Attribute) and self._is_sequential_class(self._self_class(target)):
-            yield from self._follow(self._own_sequence(target), node, None)
+        elif isinstance(target, cst.Attribute) and self.attributes.is_sequential_class(
+            self.attributes.self_class(target)
+        ):
+            yield from self._follow(self.layers.own_sequence(target), node, None)
         else:
             yield _SOMETHING
 
@@ -414,15 +415,15 @@ class Dataflow:
         if isinstance(call.func, cst.Attribute):
             yield from self._after_filled(call.func.value, node)
         else:  # setattr(self, name, node)
-            yield from self._follow(self._own_sequence(call), node, None)
+            yield from self._follow(self.layers.own_sequence(call), node, None)
 
     def _after_filled(self, owner: cst.BaseExpression, node: cst.BaseExpression) -> Iterator[Consumer]:
         """What comes behind ``node``, which code puts at the end of ``owner``."""
-        if isinstance(owner, cst.Name) and self._is_self(owner):
-            yield from self._follow(self._own_sequence(owner), node, None)
+        if isinstance(owner, cst.Name) and self.attributes.is_self(owner):
+            yield from self._follow(self.layers.own_sequence(owner), node, None)
             return
-        filling = self._filling(owner)
-        made = self._made(owner)
+        filling = self.layers.filling(owner)
+        made = self.layers.made(owner)
         container = made[0] if made is not None and len(made) == 1 and isinstance(made[0], cst.Call) else None
         if filling is None:
             yield _SOMETHING
@@ -438,19 +439,19 @@ class Dataflow:
             case cst.Arg():
                 call = self.tree.parent(parent)
                 assert isinstance(call, cst.Call)
-                name = self.called(call)
-                if parent.star == "*" and (name == _SEQUENTIAL or self._fills_own_sequence(call)):
+                name = self.layers.called(call)
+                if parent.star == "*" and (name == SEQUENTIAL or self.attributes.fills_own_sequence(call)):
                     steps = argument_steps(call.args)
                     index = next(i for i, step in enumerate(steps) if step.node is node)
                     if not (yield from self._first_of(steps[index + 1 :])):
                         yield from self._after_end_of(call)
-                elif name == _SEQUENTIAL or self._fills_own_sequence(call):
+                elif name == SEQUENTIAL or self.attributes.fills_own_sequence(call):
                     yield from self._after_end_of(call)
-                elif name in _LISTS:
+                elif name in LISTS:
                     yield from self._after_list(call)
                 elif name == "builtins.len":
                     return
-                elif self._is_filling(call):
+                elif self.layers.is_filling(call):
                     yield from self._after_filling_call(node, call)
                 else:
                     yield _SOMETHING
@@ -462,8 +463,8 @@ class Dataflow:
                 if not (yield from self._first_of([Step(parent.right, many=True)])):
                     yield from self._after_list(parent)
             case cst.BinaryOperation(operator=cst.Add()):
-                target = self._assigned_list(parent)
-                if target is not None and _same(parent.left, target):
+                target = self.layers.assigned_list(parent)
+                if target is not None and same(parent.left, target):
                     yield from self._after_filled(target, node)
                 else:
                     yield from self._after_list(parent)
@@ -472,7 +473,7 @@ class Dataflow:
             case cst.IfExp():
                 yield from self._after_list(parent)
             case cst.Return():
-                calls = self._calls_of_enclosing(parent)
+                calls = self._callers(parent)
                 if not calls:
                     yield _SOMETHING
                 for call in calls or ():
@@ -511,16 +512,16 @@ class Dataflow:
                     return True
                 return (yield from self._first_of_list(node.right))
             case cst.Name():
-                filling = self._filling(node)
+                filling = self.layers.filling(node)
                 if filling is not None and not filling.broken:
                     return (yield from self._first_filled(filling, node))
             case cst.Call():
-                name = self.called(node)
-                if name in _LISTS and not node.args:
+                name = self.layers.called(node)
+                if name in LISTS and not node.args:
                     return False
-                if name in _LISTS or name == _SEQUENTIAL:
+                if name in LISTS or name == SEQUENTIAL:
                     return (yield from self._first_of_container(node))
-                returned = self._returned(node)
+                returned = self.layers.returned(node)
                 if returned:
                     always = True
                     for value in returned:
@@ -551,7 +552,7 @@ class Dataflow:
     def _first_of_container(self, call: cst.Call) -> _Search:
         if len(call.args) == 1 and not call.args[0].star:
             argument = call.args[0].value
-            if literal_steps(argument) is not None or self._is_list(argument):
+            if literal_steps(argument) is not None or self.layers.is_list(argument):
                 return (yield from self._first_of_list(argument))
         return (yield from self._first_of(argument_steps(call.args)))
 
@@ -559,7 +560,7 @@ class Dataflow:
         """What an input given to the layer ``node`` meets first, one answer for each layer it can be."""
         if not self._once("head", node):
             return
-        layers = self._layers(node)
+        layers = self.layers.makers(node)
         if layers is None:
             yield _SOMETHING
         else:
@@ -568,10 +569,10 @@ class Dataflow:
         self._visiting.discard(("head", node))
 
     def _head_of_call(self, call: cst.Call) -> Iterator[Consumer]:
-        name = self.called(call)
-        if name == _SEQUENTIAL:
-            owner = self._owner_of(call)
-            filling = self._filling(owner) if owner is not None else None
+        name = self.layers.called(call)
+        if name == SEQUENTIAL:
+            owner = self.layers.owner_of(call)
+            filling = self.layers.filling(owner) if owner is not None else None
             found = yield from self._first_of_container(call)
             if not found:
                 if (
@@ -594,181 +595,6 @@ class Dataflow:
             else:
                 always = False
         return always
-
-    # ------------------------------------------------------------------ what an expression holds
-
-    def _layers(self, node: cst.BaseExpression, depth: int = 0) -> list[cst.Call] | None:
-        """The constructor calls that can have made the layer ``node``; None if some are out of sight."""
-        if depth > 12:
-            return None
-        match node:
-            case cst.Call():
-                return self._layers_of_call(node, depth)
-            case cst.IfExp():
-                return self._all_layers([node.body, node.orelse], depth)
-            case cst.Name():
-                bindings = self.names.bindings(node)
-                if not bindings:
-                    return None
-                found: list[cst.Call] = []
-                for binding in bindings:
-                    layers = self._layers_of_binding(binding, depth)
-                    if layers is None:
-                        return None
-                    found += layers
-                return found
-            case cst.Attribute() if self._self_class(node) is not None:
-                values = self._attribute_values(node, node.attr.value)
-                return self._all_layers(values, depth) if values else None
-            case cst.Subscript():
-                if any(isinstance(element.slice, cst.Slice) for element in node.slice):
-                    return None
-                members = self._members(node.value)
-                return self._all_layers(members, depth) if members else None
-            case _:
-                return None
-
-    def _all_layers(self, nodes: Iterable[cst.BaseExpression], depth: int) -> list[cst.Call] | None:
-        found: list[cst.Call] = []
-        for node in nodes:
-            layers = self._layers(node, depth + 1)
-            if layers is None:
-                return None
-            found += layers
-        return list(dict.fromkeys(found))
-
-    def _layers_of_call(self, call: cst.Call, depth: int) -> list[cst.Call] | None:
-        name = self.called(call)
-        if name in _WRAPPERS and call.args:
-            return self._layers(call.args[0].value, depth + 1)
-        if name == "builtins.getattr" and len(call.args) == 2 and self._is_self(call.args[0].value):
-            wanted = _pattern_of(call.args[1].value)
-            values = self._attribute_values(call, wanted) if wanted.strip("*") else []
-            return self._all_layers(values, depth) if values else None
-        if name is not None:
-            return [call]
-        if isinstance(call.func, cst.Attribute) and call.func.attr.value in _RETURNS_SELF:
-            return self._layers(call.func.value, depth + 1)
-        returned = self._returned(call)
-        return self._all_layers(returned, depth) if returned else None
-
-    def _layers_of_binding(self, binding: Binding, depth: int) -> list[cst.Call] | None:
-        if binding.value is None:
-            return None
-        if binding.kind in (BindingKind.LOOP, BindingKind.COMPREHENSION):
-            container = self._iterated(binding.value, binding.path)
-            members = self._members(container) if container is not None else None
-            return self._all_layers(members, depth) if members else None
-        if binding.kind in (BindingKind.ASSIGN, BindingKind.WALRUS):
-            value = _part(binding.value, binding.path)
-            return self._layers(value, depth + 1) if value is not None else None
-        return None
-
-    def _members(self, node: cst.BaseExpression, depth: int = 0) -> list[cst.BaseExpression] | None:
-        """The elements of a container or list, in no order; None if some are out of sight."""
-        if depth > 8:
-            return None
-        steps = literal_steps(node)
-        if steps is not None:
-            return self._flat(steps, depth)
-        match node:
-            case cst.ListComp() | cst.GeneratorExp():
-                return [node.elt]
-            case cst.BinaryOperation(operator=cst.Add()):
-                return self._flat([Step(node.left, True), Step(node.right, True)], depth)
-            case cst.BinaryOperation(operator=cst.Multiply()) if literal_steps(node.left) is not None:
-                return self._members(node.left, depth + 1)
-            case cst.Subscript():
-                sliced = any(isinstance(element.slice, cst.Slice) for element in node.slice)
-                return self._members(node.value, depth + 1) if sliced else None
-            case cst.Call():
-                name = self.called(node)
-                if name in (_MODULE_LIST, _SEQUENTIAL) or name in _LISTS:
-                    if len(node.args) == 1 and not node.args[0].star and name != _SEQUENTIAL:
-                        return self._members(node.args[0].value, depth + 1)
-                    return self._flat(argument_steps(node.args), depth)
-                returned = self._returned(node)
-                return self._flat([Step(v, True) for v in returned], depth) if returned else None
-            case cst.Name() | cst.Attribute():
-                made = self._made(node)
-                if made is None:
-                    return None
-                found = self._flat([Step(value, True) for value in made], depth)
-                added = self._added(node)
-                if found is None or added is None:
-                    return None
-                more = self._flat(added, depth)
-                return None if more is None else found + more
-            case _:
-                return None
-
-    def _flat(self, steps: Iterable[Step], depth: int) -> list[cst.BaseExpression] | None:
-        found: list[cst.BaseExpression] = []
-        for step in steps:
-            if not step.many:
-                found.append(step.node)
-                continue
-            members = self._members(step.node, depth + 1)
-            if members is None:
-                return None
-            found += members
-        return found
-
-    def _made(self, node: cst.BaseExpression) -> list[cst.BaseExpression] | None:
-        """The expressions assigned to a name or attribute; None if another kind of binding counts."""
-        if isinstance(node, cst.Attribute):
-            if self._self_class(node) is None:
-                return None
-            return self._attribute_values(node, node.attr.value) or None
-        if not isinstance(node, cst.Name):
-            return None
-        own = self.names.by_node.get(node)
-        found: list[cst.BaseExpression] = []
-        for binding in (own,) if own is not None else self.names.bindings(node):
-            if binding.kind is BindingKind.AUGMENT:
-                found += [b.value for b in self._plain_bindings(binding) if b.value is not None]
-                continue
-            if binding.kind is not BindingKind.ASSIGN or binding.path or binding.value is None:
-                return None
-            if not (isinstance(binding.value, cst.BinaryOperation) and _same(binding.value.left, node)):
-                found.append(binding.value)
-        return list(dict.fromkeys(found)) or None
-
-    @staticmethod
-    def _plain_bindings(binding: Binding) -> list[Binding]:
-        return [
-            b
-            for b in binding.scope.bindings[binding.name]
-            if b.kind is BindingKind.ASSIGN and not b.path and b.value is not None
-        ]
-
-    def _added(self, owner: cst.BaseExpression) -> list[Step] | None:
-        """What code puts into a list or container after it was made; None if some of it is out of sight."""
-        if isinstance(owner, cst.Name):
-            filling = self._filling(owner)
-            if filling is None:
-                return None
-            made = self._made(owner) or []
-            return [step for step in filling.steps if step.node not in made]
-        assert isinstance(owner, cst.Attribute)
-        found: list[Step] = []
-        holder = self._self_class(owner)
-        for read in self._self_reads(holder) if holder is not None else ():
-            if read.attr.value != owner.attr.value:
-                continue
-            above = self.tree.parent(read)
-            if isinstance(above, cst.AugAssign) and above.target is read:
-                found.append(Step(above.value, True))
-            call = self.tree.parent(above) if isinstance(above, cst.Attribute) else None
-            if (
-                not isinstance(call, cst.Call)
-                or not isinstance(above, cst.Attribute)
-                or call.func is not above
-            ):
-                continue
-            if above.attr.value in _FILLING_METHODS and call.args:
-                found.append(Step(call.args[-1].value, above.attr.value == "extend"))
-        return found
 
     # ------------------------------------------------------------------ elements read out of containers
 
@@ -802,7 +628,7 @@ class Dataflow:
             match parent:
                 case cst.Subscript() if parent.value is place:
                     yield from self._after_subscript(parent, node)
-                case cst.Attribute() if parent.attr.value in _FILLING_METHODS:
+                case cst.Attribute() if parent.attr.value in FILLING_METHODS:
                     continue
                 case cst.Comparison() | cst.AugAssign():
                     continue
@@ -838,12 +664,12 @@ class Dataflow:
     def _after_in_list_until(
         self, node: cst.BaseExpression, binding: Binding, loop_read: cst.BaseExpression
     ) -> Iterator[Consumer]:
-        holder = self._holder(node)
+        holder = self.layers.holder(node)
         if isinstance(holder, (cst.List, cst.Tuple)):
             steps = literal_steps(holder) or []
             index = next((i for i, step in enumerate(steps) if step.node is node), None)
             outer = self.tree.parent(holder)
-            whole = isinstance(outer, cst.Arg) and self.called(self.tree.parent(outer)) == _MODULE_LIST
+            whole = isinstance(outer, cst.Arg) and self.layers.called(self.tree.parent(outer)) == MODULE_LIST
             if index is not None and whole:
                 if not (yield from self._first_of(steps[index + 1 :])):
                     for use in self.names.uses(binding):
@@ -886,7 +712,7 @@ class Dataflow:
             call = self.tree.parent(parent) if isinstance(parent, cst.Arg) else None
             if not isinstance(call, cst.Call) or not isinstance(parent, cst.Arg):
                 return None
-            name = self.called(call)
+            name = self.layers.called(call)
             if name == "builtins.enumerate" and call.args[0] is parent:
                 path = (1, *path)
             elif name == "builtins.zip":
@@ -894,18 +720,6 @@ class Dataflow:
             elif name not in ("builtins.reversed", "builtins.list", "builtins.tuple"):
                 return None
             node = call
-
-    def _iterated(self, node: cst.BaseExpression, path: tuple[int | None, ...]) -> cst.BaseExpression | None:
-        """The container whose elements a loop over ``node`` gives to the target at ``path``."""
-        if isinstance(node, cst.Call):
-            name = self.called(node)
-            if name == "builtins.enumerate" and path[:1] == (1,) and node.args:
-                return self._iterated(node.args[0].value, path[1:])
-            if name == "builtins.zip" and path and path[0] is not None and path[0] < len(node.args):
-                return self._iterated(node.args[path[0]].value, path[1:])
-            if name in ("builtins.reversed", "builtins.list", "builtins.tuple") and node.args:
-                return self._iterated(node.args[0].value, path)
-        return node if not path else None
 
     # ------------------------------------------------------------------ outputs: where a result goes
 
@@ -952,7 +766,7 @@ class Dataflow:
     def _after_return(self, statement: cst.Return) -> Iterator[Consumer]:
         function = self.tree.enclosing(statement, cst.FunctionDef, cst.Lambda)
         named = isinstance(function, cst.FunctionDef) and function.name.value in ("forward", "__call__")
-        calls = None if named else self._calls_of_enclosing(statement)
+        calls = None if named else self._callers(statement)
         if not calls:
             yield _SOMETHING
         for call in calls or ():
@@ -963,7 +777,7 @@ class Dataflow:
         assert isinstance(call, cst.Call)
         first = call.args[0] is argument and not argument.star
         given = first if argument.keyword is None else argument.keyword.value in _INPUT_KEYWORDS
-        name = self.called(call)
+        name = self.layers.called(call)
         if name in ("builtins.print", "builtins.len"):
             return
         if name is not None and name.startswith("torch.nn.functional."):
@@ -988,7 +802,7 @@ class Dataflow:
         self, argument: cst.Arg, call: cst.Call, function: cst.FunctionDef
     ) -> Iterator[Consumer]:
         parameters = [*function.params.posonly_params, *function.params.params]
-        method = isinstance(call.func, cst.Attribute) and self._is_self(call.func.value)
+        method = isinstance(call.func, cst.Attribute) and self.attributes.is_self(call.func.value)
         if argument.keyword is not None:
             wanted = [p for p in parameters if p.name.value == argument.keyword.value]
         else:
@@ -1001,392 +815,17 @@ class Dataflow:
         for use in self.names.uses(binding):
             yield from self._after_output(use)
 
-    # ------------------------------------------------------------------ containers that hold a list
-
-    def _containers_of(self, node: cst.BaseExpression, depth: int = 0) -> list[cst.Call] | None:
-        """The constructor calls of the containers that an element or list ends up in."""
-        if depth > 12:
-            return None
-        holder = self._holder(node)
-        if isinstance(holder, (cst.List, cst.Tuple, cst.Dict, cst.ListComp)):
-            return self._containers_of_list(holder, depth + 1)
-        if isinstance(holder, cst.Call) and self._is_filling(holder):
-            if not isinstance(holder.func, cst.Attribute):
-                return []
-            return self._containers_of_owner(holder.func.value, depth + 1)
-        if isinstance(holder, cst.Assign):
-            target = holder.targets[0].target
-            return (
-                self._containers_of_owner(target.value, depth + 1)
-                if isinstance(target, cst.Subscript)
-                else None
-            )
-        return None
-
-    def _containers_of_owner(self, owner: cst.BaseExpression, depth: int) -> list[cst.Call] | None:
-        if self._is_self(owner):
-            return []
-        made = self._made(owner)
-        if made is None:
-            return None
-        found: list[cst.Call] = []
-        for value in made:
-            name = self.called(value)
-            if name in (_SEQUENTIAL, _MODULE_LIST) and isinstance(value, cst.Call):
-                found.append(value)
-            else:
-                filling = self._filling(owner)
-                if filling is None or not filling.ends:
-                    return None
-                for read in filling.ends:
-                    containers = self._containers_of_list(read, depth + 1)
-                    if containers is None:
-                        return None
-                    found += containers
-        return list(dict.fromkeys(found))
-
-    def _containers_of_list(self, node: cst.BaseExpression, depth: int) -> list[cst.Call] | None:
-        if depth > 12:
-            return None
-        parent = self.tree.parent(node)
-        match parent:
-            case cst.Arg():
-                call = self.tree.parent(parent)
-                assert isinstance(call, cst.Call)
-                name = self.called(call)
-                if name in (_SEQUENTIAL, _MODULE_LIST):
-                    return [call]
-                if self._fills_own_sequence(call) or name == "builtins.len":
-                    return []
-                if name in _LISTS:
-                    return self._containers_of_list(call, depth + 1)
-                if self._is_filling(call) and isinstance(call.func, cst.Attribute):
-                    return self._containers_of_owner(call.func.value, depth + 1)
-                return None
-            case cst.StarredElement() | cst.Element():
-                holder = self._holder(node)
-                if isinstance(holder, (cst.List, cst.Tuple)):
-                    return self._containers_of_list(holder, depth + 1)
-                return None
-            case cst.AugAssign():
-                return self._containers_of_owner(parent.target, depth + 1)
-            case cst.BinaryOperation(operator=cst.Add()) | cst.IfExp():
-                return self._containers_of_list(parent, depth + 1)
-            case cst.Assign() if isinstance(parent.targets[0].target, (cst.Name, cst.Attribute)):
-                return self._containers_of_owner(parent.targets[0].target, depth + 1)
-            case cst.Return():
-                calls = self._calls_of_enclosing(parent)
-                if not calls:
-                    return None
-                found: list[cst.Call] = []
-                for call in calls:
-                    containers = self._containers_of_list(call, depth + 1)
-                    if containers is None:
-                        return None
-                    found += containers
-                return list(dict.fromkeys(found))
-            case _:
-                return None
-
-    def _holder(self, node: cst.BaseExpression) -> cst.CSTNode | None:
-        """The list, call or assignment that takes ``node`` in; the pair in ``("name", node)`` is skipped."""
-        parent = self.tree.parent(node)
-        if isinstance(parent, (cst.Element, cst.StarredElement)):
-            holder = self.tree.parent(parent)
-            outer = self.tree.parent(holder) if holder is not None else None
-            if isinstance(holder, cst.Tuple) and isinstance(outer, cst.Element):
-                name = holder.elements[0].value
-                if len(holder.elements) == 2 and isinstance(name, (cst.SimpleString, cst.FormattedString)):
-                    return self.tree.parent(outer)
-            return holder
-        if isinstance(parent, (cst.Arg, cst.DictElement, cst.StarredDictElement)):
-            return self.tree.parent(parent)
-        return parent
-
-    # ------------------------------------------------------------------ fillings
-
-    def _filling(self, owner: cst.BaseExpression) -> Filling | None:
-        """How code fills the list or container behind a name or attribute."""
-        match owner:
-            case cst.Name():
-                bound = self.names.by_node.get(owner)
-                scope = bound.scope if bound is not None else self.names.lookup(owner.value, owner)
-                if scope is None or any(
-                    b.kind not in (BindingKind.ASSIGN, BindingKind.AUGMENT) or b.path
-                    for b in scope.bindings[owner.value]
-                ):
-                    return None
-                body = getattr(scope.node, "body", None)
-                body = scope.node if isinstance(scope.node, cst.Module) else body
-                name = owner.value
-
-                def owns(node: cst.CSTNode) -> bool:
-                    if not isinstance(node, cst.Name) or node.value != name:
-                        return False
-                    return node in self.names.by_node or self.names.is_read(node)
-
-            case cst.Attribute() if self._self_class(owner) is not None:
-                function = self.tree.enclosing(owner, cst.FunctionDef)
-                if function is None:
-                    return None
-                body, name = function.body, f"self.{owner.attr.value}"
-                attribute = owner.attr.value
-
-                def owns(node: cst.CSTNode) -> bool:
-                    return (
-                        isinstance(node, cst.Attribute)
-                        and node.attr.value == attribute
-                        and self._is_self(node.value)
-                    )
-
-            case _:
-                return None
-        if not isinstance(body, (cst.IndentedBlock, cst.Module)):
-            return None
-        key = (body, name)
-        if key not in self._fillings:
-            made = self._made(owner) or []
-            container = any(self.called(value) in (_SEQUENTIAL, _MODULE_LIST) for value in made)
-            self._fillings[key] = trace(self.tree, body, owns, container=container)
-        return self._fillings[key]
-
-    def _own_sequence(self, at: cst.CSTNode) -> Filling:
-        """The order of the layers that the constructor of a sequence class registers."""
-        function = self.tree.enclosing(at, cst.FunctionDef)
-        assert function is not None
-        key = (function.body, "self")
-        if key not in self._fillings:
-            self._fillings[key] = trace(self.tree, function.body, self._is_self, container=True)
-        return self._fillings[key]
-
-    def _is_filling(self, call: cst.CSTNode | None) -> bool:
-        """Whether the call puts an argument at the end of a list or container."""
-        if not isinstance(call, cst.Call):
-            return False
-        if isinstance(call.func, cst.Name):
-            return call.func.value == "setattr" and len(call.args) == 3 and self._is_self(call.args[0].value)
-        return isinstance(call.func, cst.Attribute) and call.func.attr.value in _FILLING_METHODS
-
-    def _owner_of(self, call: cst.Call) -> cst.BaseExpression | None:
-        """The name or attribute that a container is assigned to."""
-        parent = self.tree.parent(call)
-        if isinstance(parent, cst.Assign) and len(parent.targets) == 1:
-            target = parent.targets[0].target
-            if isinstance(target, (cst.Name, cst.Attribute)):
-                return target
-        return None
-
-    def _assigned_list(self, node: cst.BaseExpression) -> cst.BaseExpression | None:
-        parent = self.tree.parent(node)
-        if isinstance(parent, cst.Assign) and isinstance(parent.targets[0].target, (cst.Name, cst.Attribute)):
-            return parent.targets[0].target
-        return None
-
-    def _is_list(self, node: cst.BaseExpression) -> bool:
-        if isinstance(node, (cst.List, cst.Tuple, cst.Dict, cst.ListComp)):
-            return True
-        if isinstance(node, cst.Call):
-            return self.called(node) in _LISTS
-        if isinstance(node, cst.Name):
-            made = self._made(node)
-            return bool(made) and all(self._is_list(value) for value in made or ())
-        return False
-
-    # ------------------------------------------------------------------ classes and attributes
-
-    def _enclosing_class(self, node: cst.CSTNode) -> cst.ClassDef | None:
-        """The class whose ``self`` a method around ``node`` has."""
-        function = self.tree.enclosing(node, cst.FunctionDef)
-        while function is not None:
-            above = self.tree.parent(self.tree.parent(function) or function)
-            if isinstance(above, cst.ClassDef):
-                return above
-            function = self.tree.enclosing(function, cst.FunctionDef)
-        return None
-
-    def _is_self(self, node: cst.CSTNode) -> bool:
-        return isinstance(node, cst.Name) and node.value == "self"
-
-    def _self_class(self, attribute: cst.CSTNode | None) -> cst.ClassDef | None:
-        """The class of ``self`` in ``self.x``; None for any other expression."""
-        if isinstance(attribute, cst.Attribute) and self._is_self(attribute.value):
-            return self._enclosing_class(attribute)
-        return None
-
-    def _family(self, owner: cst.ClassDef) -> tuple[cst.ClassDef, ...]:
-        """The class with its bases and subclasses in this file: they share what is set on ``self``."""
-        found = self._families.get(owner)
-        if found is None:
-            classes = self.module.classes
-            related = dict.fromkeys(info.node for info in classes.info(owner).lineage)
-            related.update(dict.fromkeys(classes.heirs(owner)))
-            found = self._families[owner] = tuple(related)
-        return found
-
-    def _is_sequential_class(self, definition: cst.ClassDef | None) -> bool:
-        """Whether a class is ``nn.Sequential`` but for its constructor."""
-        if definition is None:
-            return False
-        qualified = [self.module.qualified(base.value) for base in definition.bases]
-        if _SEQUENTIAL not in qualified:
-            return False
-        methods = {
-            statement.name.value
-            for statement in definition.body.body
-            if isinstance(statement, cst.FunctionDef)
-        }
-        return not methods & {"forward", "__call__", "__getitem__", "__iter__"}
-
-    def _fills_own_sequence(self, call: cst.CSTNode | None) -> bool:
-        """Whether the call is ``super().__init__(layers...)`` of a sequence class."""
-        if not isinstance(call, cst.Call) or not isinstance(call.func, cst.Attribute):
-            return False
-        owner = call.func.value
-        is_super = (
-            isinstance(owner, cst.Call) and isinstance(owner.func, cst.Name) and owner.func.value == "super"
-        )
-        if call.func.attr.value != "__init__" or not is_super:
-            return False
-        return self._is_sequential_class(self._enclosing_class(call))
-
-    @cached_property
-    def _attribute_reads(self) -> dict[str, list[cst.Attribute]]:
-        """Every attribute expression by name, the targets of assignments left out."""
-        found: dict[str, list[cst.Attribute]] = {}
-        targets = {b.target for bindings in self.names.attributes.values() for b in bindings}
-        for attribute in self.tree.nodes(cst.Attribute):
-            if attribute not in targets or isinstance(self.tree.parent(attribute), cst.AugAssign):
-                found.setdefault(attribute.attr.value, []).append(attribute)
-        return found
-
-    def _is_own(self, attribute: cst.Attribute) -> bool:
-        return self._is_self(attribute.value)
-
-    @cached_property
-    def _reads_by_class(self) -> dict[cst.ClassDef, list[cst.Attribute]]:
-        found: dict[cst.ClassDef, list[cst.Attribute]] = {}
-        for attributes in self._attribute_reads.values():
-            for attribute in attributes:
-                owner = self._self_class(attribute)
-                if owner is not None:
-                    found.setdefault(owner, []).append(attribute)
-        return found
-
-    def _self_reads(self, owner: cst.ClassDef) -> list[cst.Attribute]:
-        """The reads of attributes of ``self`` in a class and its family."""
-        return [read for member in self._family(owner) for read in self._reads_by_class.get(member, ())]
-
-    @cached_property
-    def _set_by_name(self) -> list[tuple[cst.ClassDef, str, cst.BaseExpression]]:
-        """``setattr(self, name, value)``, ``self.add_module(name, value)``: class, pattern and value."""
-        found = []
-        for call in self.tree.nodes(cst.Call):
-            argument = call.args[-1] if call.args else None
-            name = self._registered_name(argument) if argument is not None else None
-            owner = self._enclosing_class(call) if name is not None else None
-            if name is not None and owner is not None and argument is not None:
-                found.append((owner, name, argument.value))
-        return found
-
-    def _registered_name(self, argument: cst.Arg) -> str | None:
-        """The attribute under which ``self`` gets the argument, with ``*`` for what code makes of it."""
-        call = self.tree.parent(argument)
-        if not isinstance(call, cst.Call) or not call.args or call.args[-1] is not argument:
-            return None
-        if isinstance(call.func, cst.Name) and call.func.value == "setattr" and len(call.args) == 3:
-            return _pattern_of(call.args[1].value) if self._is_self(call.args[0].value) else None
-        if (
-            isinstance(call.func, cst.Attribute)
-            and call.func.attr.value in ("add_module", "register_module")
-            and self._is_self(call.func.value)
-            and len(call.args) == 2
-        ):
-            return _pattern_of(call.args[0].value)
-        return None
-
-    def _attribute_values(self, at: cst.CSTNode, name: str) -> list[cst.BaseExpression]:
-        """All that is ever set as attribute ``name`` of ``self``; empty if some of it is out of sight."""
-        owner = self._enclosing_class(at)
-        if owner is None:
-            return []
-        family = self._family(owner)
-        found: list[cst.BaseExpression] = []
-        pattern = _name_pattern(name)
-        for attribute, bindings in self.names.attributes.items():
-            if not pattern.fullmatch(attribute):
-                continue
-            for binding in bindings:
-                if self._self_class(binding.target) not in family:
-                    continue
-                value = _assigned_value(binding)
-                if value is None:
-                    return []
-                found.append(value)
-        for holder, registered, value in self._set_by_name:
-            if holder in family and _may_be_same(registered, name):
-                found.append(value)
-        return found
-
-    def _getattrs(self, owner: cst.ClassDef) -> list[tuple[cst.Call, str]]:
-        """The calls ``getattr(self, name)`` of a class and its family, with the pattern of the name."""
-        family = self._family(owner)
-        return [(call, name) for call, name in self._getattr_calls if self._enclosing_class(call) in family]
-
-    @cached_property
-    def _getattr_calls(self) -> list[tuple[cst.Call, str]]:
-        found = []
-        for call in self.tree.nodes(cst.Call):
-            if isinstance(call.func, cst.Name) and call.func.value == "getattr" and len(call.args) >= 2:
-                if self._is_self(call.args[0].value):
-                    found.append((call, _pattern_of(call.args[1].value)))
-        return found
-
     # ------------------------------------------------------------------ functions
-
-    def called(self, call: cst.CSTNode | None) -> str | None:
-        """The dotted name of the very class or function of a library that a call calls, partials included."""
-        if not isinstance(call, cst.Call):
-            return None
-        name = self.module.qualified(call.func)
-        if name is None and isinstance(call.func, cst.Name):
-            value = self.module.value(call.func)
-            if value.presets and value.definition is None:
-                name = value.cls
-        return name
-
-    def _calls_of_enclosing(self, statement: cst.Return) -> list[cst.Call] | None:
-        """The calls of the function that returns here; None if it is unknown who calls it."""
-        function = self.tree.enclosing(statement, cst.FunctionDef, cst.Lambda)
-        if not isinstance(function, cst.FunctionDef):
-            return None
-        calls = list(self.module.callers(function))
-        if calls:
-            self._factories[function] = None
-        return calls or None
-
-    def _returned(self, call: cst.Call) -> list[cst.BaseExpression] | None:
-        """What the function of this file that ``call`` runs returns; None if it is not one."""
-        function = self.module.value(call.func).definition
-        if isinstance(function, cst.Lambda):
-            return [function.body]
-        if not isinstance(function, cst.FunctionDef):
-            return None
-        found = [
-            node.value
-            for node in self.tree.descendants(function.body)
-            if isinstance(node, cst.Return)
-            and node.value is not None
-            and self.tree.enclosing(node, cst.FunctionDef, cst.Lambda) is function
-        ]
-        return found or None
 
     def _wraps(self, argument: cst.Arg) -> bool:
         """Whether the argument is the layer that a wrapper hands back."""
         call = self.tree.parent(argument)
-        return isinstance(call, cst.Call) and call.args[0] is argument and self.called(call) in _WRAPPERS
+        return (
+            isinstance(call, cst.Call) and call.args[0] is argument and self.layers.called(call) in WRAPPERS
+        )
 
     def _is_length(self, argument: cst.Arg) -> bool:
-        return self.called(self.tree.parent(argument)) == "builtins.len"
+        return self.layers.called(self.tree.parent(argument)) == "builtins.len"
 
     def _unpacked(self, element: cst.Element) -> cst.BaseExpression | None:
         """The target of an element in ``self.a, self.b = first, second``."""
@@ -1401,99 +840,6 @@ class Dataflow:
             return targets.elements[values.elements.index(element)].value
         return None
 
-    # ------------------------------------------------------------------ biases and norms
-
-    def bias_needed(self, layer: str) -> bool:
-        """Whether code that visits layers one by one takes for granted that ``layer`` has a bias.
-
-        Args:
-            layer: the dotted name of the class.
-        """
-        for attribute in self._attribute_reads.get("bias", ()):
-            owner = attribute.value
-            if not isinstance(owner, cst.Name) or self._is_self(owner) or self.bias_guarded(attribute):
-                continue
-            kinds = {binding.kind for binding in self.names.bindings(owner)}
-            if kinds & {BindingKind.LOOP, BindingKind.PARAMETER} and self._may_be(owner, attribute, layer):
-                return True
-        return False
-
-    def _may_be(self, owner: cst.Name, at: cst.CSTNode, layer: str) -> bool:
-        """Whether the tests around ``at`` admit that ``owner`` is a layer of this class."""
-        child: cst.CSTNode = at
-        word = next((w for w in ("Conv", "Linear") if w in layer), layer)
-        for ancestor in self.tree.ancestors(at):
-            if isinstance(ancestor, (cst.If, cst.IfExp)) and child is ancestor.body:
-                text = self.tree.source(ancestor.test)
-                tests = [
-                    node
-                    for node in self.tree.descendants(ancestor.test)
-                    if isinstance(node, cst.Call)
-                    and self.module.qualified(node.func) == "builtins.isinstance"
-                ]
-                named = tests or "find(" in text or "__name__" in text or re.search(r"['\"]", text)
-                if named and "not " not in text:
-                    return word in text or not re.search(r"Norm|Conv|Linear|Embedding|LSTM|GRU", text)
-            child = ancestor
-        return True
-
-    @cached_property
-    def norms_frozen(self) -> bool:
-        """Whether some code keeps norms in evaluation mode, so that they no longer take a mean away."""
-        for call in self.tree.nodes(cst.Call):
-            func = call.func
-            if not isinstance(func, cst.Attribute) or func.attr.value != "eval" or call.args:
-                continue
-            owner = self.tree.source(func.value)
-            if re.search(r"(^|\.|_)(bn|norm|batch_?norm)\w*$", owner, re.IGNORECASE):
-                return True
-            child: cst.CSTNode = call
-            for ancestor in self.tree.ancestors(call):
-                if isinstance(ancestor, cst.If) and child is ancestor.body:
-                    if re.search(r"norm|\bbn", self.tree.source(ancestor.test), re.IGNORECASE):
-                        return True
-                child = ancestor
-        return False
-
-    def bias_guarded(self, attribute: cst.Attribute) -> bool:
-        """Whether ``x.bias`` is only asked for, or stands where it is known not to be None."""
-        if self._asks_for_none(self.tree.parent(attribute)):
-            return True
-        wanted = self.tree.source(attribute)
-        child: cst.CSTNode = attribute
-        for ancestor in self.tree.ancestors(attribute):
-            if isinstance(ancestor, (cst.If, cst.IfExp)) and child is ancestor.body:
-                if re.search(rf"(?<![\\w.]){re.escape(wanted)}(?![\\w.])", self.tree.source(ancestor.test)):
-                    return True
-            if isinstance(ancestor, cst.Try) and child is ancestor.body:
-                return True
-            child = ancestor
-        return False
-
-    def _asks_for_none(self, node: cst.CSTNode | None) -> bool:
-        return (
-            isinstance(node, cst.Comparison)
-            and len(node.comparisons) == 1
-            and isinstance(node.comparisons[0].operator, (cst.Is, cst.IsNot))
-        )
-
-
-def _part(value: cst.BaseExpression, path: tuple[int | None, ...]) -> cst.BaseExpression | None:
-    """The part of an assigned expression that a target in an unpacking gets, where the file shows it."""
-    for step in path:
-        if not isinstance(value, (cst.Tuple, cst.List)) or step is None or step >= len(value.elements):
-            return None
-        if any(isinstance(element, cst.StarredElement) for element in value.elements):
-            return None
-        value = value.elements[step].value
-    return value
-
-
-def _assigned_value(binding: AttributeBinding) -> cst.BaseExpression | None:
-    if binding.kind is not BindingKind.ASSIGN or binding.value is None:
-        return None
-    return _part(binding.value, binding.path)
-
 
 def _target(target: cst.BaseExpression, path: tuple[int, ...]) -> cst.BaseExpression | None:
     """The target at ``path`` of a loop's unpacking."""
@@ -1504,11 +850,6 @@ def _target(target: cst.BaseExpression, path: tuple[int, ...]) -> cst.BaseExpres
     return target
 
 
-def _same(left: cst.BaseExpression, right: cst.BaseExpression) -> bool:
-    """Whether two names or attributes are spelt the same."""
-    return left.deep_equals(right)
-
-
 def _integer(subscript: cst.Subscript) -> int | None:
     """The index of ``layers[2]`` or ``layers[-1]``."""
     index = subscript.slice[0].slice if len(subscript.slice) == 1 else None
@@ -1516,39 +857,3 @@ def _integer(subscript: cst.Subscript) -> int | None:
     if isinstance(value, cst.UnaryOperation) and isinstance(value.operator, cst.Minus):
         return -int(value.expression.value, 0) if isinstance(value.expression, cst.Integer) else None
     return int(value.value, 0) if isinstance(value, cst.Integer) else None
-
-
-def _pattern_of(name: cst.BaseExpression) -> str:
-    """The name that an expression spells, with ``*`` for every part that code makes."""
-    if isinstance(name, cst.SimpleString) and isinstance(name.evaluated_value, str):
-        return name.evaluated_value
-    if isinstance(name, cst.FormattedString):
-        parts = [p.value if isinstance(p, cst.FormattedStringText) else "*" for p in name.parts]
-        return re.sub(r"\*+", "*", "".join(parts))
-    if isinstance(name, cst.BinaryOperation) and isinstance(name.operator, cst.Add):
-        return re.sub(r"\*+", "*", _pattern_of(name.left) + _pattern_of(name.right))
-    if isinstance(name, cst.BinaryOperation) and isinstance(name.operator, cst.Modulo):
-        return re.sub(r"%\w", "*", _pattern_of(name.left))
-    if (
-        isinstance(name, cst.Call)
-        and isinstance(name.func, cst.Attribute)
-        and name.func.attr.value == "format"
-    ):
-        return re.sub(r"\{[^}]*\}", "*", _pattern_of(name.func.value))
-    return "*"
-
-
-def _name_pattern(name: str) -> re.Pattern[str]:
-    return re.compile(".*".join(re.escape(part) for part in name.split("*")))
-
-
-def _may_be_same(first: str, second: str) -> bool:
-    """Whether two names, each perhaps with ``*`` in it, can be one."""
-    if "*" in first and "*" in second:
-        start, end = first.split("*")[0], first.split("*")[-1]
-        other_start, other_end = second.split("*")[0], second.split("*")[-1]
-        starts = start.startswith(other_start) or other_start.startswith(start)
-        return starts and (end.endswith(other_end) or other_end.endswith(end))
-    if "*" in first:
-        return _name_pattern(first).fullmatch(second) is not None
-    return _name_pattern(second).fullmatch(first) is not None

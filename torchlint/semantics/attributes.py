@@ -1,0 +1,228 @@
+"""What the methods of a class set on ``self`` and read from it, by name or by a name that code makes.
+
+``setattr(self, f"conv{i}", ...)``, ``self.add_module(...)`` and ``getattr(self, ...)`` count; a class is
+taken together with its bases and subclasses in the file, since they share the object.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchlint.semantics.names import AttributeBinding, BindingKind
+
+if TYPE_CHECKING:
+    from torchlint.semantics.module import Module
+
+SEQUENTIAL = "torch.nn.Sequential"
+
+
+class SelfAttributes:
+    """The attributes of ``self`` in the classes of one file."""
+
+    def __init__(self, module: Module) -> None:
+        self.module, self.tree, self.names = module, module.tree, module.names
+        self._families: dict[cst.ClassDef, tuple[cst.ClassDef, ...]] = {}
+
+    def enclosing_class(self, node: cst.CSTNode) -> cst.ClassDef | None:
+        """The class whose ``self`` a method around ``node`` has."""
+        function = self.tree.enclosing(node, cst.FunctionDef)
+        while function is not None:
+            above = self.tree.parent(self.tree.parent(function) or function)
+            if isinstance(above, cst.ClassDef):
+                return above
+            function = self.tree.enclosing(function, cst.FunctionDef)
+        return None
+
+    def is_self(self, node: cst.CSTNode) -> bool:
+        return isinstance(node, cst.Name) and node.value == "self"
+
+    def self_class(self, attribute: cst.CSTNode | None) -> cst.ClassDef | None:
+        """The class of ``self`` in ``self.x``; None for any other expression."""
+        if isinstance(attribute, cst.Attribute) and self.is_self(attribute.value):
+            return self.enclosing_class(attribute)
+        return None
+
+    def _family(self, owner: cst.ClassDef) -> tuple[cst.ClassDef, ...]:
+        """The class with its bases and subclasses in this file: they share what is set on ``self``."""
+        found = self._families.get(owner)
+        if found is None:
+            classes = self.module.classes
+            related = dict.fromkeys(info.node for info in classes.info(owner).lineage)
+            related.update(dict.fromkeys(classes.heirs(owner)))
+            found = self._families[owner] = tuple(related)
+        return found
+
+    def is_sequential_class(self, definition: cst.ClassDef | None) -> bool:
+        """Whether a class is ``nn.Sequential`` but for its constructor."""
+        if definition is None:
+            return False
+        qualified = [self.module.qualified(base.value) for base in definition.bases]
+        if SEQUENTIAL not in qualified:
+            return False
+        methods = {
+            statement.name.value
+            for statement in definition.body.body
+            if isinstance(statement, cst.FunctionDef)
+        }
+        return not methods & {"forward", "__call__", "__getitem__", "__iter__"}
+
+    def fills_own_sequence(self, call: cst.CSTNode | None) -> bool:
+        """Whether the call is ``super().__init__(layers...)`` of a sequence class."""
+        if not isinstance(call, cst.Call) or not isinstance(call.func, cst.Attribute):
+            return False
+        owner = call.func.value
+        is_super = (
+            isinstance(owner, cst.Call) and isinstance(owner.func, cst.Name) and owner.func.value == "super"
+        )
+        if call.func.attr.value != "__init__" or not is_super:
+            return False
+        return self.is_sequential_class(self.enclosing_class(call))
+
+    @cached_property
+    def attribute_reads(self) -> dict[str, list[cst.Attribute]]:
+        """Every attribute expression by name, the targets of assignments left out."""
+        found: dict[str, list[cst.Attribute]] = {}
+        targets = {b.target for bindings in self.names.attributes.values() for b in bindings}
+        for attribute in self.tree.nodes(cst.Attribute):
+            if attribute not in targets or isinstance(self.tree.parent(attribute), cst.AugAssign):
+                found.setdefault(attribute.attr.value, []).append(attribute)
+        return found
+
+    def is_own(self, attribute: cst.Attribute) -> bool:
+        return self.is_self(attribute.value)
+
+    @cached_property
+    def _reads_by_class(self) -> dict[cst.ClassDef, list[cst.Attribute]]:
+        found: dict[cst.ClassDef, list[cst.Attribute]] = {}
+        for attributes in self.attribute_reads.values():
+            for attribute in attributes:
+                owner = self.self_class(attribute)
+                if owner is not None:
+                    found.setdefault(owner, []).append(attribute)
+        return found
+
+    def self_reads(self, owner: cst.ClassDef) -> list[cst.Attribute]:
+        """The reads of attributes of ``self`` in a class and its family."""
+        return [read for member in self._family(owner) for read in self._reads_by_class.get(member, ())]
+
+    @cached_property
+    def _set_by_name(self) -> list[tuple[cst.ClassDef, str, cst.BaseExpression]]:
+        """``setattr(self, name, value)``, ``self.add_module(name, value)``: class, pattern and value."""
+        found = []
+        for call in self.tree.nodes(cst.Call):
+            argument = call.args[-1] if call.args else None
+            name = self.registered_name(argument) if argument is not None else None
+            owner = self.enclosing_class(call) if name is not None else None
+            if name is not None and owner is not None and argument is not None:
+                found.append((owner, name, argument.value))
+        return found
+
+    def registered_name(self, argument: cst.Arg) -> str | None:
+        """The attribute under which ``self`` gets the argument, with ``*`` for what code makes of it."""
+        call = self.tree.parent(argument)
+        if not isinstance(call, cst.Call) or not call.args or call.args[-1] is not argument:
+            return None
+        if isinstance(call.func, cst.Name) and call.func.value == "setattr" and len(call.args) == 3:
+            return pattern_of(call.args[1].value) if self.is_self(call.args[0].value) else None
+        if (
+            isinstance(call.func, cst.Attribute)
+            and call.func.attr.value in ("add_module", "register_module")
+            and self.is_self(call.func.value)
+            and len(call.args) == 2
+        ):
+            return pattern_of(call.args[0].value)
+        return None
+
+    def attribute_values(self, at: cst.CSTNode, name: str) -> list[cst.BaseExpression]:
+        """All that is ever set as attribute ``name`` of ``self``; empty if some of it is out of sight."""
+        owner = self.enclosing_class(at)
+        if owner is None:
+            return []
+        family = self._family(owner)
+        found: list[cst.BaseExpression] = []
+        pattern = name_pattern(name)
+        for attribute, bindings in self.names.attributes.items():
+            if not pattern.fullmatch(attribute):
+                continue
+            for binding in bindings:
+                if self.self_class(binding.target) not in family:
+                    continue
+                value = _assigned_value(binding)
+                if value is None:
+                    return []
+                found.append(value)
+        for holder, registered, value in self._set_by_name:
+            if holder in family and may_be_same(registered, name):
+                found.append(value)
+        return found
+
+    def getattrs(self, owner: cst.ClassDef) -> list[tuple[cst.Call, str]]:
+        """The calls ``getattr(self, name)`` of a class and its family, with the pattern of the name."""
+        family = self._family(owner)
+        return [(call, name) for call, name in self._getattr_calls if self.enclosing_class(call) in family]
+
+    @cached_property
+    def _getattr_calls(self) -> list[tuple[cst.Call, str]]:
+        found = []
+        for call in self.tree.nodes(cst.Call):
+            if isinstance(call.func, cst.Name) and call.func.value == "getattr" and len(call.args) >= 2:
+                if self.is_self(call.args[0].value):
+                    found.append((call, pattern_of(call.args[1].value)))
+        return found
+
+
+def _assigned_value(binding: AttributeBinding) -> cst.BaseExpression | None:
+    if binding.kind is not BindingKind.ASSIGN or binding.value is None:
+        return None
+    return part_of(binding.value, binding.path)
+
+
+def part_of(value: cst.BaseExpression, path: tuple[int | None, ...]) -> cst.BaseExpression | None:
+    """The part of an assigned expression that a target in an unpacking gets, where the file shows it."""
+    for step in path:
+        if not isinstance(value, (cst.Tuple, cst.List)) or step is None or step >= len(value.elements):
+            return None
+        if any(isinstance(element, cst.StarredElement) for element in value.elements):
+            return None
+        value = value.elements[step].value
+    return value
+
+
+def pattern_of(name: cst.BaseExpression) -> str:
+    """The name that an expression spells, with ``*`` for every part that code makes."""
+    if isinstance(name, cst.SimpleString) and isinstance(name.evaluated_value, str):
+        return name.evaluated_value
+    if isinstance(name, cst.FormattedString):
+        parts = [p.value if isinstance(p, cst.FormattedStringText) else "*" for p in name.parts]
+        return re.sub(r"\*+", "*", "".join(parts))
+    if isinstance(name, cst.BinaryOperation) and isinstance(name.operator, cst.Add):
+        return re.sub(r"\*+", "*", pattern_of(name.left) + pattern_of(name.right))
+    if isinstance(name, cst.BinaryOperation) and isinstance(name.operator, cst.Modulo):
+        return re.sub(r"%\w", "*", pattern_of(name.left))
+    if (
+        isinstance(name, cst.Call)
+        and isinstance(name.func, cst.Attribute)
+        and name.func.attr.value == "format"
+    ):
+        return re.sub(r"\{[^}]*\}", "*", pattern_of(name.func.value))
+    return "*"
+
+
+def name_pattern(name: str) -> re.Pattern[str]:
+    return re.compile(".*".join(re.escape(part) for part in name.split("*")))
+
+
+def may_be_same(first: str, second: str) -> bool:
+    """Whether two names, each perhaps with ``*`` in it, can be one."""
+    if "*" in first and "*" in second:
+        start, end = first.split("*")[0], first.split("*")[-1]
+        other_start, other_end = second.split("*")[0], second.split("*")[-1]
+        starts = start.startswith(other_start) or other_start.startswith(start)
+        return starts and (end.endswith(other_end) or other_end.endswith(end))
+    if "*" in first:
+        return name_pattern(first).fullmatch(second) is not None
+    return name_pattern(second).fullmatch(first) is not None

@@ -1,0 +1,101 @@
+"""Code that takes biases or norms for granted, which decides whether a bias may go."""
+
+from __future__ import annotations
+
+import re
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchlint.semantics.attributes import SelfAttributes
+from torchlint.semantics.names import BindingKind
+
+if TYPE_CHECKING:
+    from torchlint.semantics.module import Module
+
+
+class Biases:
+    """Where one file reads the biases of layers, and whether it freezes its norms."""
+
+    def __init__(self, module: Module, attributes: SelfAttributes) -> None:
+        self.module, self.tree, self.names = module, module.tree, module.names
+        self.attributes = attributes
+
+    def bias_needed(self, layer: str) -> bool:
+        """Whether code that visits layers one by one takes for granted that ``layer`` has a bias.
+
+        Args:
+            layer: the dotted name of the class.
+        """
+        for attribute in self.attributes.attribute_reads.get("bias", ()):
+            owner = attribute.value
+            if (
+                not isinstance(owner, cst.Name)
+                or self.attributes.is_self(owner)
+                or self.bias_guarded(attribute)
+            ):
+                continue
+            kinds = {binding.kind for binding in self.names.bindings(owner)}
+            if kinds & {BindingKind.LOOP, BindingKind.PARAMETER} and self._may_be(owner, attribute, layer):
+                return True
+        return False
+
+    def _may_be(self, owner: cst.Name, at: cst.CSTNode, layer: str) -> bool:
+        """Whether the tests around ``at`` admit that ``owner`` is a layer of this class."""
+        child: cst.CSTNode = at
+        word = next((w for w in ("Conv", "Linear") if w in layer), layer)
+        for ancestor in self.tree.ancestors(at):
+            if isinstance(ancestor, (cst.If, cst.IfExp)) and child is ancestor.body:
+                text = self.tree.source(ancestor.test)
+                tests = [
+                    node
+                    for node in self.tree.descendants(ancestor.test)
+                    if isinstance(node, cst.Call)
+                    and self.module.qualified(node.func) == "builtins.isinstance"
+                ]
+                named = tests or "find(" in text or "__name__" in text or re.search(r"['\"]", text)
+                if named and "not " not in text:
+                    return word in text or not re.search(r"Norm|Conv|Linear|Embedding|LSTM|GRU", text)
+            child = ancestor
+        return True
+
+    @cached_property
+    def norms_frozen(self) -> bool:
+        """Whether some code keeps norms in evaluation mode, so that they no longer take a mean away."""
+        for call in self.tree.nodes(cst.Call):
+            func = call.func
+            if not isinstance(func, cst.Attribute) or func.attr.value != "eval" or call.args:
+                continue
+            owner = self.tree.source(func.value)
+            if re.search(r"(^|\.|_)(bn|norm|batch_?norm)\w*$", owner, re.IGNORECASE):
+                return True
+            child: cst.CSTNode = call
+            for ancestor in self.tree.ancestors(call):
+                if isinstance(ancestor, cst.If) and child is ancestor.body:
+                    if re.search(r"norm|\bbn", self.tree.source(ancestor.test), re.IGNORECASE):
+                        return True
+                child = ancestor
+        return False
+
+    def bias_guarded(self, attribute: cst.Attribute) -> bool:
+        """Whether ``x.bias`` is only asked for, or stands where it is known not to be None."""
+        if self._asks_for_none(self.tree.parent(attribute)):
+            return True
+        wanted = self.tree.source(attribute)
+        child: cst.CSTNode = attribute
+        for ancestor in self.tree.ancestors(attribute):
+            if isinstance(ancestor, (cst.If, cst.IfExp)) and child is ancestor.body:
+                if re.search(rf"(?<![\\w.]){re.escape(wanted)}(?![\\w.])", self.tree.source(ancestor.test)):
+                    return True
+            if isinstance(ancestor, cst.Try) and child is ancestor.body:
+                return True
+            child = ancestor
+        return False
+
+    def _asks_for_none(self, node: cst.CSTNode | None) -> bool:
+        return (
+            isinstance(node, cst.Comparison)
+            and len(node.comparisons) == 1
+            and isinstance(node.comparisons[0].operator, (cst.Is, cst.IsNot))
+        )
