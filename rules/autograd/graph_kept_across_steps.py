@@ -62,8 +62,7 @@ def graph_kept_across_steps(node: cst.AugAssign | cst.Assign | cst.Call, module:
     - [FAQ: don't accumulate history across your training loop](https://docs.pytorch.org/docs/stable/notes/faq.html)
     """
     for item in kept(node, module):
-        value = module.value(item.stored)
-        if value.kind is not Kind.TENSOR or value.leaf or value.graph is not Graph.ATTACHED:
+        if not _has_graph(item.stored, module):
             continue
         severity = _severity(node, item, module)
         if severity is None:
@@ -102,26 +101,61 @@ def _severity(node: cst.CSTNode, item: Kept, module: Module) -> Severity | None:
             # A method that runs once a step.
             loop = module.function(node)
         return WARNING if loop is not None and outlives(item.place, loop, module) else None
-    around = module.function(node) or module.tree.root
+    function = module.function(node)
     if module.phase(node) is not Phase.EVALUATION or module.grad(node) is not Grad.ON:
         return None
-    if not loops or not outlives(item.place, loops[0], module) or gradients.computes_gradients(around):
+    if isinstance(function, cst.FunctionDef) and not module.evaluation.is_evident(item.stored, function):
+        return None
+    if not loops or not outlives(item.place, loops[0], module):
+        return None
+    if gradients.computes_gradients(function or module.tree.root):
         return None
     return ERROR
 
 
-def _attached(node: cst.BaseExpression, module: Module) -> bool:
-    return module.value(node).graph is Graph.ATTACHED
+def _has_graph(node: cst.BaseExpression, module: Module) -> bool:
+    """Whether an expression is a tensor with its graph, by what is known of it or by its ``backward``."""
+    if isinstance(node, cst.Name) and _may_be_detached(node, module):
+        return False
+    if _is_part(node, module) and not module.backpropagation.is_loss(node):
+        return False
+    value = module.value(node)
+    if value.kind is Kind.TENSOR and not value.leaf and value.graph is Graph.ATTACHED:
+        return True
+    if isinstance(node, cst.BinaryOperation):
+        return any(
+            module.backpropagation.is_loss(one) and module.value(other).kind in (Kind.NUMBER, Kind.UNKNOWN)
+            for one, other in ((node.left, node.right), (node.right, node.left))
+        )
+    return module.backpropagation.is_loss(node)
+
+
+def _is_part(node: cst.BaseExpression, module: Module) -> bool:
+    """Whether a value is one of several that a call gives, and neither its name nor the file tells which."""
+    if isinstance(node, cst.Subscript):
+        return module.value(node.value).kind is Kind.BATCH
+    if not isinstance(node, cst.Name) or "loss" in node.value.lower():
+        return False
+    return any(
+        binding.path and binding.value is not None and module.value(binding.value).kind is Kind.BATCH
+        for binding in module.bindings(node)
+    )
+
+
+def _may_be_detached(name: cst.Name, module: Module) -> bool:
+    """Whether one of the definitions that reach a name has no graph: ``if done: loss = loss.detach()``."""
+    found = [module.inference.binding(binding) for binding in module.bindings(name)]
+    return any(value.tensorlike and value.graph is Graph.DETACHED for value in found)
 
 
 def _without_graph(stored: cst.BaseExpression, module: Module) -> cst.BaseExpression:
     """The part of an expression that brings in the graph, if there is but one."""
     match stored:
         case cst.BinaryOperation():
-            sides = [side for side in (stored.left, stored.right) if _attached(side, module)]
+            sides = [side for side in (stored.left, stored.right) if _has_graph(side, module)]
             return _without_graph(sides[0], module) if len(sides) == 1 else stored
         case cst.Call(func=cst.Attribute(attr=cst.Name(method), value=owner)):
-            if method in _CONVERSIONS and _attached(owner, module):
+            if method in _CONVERSIONS and _has_graph(owner, module):
                 return _without_graph(owner, module)
             return stored
         case _:

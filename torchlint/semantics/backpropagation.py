@@ -52,10 +52,14 @@ _FRAMEWORK_STEPS = frozenset({"training_step", "compute_loss"})
 
 @dataclass(frozen=True, slots=True)
 class Backward:
-    """A call that computes gradients of its ``roots``; ``retains`` if the graph may live on behind it."""
+    """A call that computes gradients of its ``roots``; ``retains`` if the graph may live on behind it.
+
+    ``losses`` are those of the roots that are surely tensors with a graph, and no engine that handles them.
+    """
 
     call: cst.Call
     roots: tuple[cst.BaseExpression, ...]
+    losses: tuple[cst.BaseExpression, ...]
     retains: bool
 
 
@@ -79,13 +83,17 @@ class Backpropagation:
         module = self.module
         arguments = tuple(argument.value for argument in call.args if argument.star == "")
         if module.qualified(call.func) in _FUNCTIONS:
-            return Backward(call, arguments[:1], self._retains(call))
+            return Backward(call, arguments[:1], (), self._retains(call))
         func = call.func
+        if module.callee(call) is not None:
+            return None
         if isinstance(func, cst.Attribute) and func.attr.value in _BACKWARD:
-            return Backward(call, (func.value, *arguments), self._retains(call))
-        if arguments and "scaler" in _last_word(func).lower() and module.callee(call) is None:
+            hands_on = func.attr.value != "backward" or module.value(func.value).kind is Kind.ACCELERATOR
+            losses = arguments if hands_on else () if arguments else (func.value,)
+            return Backward(call, (func.value, *arguments), losses, self._retains(call))
+        if arguments and "scaler" in _last_word(func).lower():
             # ``loss_scaler(loss, optimizer, ...)``: scales, backpropagates and steps.
-            return Backward(call, arguments[:1], False)
+            return Backward(call, arguments[:1], arguments[:1], False)
         return None
 
     def _retains(self, call: cst.Call) -> bool:
@@ -165,10 +173,44 @@ class Backpropagation:
 
     def freed(self, node: cst.BaseExpression) -> bool:
         """Whether a backward pass that keeps no graph runs through a tensor that ``node`` is made of."""
+        for name in self._live(node):
+            if isinstance(name, cst.Name) and any(b in self._freed for b in self.module.bindings(name)):
+                if self.is_loss(name) or self._is_attached(name):
+                    return True
         return any(
             isinstance(key, Binding) and key in self._freed and self._attached(key)
             for key in self._closure([node])
         )
+
+    def is_loss(self, node: cst.BaseExpression) -> bool:
+        """Whether a name is one that ``backward`` is called on, so that it must be a tensor with a graph."""
+        if not isinstance(node, cst.Name):
+            return False
+        bindings = self.module.bindings(node)
+        return bool(bindings) and all(binding in self._losses for binding in bindings)
+
+    @cached_property
+    def _losses(self) -> frozenset[Binding]:
+        found: set[Binding] = set()
+        waiting = [loss for backward in self.passes for loss in backward.losses]
+        while waiting:
+            node = waiting.pop()
+            match node:
+                case cst.Name():
+                    for binding in self.module.bindings(node):
+                        if binding.kind is BindingKind.ASSIGN and binding not in found:
+                            found.add(binding)
+                            if binding.value is not None and not binding.path:
+                                waiting.append(binding.value)
+                case (
+                    cst.BinaryOperation(left=one, right=other) | cst.BinaryOperation(left=other, right=one)
+                ) if self.module.value(other).kind is Kind.NUMBER:
+                    waiting.append(one)
+                case cst.Call(func=cst.Attribute(attr=cst.Name("scale")), args=[argument]):
+                    waiting.append(argument.value)
+                case _:
+                    pass
+        return frozenset(found)
 
     def depends(self, node: cst.BaseExpression, place: cst.BaseExpression) -> bool:
         """Whether the value of ``node`` is computed from what is kept under ``place``."""

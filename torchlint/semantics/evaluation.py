@@ -31,6 +31,13 @@ _NO_MODEL = re.compile(
     r"|act|activation|tokenizer|processor)(?:_|$|\d)|_?(?:loss|criterion)(?:_fn|_func|_f)?$",
     re.IGNORECASE,
 )
+_MAKES = re.compile(
+    r"_?(?:get|make|build|create|load|init|setup|new|prepare|register|add|save|convert|wrap)_"
+)
+_DATA = re.compile(
+    r"(?:loader|batch(?:es)?|data(?:set)?|samples|images)$|_(?:iter|iterator|ds|dl)$", re.IGNORECASE
+)
+_HOPS = 3
 # Copies that no gradient ever reaches, by the names that they go by.
 _COPIES = re.compile(
     r"(?:^|_)(?:ema|teacher|swa|averaged?|shadow|target|momentum|old|frozen|ref|reference)(?:_|$)"
@@ -38,7 +45,7 @@ _COPIES = re.compile(
 # Code that wants gradients of its input, or may.
 _NEEDS_GRADIENTS = re.compile(
     r"attack|adversar|fgsm|(?:^|_)pgd|saliency|grad_?cam|gradients?|attribut|influence|explain|interpret"
-    r"|hessian|jacobian|deep_?dream|style_?transfer|inversion|invert|guid(?:ed|ance)",
+    r"|(?:^|_)infer_(?!ence)|hessian|jacobian|deep_?dream|style_?transfer|inversion|invert|guid(?:ed|ance)",
     re.IGNORECASE,
 )
 
@@ -70,6 +77,8 @@ class Evaluation:
         if not self._evaluates(call):
             return None
         function = self.module.function(call)
+        if self._is_test(function):
+            return None
         if isinstance(function, cst.Lambda) or (function is not None and self._is_callback(function)):
             return None
         if self._wants_gradients(function) or self._is_frozen(call.func):
@@ -82,6 +91,12 @@ class Evaluation:
                 if isinstance(inner, cst.Call) and self._evaluates(inner):
                     return region if inner is call else None
         return None
+
+    def _is_test(self, function: cst.CSTNode | None) -> bool:
+        """Whether a function is a unit test."""
+        if not isinstance(function, cst.FunctionDef) or not function.name.value.startswith("test"):
+            return False
+        return any(name in self.module.names.module_scope.bindings for name in ("pytest", "unittest"))
 
     def _is_callback(self, function: cst.FunctionDef) -> bool:
         """Whether a function is made in another one and called from elsewhere, in the mode on there."""
@@ -96,10 +111,14 @@ class Evaluation:
         if isinstance(model, cst.Attribute) and model.attr.value == "forward":
             model = model.value
         value = module.value(model)
-        if value.kind is not Kind.MODULE or (value.cls is not None and _PARAMETERLESS.match(value.cls)):
+        if (
+            not call.args
+            or value.kind is not Kind.MODULE
+            or (value.cls is not None and _PARAMETERLESS.match(value.cls))
+        ):
             return False
         name = last_name(model)
-        if name is None or _NO_MODEL.search(name) or _COPIES.search(name.lower()):
+        if name is None or _MAKES.match(name) or _NO_MODEL.search(name) or _COPIES.search(name.lower()):
             return False
         if module.phase(call) is not Phase.EVALUATION or module.grad(call) is not Grad.ON:
             return False
@@ -199,7 +218,7 @@ class Evaluation:
             if gradients.reaches(function):
                 return None
             whole = not gradients.computes_gradients(function.body)
-            if whole and not self._is_evidence_enough(call, function):
+            if whole and not self.is_evident(call, function):
                 return None
             if whole and self._only_evaluates(function):
                 if not self._unused(function.body):
@@ -233,7 +252,7 @@ class Evaluation:
             binding.kind is BindingKind.PARAMETER for binding in self.module.bindings(node)
         )
 
-    def _is_evidence_enough(self, call: cst.Call, function: cst.FunctionDef) -> bool:
+    def is_evident(self, node: cst.BaseExpression, function: cst.FunctionDef, depth: int = 0) -> bool:
         """Whether more than a name of many meanings (``predict``, ``evaluate``) speaks for evaluation.
 
         A method of a module runs in the mode of its caller, and a function that returns what one forward
@@ -250,11 +269,36 @@ class Evaluation:
         owner = self.module.classes.owner(function)
         if owner is not None and self.module.classes.info(owner).kind is Kind.MODULE:
             return False
-        if self.module.loops(call):
+        if self._over_data(node):
             return True
         # One pass for its effects alone warms up, counts operations or fills lazy modules.
-        alone = isinstance(self.tree.parent(call), cst.Expr)
-        return not alone and not self._escapes(function, function.body)
+        alone = isinstance(self.tree.parent(node), cst.Expr)
+        if not alone and not self._returns_graph(function) and not self._escapes(function, function.body):
+            return True
+        callers = [(caller, self.module.function(caller)) for caller in self.module.callers(function)]
+        return depth < _HOPS and any(
+            self.is_evident(caller, outer, depth + 1)
+            if isinstance(outer, cst.FunctionDef)
+            else self._over_data(caller)
+            for caller, outer in callers
+        )
+
+    def _over_data(self, node: cst.CSTNode) -> bool:
+        """Whether one of the loops around ``node`` goes over batches of data."""
+        iterables: list[cst.CSTNode] = []
+        for loop in self.module.loops(node):
+            if isinstance(loop, cst.For):
+                iterables.append(loop.iter)
+            elif not isinstance(loop, cst.While):
+                iterables.append(loop.for_in.iter)
+        return any(
+            isinstance(part, (cst.Name, cst.Attribute))
+            and (
+                self.module.value(part).kind is Kind.LOADER or _DATA.search(last_name(part) or "") is not None
+            )
+            for iterable in iterables
+            for part in self.tree.descendants(iterable)
+        )
 
     def _statements(self, call: cst.Call) -> tuple[cst.CSTNode, ...]:
         """The outermost loop around a forward pass that asks for no gradients, else the passes beside it."""
@@ -311,12 +355,8 @@ class Evaluation:
     def _escapes(self, function: cst.FunctionDef, node: cst.CSTNode) -> bool:
         """Whether a tensor with its graph leaves ``function`` for code that the file does not show."""
         gradients = self.module.backpropagation
-        known = bool(self.module.callers(function))
-        for inner in self.tree.descendants(function.body):
-            if isinstance(inner, (cst.Return, cst.Yield)) and self.module.function(inner) is function:
-                value = inner.value
-                if not known and isinstance(value, cst.BaseExpression) and gradients.carries_graph(value):
-                    return True
+        if not self.module.callers(function) and self._returns_graph(function):
+            return True
         for inner in self.tree.descendants(node):
             if isinstance(inner, cst.Assign) and gradients.carries_graph(inner.value):
                 if any(isinstance(target.target, cst.Attribute) for target in inner.targets):
@@ -326,6 +366,16 @@ class Evaluation:
                     if self._is_outside(item.place) and gradients.carries_graph(item.stored):
                         return True
         return False
+
+    def _returns_graph(self, function: cst.FunctionDef) -> bool:
+        """Whether a tensor with its graph is returned or yielded."""
+        return any(
+            isinstance(inner, (cst.Return, cst.Yield))
+            and isinstance(inner.value, cst.BaseExpression)
+            and self.module.function(inner) is function
+            and self.module.backpropagation.carries_graph(inner.value)
+            for inner in self.tree.descendants(function.body)
+        )
 
     def _is_outside(self, place: cst.BaseExpression) -> bool:
         """Whether a container is an attribute, or was passed to the function."""
