@@ -17,7 +17,8 @@ import torch
 
 def train(model, loader, optimizer):
     for step, batch in enumerate(loader):
-        loss = model(batch.to("cuda", non_blocking=True))
+        x, y = (tensor.to("cuda", non_blocking=True) for tensor in batch)
+        loss = torch.nn.functional.cross_entropy(model(x), y)
         loss.backward()
         optimizer.step()
         print("loss", step, loss)
@@ -128,7 +129,7 @@ def user(request: pytest.FixtureRequest, hooks: tuple[Path, str], home: Path, tm
 def test_a_finding_blocks_the_commit(user: Repository, home: Path) -> None:
     blocked = user.commit(train_py=UNFIXABLE)
     assert blocked.returncode == 1
-    assert "TL204" in blocked.stdout and "train.py:9:" in blocked.stdout
+    assert "TL204" in blocked.stdout and "train.py:10:" in blocked.stdout
     assert user.commits == 1
     assert (user.directory / "train.py").read_text(encoding="utf-8") == UNFIXABLE
     # The base install that pre-commit made has no torch.
