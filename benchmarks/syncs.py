@@ -57,7 +57,7 @@ def operands() -> dict[str, Any]:
         "v": v,
         "i": torch.randint(0, 5, (64,), device="cuda"),
         "m": m,
-        "w": v[m],
+        "w": v[m],  # noqa: TL206
         "s": x.sum(),
         "p": p,
         "F": torch.nn.functional,
@@ -73,7 +73,7 @@ def waits(expression: str) -> bool:
     waited = False
     for _ in range(2):
         names = operands()
-        torch.cuda.synchronize()
+        torch.cuda.synchronize()  # noqa: TL207
         torch.cuda.set_sync_debug_mode("error")
         try:
             eval(code, names)

@@ -1,16 +1,5 @@
 import torch
-from torch import nn
 from torch.utils.data import DataLoader
-
-
-class Encoder(nn.Module):
-    def __init__(self, width):
-        super().__init__()
-        self.conv = nn.Conv2d(3, width, kernel_size=3, padding=1)
-        self.norm = nn.BatchNorm2d(width)
-
-    def forward(self, x):
-        return torch.relu(self.norm(self.conv(x)))
 
 
 def train(model, dataset, optimizer, criterion):
