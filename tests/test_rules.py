@@ -8,7 +8,10 @@ from pathlib import Path
 import pytest
 
 from torchlint import registry
+from torchlint.checker import check
+from torchlint.options import LintSettings
 from torchlint.rule import Rule
+from torchlint.source import Source
 from torchlint.testing import Case, cases, folder_problems, problems, rule_problems
 
 FIXTURES = Path(__file__).resolve().parents[1] / "fixtures"
@@ -29,3 +32,13 @@ def test_fixtures_of_a_rule(folder: list[Case]) -> None:
 @pytest.mark.parametrize("rule", registry.catalogue().values(), ids=lambda rule: rule.code)
 def test_page(rule: Rule) -> None:
     assert rule_problems(rule) == []
+
+
+@pytest.mark.parametrize(
+    "path", sorted(FIXTURES.rglob("*.py")), ids=lambda path: str(path.relative_to(FIXTURES))
+)
+def test_the_screen_hides_no_finding(path: Path) -> None:
+    rules = registry.catalogue()
+    settings = LintSettings(rules=tuple(rules), fixable=frozenset(rules))
+    source = Source.read(path)
+    assert check(source, settings) == check(source, settings, screen=False)
