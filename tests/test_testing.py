@@ -188,7 +188,7 @@ def test_options_of_a_fixture(use_rules: UseRules, folder: Path) -> None:
     assert problems(bad) == []
 
 
-# --- collecting, blessing and the command line ---------------------------------------------------------------
+# --- collecting, blessing and the command line -----------------------------------------------------------
 
 
 def test_which_files_are_fixtures(folder: Path) -> None:
