@@ -60,7 +60,7 @@ def loader_without_pinned_memory(call: cst.Call, module: Module) -> Iterator[Fin
         return
     if not loaders.pinning_helps or not loaders.feeds_accelerator(call):
         return
-    if loaders.on_accelerator(call) or loaders.debugging(call):
+    if loaders.on_accelerator(call) or loaders.yields_raw_items(call) or loaders.debugging(call):
         return
     yield Finding(
         call,

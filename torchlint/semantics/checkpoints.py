@@ -29,9 +29,14 @@ _STORED = re.compile(r"https?://\S+\.(pth|pt|ckpt|bin|safetensors|tar|pkl)$")
 
 
 def loads_weights(tree: SyntaxTree, names: Names) -> bool:
-    """Whether there is a call that loads weights, an option that asks for them, or the address of some."""
+    """Whether there is a call that loads weights, an option that asks for them, or the address of some.
+
+    A base class that can load itself from a hub counts: that is how its heirs are made.
+    """
     for name in tree.nodes(cst.Name):
         if name.value in _LOADING or name.value.startswith("pretrained") or name.value == "init_ckpt":
+            return True
+        if name.value.endswith(("PreTrainedModel", "ModelMixin", "HubMixin")):
             return True
     for call in tree.nodes(cst.Call):
         dotted = names.qualified(call.func)

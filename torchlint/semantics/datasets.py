@@ -274,6 +274,15 @@ class Datasets:
                         return True
         return False
 
+    def ignores_workers(self, definition: cst.ClassDef) -> bool:
+        """Whether a class is an ``IterableDataset`` whose code never speaks of workers."""
+        info = self.module.classes.info(definition)
+        return info.inherits(_ITERABLE) and not any(
+            isinstance(node, cst.Name) and "worker" in node.value.lower()
+            for member in info.lineage
+            for node in self.tree.descendants(member.node)
+        )
+
     def unsharded(self, definition: cst.ClassDef) -> cst.FunctionDef | None:
         """The ``__iter__`` of an ``IterableDataset`` of this file that ignores which worker runs it.
 
@@ -283,13 +292,11 @@ class Datasets:
         info = self.module.classes.info(definition)
         if set(info.bases) - {"typing.Generic", "abc.ABC"} != {_ITERABLE} or info.opaque:
             return None
+        if not self.ignores_workers(definition):
+            return None
         method = info.method("__iter__")
         if method is None:
             return None
-        for member in info.lineage:
-            for node in self.tree.descendants(member.node):
-                if isinstance(node, cst.Name) and "worker" in node.value.lower():
-                    return None
         return method if self._yields_the_same(method, {method}) else None
 
     def _yields_the_same(self, function: cst.FunctionDef, seen: set[cst.CSTNode]) -> bool:

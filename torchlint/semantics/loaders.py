@@ -57,7 +57,7 @@ _TRAINER_ARGUMENTS = re.compile(
     r"|trl\.(SFT|DPO|GRPO|PPO|ORPO|KTO|CPO|Reward|RLOO)Config"
     r"|sentence_transformers\.(SentenceTransformer|SparseEncoder|CrossEncoder)?TrainingArguments"
 )
-_DEBUG = re.compile(r"debug|overfit|dry_?run|smoke|sanity|fast_dev_run", re.IGNORECASE)
+_DEBUG = re.compile(r"debug|overfit|dry_?run|smoke|sanity|fast_dev_run|boring|dummy|mock", re.IGNORECASE)
 _COUNTS = frozenset(
     {
         "os.cpu_count",
@@ -189,6 +189,21 @@ class Loaders:
         node = self.dataset(call)
         return node is not None and self.data.on_accelerator(node)
 
+    def _ignores_workers(self, call: cst.Call) -> bool:
+        node = self.dataset(call)
+        definition = self.module.value(node).definition if node is not None else None
+        return isinstance(definition, cst.ClassDef) and self.data.ignores_workers(definition)
+
+    def yields_raw_items(self, call: cst.Call) -> bool:
+        """Whether items come out as the dataset has them, in a list: ``collate_fn=list``, or none at all."""
+        dataset = self.dataset(call)
+        if isinstance(dataset, cst.List) and not dataset.elements:
+            return True
+        collate = self.module.argument(call, "collate_fn").node
+        if isinstance(collate, cst.Lambda) and isinstance(collate.body, cst.Name):
+            return True
+        return collate is not None and self.module.qualified(collate) in ("builtins.list", "builtins.tuple")
+
     def duplicated(self, call: cst.Call) -> cst.FunctionDef | None:
         """The ``__iter__`` of the loader's dataset if every worker process would yield all of it."""
         node = self.dataset(call)
@@ -200,7 +215,8 @@ class Loaders:
         return (
             self.in_memory(call)
             or self.on_accelerator(call)
-            or self.duplicated(call) is not None
+            or self._ignores_workers(call)
+            or self.yields_raw_items(call)
             or self.only_sampled(call)
             or self._one_batch(call)
         )
@@ -363,6 +379,8 @@ class Loaders:
     def _collates_tensors(self, loader: cst.Call) -> bool:
         """Whether what a loader yields has plain tensors wherever it has something to move."""
         argument = self.module.argument(loader, "collate_fn")
+        if self.constant(loader, "batch_size") is None:
+            return False
         if argument.absent or argument.constant is None:
             return True
         definition = self.module.value(argument.node).definition if argument.node is not None else None
@@ -766,17 +784,23 @@ class Loaders:
             if isinstance(ancestor, (cst.If, cst.IfExp)) and child is ancestor.body:
                 if _DEBUG.search(self.tree.source(ancestor.test)):
                     return True
-            if isinstance(ancestor, cst.FunctionDef) and _DEBUG.search(ancestor.name.value):
+            if isinstance(ancestor, (cst.FunctionDef, cst.ClassDef)) and _DEBUG.search(ancestor.name.value):
                 return True
             child = ancestor
         return False
 
     @cached_property
     def _is_test_file(self) -> bool:
-        """Whether the file holds tests: it imports what tests are written with."""
+        """Whether the file holds tests: what it imports, or functions of that name that assert something."""
         bindings = (b for found in self.names.module_scope.bindings.values() for b in found)
         imported = {(b.imported or "").partition(".")[0] for b in bindings}
-        return bool(imported & {"unittest", "pytest", "hypothesis"})
+        if imported & {"unittest", "pytest", "hypothesis"}:
+            return True
+        for statement in self.tree.nodes(cst.Assert):
+            function = self.tree.enclosing(statement, cst.FunctionDef)
+            if function is not None and function.name.value.startswith("test_"):
+                return True
+        return False
 
     def spawnable(self, call: cst.Call) -> bool:
         """Whether worker processes that are spawned, not forked, could be given what they need.
