@@ -77,7 +77,7 @@ def branch_on_tensor(node: cst.CSTNode, module: Module) -> Iterator[Finding]:
 
     * [PyTorch performance tuning guide: avoid unnecessary CPU-GPU synchronization](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html)
     """
-    if not module.accelerated:
+    if not module.may_repeat(node) or not module.accelerated:
         return
     if isinstance(node, cst.Call):
         name = asking_builtin(module, node)

@@ -62,7 +62,7 @@ def data_dependent_shape(node: cst.Call | cst.Subscript, module: Module) -> Iter
 
     * [PyTorch performance tuning guide: avoid unnecessary CPU-GPU synchronization](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html)
     """
-    if not module.accelerated or not shape_wait(module, node):
+    if not module.may_repeat(node) or not module.accelerated or not shape_wait(module, node):
         return
     hot = waiting_place(module, node)
     if hot is None:

@@ -75,7 +75,7 @@ def explicit_synchronize_in_hot_loop(call: cst.Call, module: Module) -> Iterator
     * [PyTorch performance tuning guide: avoid unnecessary CPU-GPU synchronization](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html)
     * [CUDA semantics: asynchronous execution](https://docs.pytorch.org/docs/stable/notes/cuda.html#asynchronous-execution)
     """
-    if not module.accelerated or not explicit_wait(module, call):
+    if not explicit_wait(module, call) or not module.accelerated:
         return
     hot = waiting_place(module, call)
     if hot is None or _measures(module, call, hot) or _awaits_copy(module, call):

@@ -73,7 +73,7 @@ def host_copy_in_hot_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
     * [PyTorch performance tuning guide: avoid unnecessary CPU-GPU synchronization](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html)
     * [CUDA semantics: use pinned memory buffers](https://docs.pytorch.org/docs/stable/notes/cuda.html#use-pinned-memory-buffers)
     """
-    tensor = host_copy(module, call)
+    tensor = host_copy(module, call) if module.may_repeat(call) else None
     hot = waiting_place(module, call) if tensor is not None else None
     if tensor is None or hot is None:
         return

@@ -71,7 +71,7 @@ def item_in_hot_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
     * [PyTorch performance tuning guide: avoid unnecessary CPU-GPU synchronization](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html)
     * [CUDA semantics: asynchronous execution](https://docs.pytorch.org/docs/stable/notes/cuda.html#asynchronous-execution)
     """
-    tensor = conversion(module, call)
+    tensor = conversion(module, call) if module.may_repeat(call) else None
     hot = waiting_place(module, call) if tensor is not None else None
     if tensor is None or hot is None or after_a_decision(module, call):
         return

@@ -65,7 +65,7 @@ def printed_tensor_in_hot_loop(
 
     * [PyTorch performance tuning guide: avoid unnecessary CPU-GPU synchronization](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html)
     """
-    tensor = written_out(module, node)
+    tensor = written_out(module, node) if module.may_repeat(node) else None
     if tensor is None or not _first_of_statement(module, node):
         return
     hot = waiting_place(module, node)

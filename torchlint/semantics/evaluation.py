@@ -110,15 +110,13 @@ class Evaluation:
         model = call.func
         if isinstance(model, cst.Attribute) and model.attr.value == "forward":
             model = model.value
-        value = module.value(model)
-        if (
-            not call.args
-            or value.kind is not Kind.MODULE
-            or (value.cls is not None and _PARAMETERLESS.match(value.cls))
-        ):
-            return False
         name = last_name(model)
-        if name is None or _MAKES.match(name) or _NO_MODEL.search(name) or _COPIES.search(name.lower()):
+        if name is None or not call.args or module.qualified(model) is not None:
+            return False
+        if _MAKES.match(name) or _NO_MODEL.search(name) or _COPIES.search(name.lower()):
+            return False
+        value = module.value(model)
+        if value.kind is not Kind.MODULE or (value.cls is not None and _PARAMETERLESS.match(value.cls)):
             return False
         if module.phase(call) is not Phase.EVALUATION or module.grad(call) is not Grad.ON:
             return False

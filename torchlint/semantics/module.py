@@ -25,6 +25,7 @@ from torchlint.semantics.inference import Function, Inference
 from torchlint.semantics.loaders import Loaders
 from torchlint.semantics.names import Binding, Names
 from torchlint.semantics.places import Grad, Hot, Loop, Phase, Places
+from torchlint.semantics.repetition import Repetition
 from torchlint.semantics.values import MISSING, UNKNOWN, Device, Kind, Value
 from torchlint.syntax import SyntaxTree
 from torchlint.target import Target
@@ -161,6 +162,11 @@ class Module:
     def target(self) -> Target:
         """The torch releases that may run this file."""
         return self.settings.target
+
+    @cached_property
+    def repetition(self) -> Repetition:
+        """Which places can run more than once, going by names alone."""
+        return Repetition(self.tree, self.names)
 
     # ------------------------------------------------------------------ names and values
 
@@ -307,6 +313,10 @@ class Module:
     def hot(self, node: cst.CSTNode) -> Hot | None:
         """Whether a node runs in every iteration of a loop that does device work, and which way."""
         return self.places.hot(node)
+
+    def may_repeat(self, node: cst.CSTNode) -> bool:
+        """Whether a node can run again and again at all: a cheap question to ask before dearer ones."""
+        return self.repetition.possible(node)
 
     def loops(self, node: cst.CSTNode) -> list[Loop]:
         """The loops and comprehensions around a node within its function, innermost first."""
