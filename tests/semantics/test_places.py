@@ -901,9 +901,15 @@ PROGRAMS = {
             assert model(1)  #: model(1) => phase=unknown
 
 
-        def probe(val_loader):
+        def probe(val_loader, loaders, test_layouts, loader_test):
             for x in val_loader:
                 use(x)  #: use(x) => phase=evaluation
+            for x in loaders["val"]:
+                use(x)  #: use(x) => phase=evaluation
+            for x in tqdm(loader_test):
+                use(x)  #: use(x) => phase=evaluation
+            for layout in test_layouts:
+                use(layout)  #: use(layout) => phase=unknown
 
 
         def main(epochs):

@@ -296,7 +296,7 @@ PROGRAMS = {
         import torch
         from torch import nn
         from torch.utils.data import DataLoader as Loader, Dataset, IterableDataset
-        from mine import Base, Trainer
+        from mine import Base, BaseTransform, Trainer
 
 
         class Fast(Loader):
@@ -342,6 +342,12 @@ PROGRAMS = {
             pass
 
 
+        class Pad(BaseTransform):
+            def forward(self, x):
+                return x
+
+
+        use(Pad())  #: Pad() => kind=object
         use(Fast([]))  #: Fast([]) => kind=loader num_workers=absent
         use(Faster([]))  #: Faster([]) => kind=loader
         use(DataLoader([]))  #: DataLoader([]) => kind=object

@@ -19,6 +19,8 @@ _MODULE_BASE = re.compile(
     r"(^torch\.(jit\.)?ScriptModule$|Lightning(Module|Lite)$|PreTrainedModel$|(^|\.)ModelMixin$"
     r"|^timm\.models\.(\w+\.)*[A-Z]\w*$|^torchmetrics\.(\w+\.)*[A-Z]\w*$)"
 )
+# Bases whose ``forward`` handles the items of a dataset or a text.
+_NO_MODULE_BASE = re.compile(r"(Transform|Dataset|Tokenizer|Processor|Env|Environment)$")
 _LIGHTNING = re.compile(r"(^|\.)Lightning(Module|Lite)$")
 _KINDS = {
     "tensor": Kind.TENSOR,
@@ -158,7 +160,8 @@ class Classes:
         }
         kinds = [kind_of_class(dotted) for dotted in bases] + [parent.kind for parent in parents]
         kind = next((k for k in kinds if k not in (Kind.UNKNOWN, Kind.OBJECT)), Kind.OBJECT)
-        if kind is Kind.OBJECT and opaque and "forward" in methods and self._calls_base(methods):
+        modular = opaque and "forward" in methods and not any(map(_NO_MODULE_BASE.search, bases))
+        if kind is Kind.OBJECT and modular and self._calls_base(methods):
             # A base of another file, and it has a forward: a module by every convention.
             kind = Kind.MODULE
         return ClassInfo(node, kind, tuple(bases), tuple(parents), opaque, methods)

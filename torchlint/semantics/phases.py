@@ -57,7 +57,10 @@ _EVAL_FLAG = re.compile(
 _TRAIN_TEXT = re.compile(r"^train|^fit$", re.IGNORECASE)
 _EVAL_TEXT = re.compile(r"^(?:val|test|eval|dev|predict|infer)", re.IGNORECASE)
 _EVAL_DATA = re.compile(
-    r"(?:^|_)(?:val|valid|validation|test|eval|evaluation|dev)(?:_|$|loader|iter|data)", re.IGNORECASE
+    r"(?:^|_)(?:val|valid|validation|test|eval|evaluation|dev)_?(?:\w*_)?(?:data)?"
+    r"(?:loader|dl|data|set|iter|iterator|batches|queue)s?(?:_\w+)?$"
+    r"|(?:loader|dl|data|dataset|set|iter)s?_(?:val|valid|validation|test|eval|evaluation|dev)$",
+    re.IGNORECASE,
 )
 _OPTIMIZER_FLAG = re.compile(r"(?:^|_)(?:optim(?:izer)?|opt)s?(?:_[a-zA-Z]+)?$")
 _OPTIMIZER = re.compile(r"(?:^|_)(?:optim(?:izer)?|opt|scaler)s?(?:_[a-zA-Z]+)?$")
@@ -211,8 +214,12 @@ class Phases:
         return None
 
     def _over_evaluation_data(self, loop: cst.For) -> bool:
-        words = (node.value for node in self.tree.descendants(loop.iter) if isinstance(node, cst.Name))
-        return any(_EVAL_DATA.search(word) for word in words)
+        for node in self.tree.descendants(loop.iter):
+            if isinstance(node, cst.Name) and _EVAL_DATA.search(node.value):
+                return True
+            if isinstance(node, cst.Subscript) and _EVAL_TEXT.match(last_name(node) or ""):
+                return True
+        return False
 
     # ------------------------------------------------------------------ train() and eval()
 
