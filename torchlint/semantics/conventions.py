@@ -28,7 +28,8 @@ LOSS_NAME = re.compile(
 )
 
 # ``labels_host`` and ``cpu_state`` are called after where they are.
-HOST_NAME = re.compile(r"(^|_)(host|cpu)(_|$)")
+# Those of a packed sequence always are on the host.
+HOST_NAME = re.compile(r"(^|_)(host|cpu)(_|$)|^batch_sizes$")
 
 # Strings that name an accelerator, as ``torch.device`` takes them.
 ACCELERATOR_STRING = re.compile(r"^(cuda|mps|xpu|npu|hpu|xla|musa|mlu)(:|$)")

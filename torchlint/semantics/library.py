@@ -311,7 +311,11 @@ class Library:
                 if item is not None and item.tensorlike:
                     tensors.append(item)
         graphless = dotted in results.GRAPHLESS_FUNCTIONS
-        return self.from_fact(fact, tensors, node=node, graphless=graphless, name=name, origin=node)
+        made = self.from_fact(fact, tensors, node=node, graphless=graphless, name=name, origin=node)
+        hostly = made.kind is Kind.TENSOR and not self._default_device_changed
+        if hostly and values and not tensors and all(v.host or v.kind is Kind.TUPLE for v in values):
+            return made.on(Device.CPU)  # from numbers alone
+        return made
 
     def _deciding(self, node: cst.Call, fact: results.Depends, *, method: bool = False) -> object:
         """The argument on which a result depends, in the terms of ``api.results``."""
