@@ -71,7 +71,9 @@ def tensor_created_on_host(call: cst.Call, module: Module) -> Iterator[Finding]:
     * [PyTorch performance tuning guide: create tensors directly on the target device](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html)
     * [CUDA semantics: best practices](https://docs.pytorch.org/docs/stable/notes/cuda.html#best-practices)
     """
-    move = move_to_accelerator(module, call) if isinstance(call.func, cst.Attribute) else None
+    if not isinstance(call.func, cst.Attribute):
+        return
+    move = move_to_accelerator(module, call)
     if move is None or not module.accelerated or module.phase(call) is Phase.DATASET:
         return
     tensor = call.func.value

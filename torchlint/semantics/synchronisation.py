@@ -59,13 +59,23 @@ def _certainly_on_device(module: Module, node: cst.BaseExpression) -> bool:
 def waiting_place(module: Module, node: cst.CSTNode) -> Hot | None:
     """The hot loop or function each of whose rounds evaluates ``node``; None if few or none do.
 
-    The text of an error and the message of an assertion are made at most once, and an optimizer that
-    calls a closure (LBFGS) needs its loss on the host whatever the closure does.
+    The text of an error and the message of an assertion are made at most once, weights are merged, saved
+    and converted once, and an optimizer that calls a closure (LBFGS) needs its loss on the host whatever
+    the closure does.
     """
     hot = module.hot(node)
     if hot is None or _only_on_failure(module, node) or _in_optimizer_closure(module, node):
         return None
-    return hot
+    return None if _administers(module, (node, *hot.path)) else hot
+
+
+_ADMINISTRATION = re.compile(r"^_*(un)?(merge|fuse|load|save|export|convert|quantize|dequantize)(_|$)")
+
+
+def _administers(module: Module, places: tuple[cst.CSTNode, ...]) -> bool:
+    """Whether one of these places is in a function that changes or stores a model, which is done once."""
+    around = [module.function(place) for place in places]
+    return any(isinstance(f, cst.FunctionDef) and _ADMINISTRATION.search(f.name.value) for f in around)
 
 
 def _only_on_failure(module: Module, node: cst.CSTNode) -> bool:
