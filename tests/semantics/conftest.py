@@ -191,6 +191,26 @@ def _loops(module: Module, node: cst.CSTNode) -> str:
     return ",".join(_loop_name(loop) for loop in module.loops(node)) or "none"
 
 
+def _feeds(module: Module, node: cst.CSTNode) -> str:
+    assert isinstance(node, cst.Call)
+    dotted = module.dataflow.layers.called(node) or ""
+    function = dotted.startswith("torch.nn.functional.")
+    trail = module.dataflow.after_result(node) if function else module.dataflow.after_layer(node)
+    return ",".join(sorted({(c.name or "?").rpartition(".")[2] for c in trail.consumers}))
+
+
+def _goes(module: Module, node: cst.CSTNode) -> str:
+    assert isinstance(node, cst.Call)
+    return module.loaders.destination(node).value
+
+
+def _batch_of(module: Module, node: cst.CSTNode) -> str:
+    assert isinstance(node, cst.BaseExpression)
+    sources = module.loaders.batch_sources(node)
+    lines = [module.tree.text.count("\n", 0, module.tree.span(call).start) + 1 for call in sources.calls]
+    return ",".join([*map(str, lines), *([] if sources.complete else ["?"])]) or "none"
+
+
 QUESTIONS: dict[str, Callable[[Module, cst.CSTNode], str]] = {
     "qualified": lambda module, node: module.qualified(node) or "none",
     "kind": lambda module, node: module.value(node).kind.value,
@@ -206,6 +226,9 @@ QUESTIONS: dict[str, Callable[[Module, cst.CSTNode], str]] = {
     "callers": _callers,
     "num_workers": _argument("num_workers"),
     "loops": _loops,
+    "feeds": _feeds,
+    "goes": _goes,
+    "batch_of": _batch_of,
     "hot": _hot,
     "via": _via,
     "throttled": lambda module, node: _flag(module.throttled(node)),
