@@ -17,7 +17,7 @@ from torchlint.semantics.module import Module
     severity=WARNING,
     fix="unsafe",
     on=cst.Call,
-    mentions=("DataLoader|TrainingArguments",),
+    mentions=("DataLoader|TrainingArguments|from trl|import trl",),
 )
 def loader_without_workers(call: cst.Call, module: Module) -> Iterator[Finding]:
     """
@@ -65,7 +65,7 @@ def loader_without_workers(call: cst.Call, module: Module) -> Iterator[Finding]:
     workers = module.settings.workers
     if loaders.is_trainer_arguments(call):
         argument = "dataloader_num_workers"
-        if loaders.constant(call, argument) != 0 or loaders.trains_on_host(call) or loaders.debugging(call):
+        if not loaders.trainer_works_alone(call) or loaders.trains_on_host(call) or loaders.debugging(call):
             return
         message = "the trainer loads every batch in its own process"
     elif loaders.makes_loader(call) and loaders.workers(call) == 0 and loaders.feeds_accelerator(call):

@@ -62,7 +62,8 @@ PROGRAMS = {
                 self.norm = nn.BatchNorm1d(3)  #: nn.BatchNorm1d(3) => feeds=?
                 self.drop = nn.Dropout()
                 self.unused = nn.Linear(4, 5)  #: nn.Linear(4, 5) => feeds=?
-                self.many = nn.ModuleList([nn.Linear(3, 3) for _ in range(2)])  #: nn.Linear(3, 3) => feeds=gelu
+                layers = [nn.Linear(3, 3) for _ in range(2)]  #: nn.Linear(3, 3) => feeds=gelu
+                self.some = nn.ModuleList(layers)
                 self.read = nn.Linear(5, 6)  #: nn.Linear(5, 6) => feeds=?,tanh
 
             def helper(self, x):
@@ -72,7 +73,7 @@ PROGRAMS = {
                 x = F.relu(self.first(x))  #: F.relu(self.first(x)) => feeds=Linear
                 y = self.helper(x)
                 z = self.norm(y) + self.drop(y)
-                for layer in self.many:
+                for layer in self.some:
                     z = F.gelu(layer(z))
                 return F.tanh(self.read(z)), self.read.bias
 

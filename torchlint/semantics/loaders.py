@@ -237,6 +237,11 @@ class Loaders:
         name = self.module.qualified(call.func)
         return name is not None and _TRAINER_ARGUMENTS.fullmatch(name) is not None
 
+    def trainer_works_alone(self, call: cst.Call) -> bool:
+        """Whether a trainer is told, or left by default, to load its batches in its own process."""
+        absent = self.module.argument(call, "dataloader_num_workers").absent
+        return absent or self.constant(call, "dataloader_num_workers") == 0
+
     def trains_on_host(self, call: cst.Call) -> bool:
         """Whether the trainer is told, or may be told behind ``**kwargs``, to leave the accelerator alone."""
         given = {a.keyword.value: a.value for a in call.args if a.keyword is not None}
