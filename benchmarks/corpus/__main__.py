@@ -180,7 +180,7 @@ def fixcheck(
         outcomes.append(outcome)
         click.echo(
             f"{package.name} {package.version}: {outcome.files} files, {outcome.changed} changed "
-            f"({outcome.exact} exactly as declared, {outcome.rounds} in several rounds)"
+            f"({outcome.exact} exactly as declared, {outcome.by_lines} compared by lines)"
         )
         for problem in ("crashes", "does_not_compile", "changed_outside_edits", "changed_by_second_pass"):
             for text in getattr(outcome, problem):

@@ -11,18 +11,24 @@ import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from benchmarks.corpus.findings import diagnostics
 from benchmarks.corpus.packages import Package
+
+FixEdits: TypeAlias = Iterable[dict[str, Any]]
+"""The edits of one fix, as torchlint's JSON has them."""
+
+_ROUNDS = 20
 
 
 @dataclass(slots=True)
 class Outcome:
     """How the fixes of one package went; every list of problems must be empty.
 
-    ``exact`` counts the changed files that are, byte for byte, the original with the declared edits put in;
-    ``rounds`` those that needed more than one round, where only the unchanged lines could be compared.
+    ``exact`` counts the changed files that are, byte for byte, the original with the declared edits put in,
+    round after round; ``by_lines`` those where overlapping fixes could be chosen otherwise, so that only the
+    lines that no edit touches could be compared.
     """
 
     package: str
@@ -30,7 +36,7 @@ class Outcome:
     files: int = 0
     changed: int = 0
     exact: int = 0
-    rounds: int = 0
+    by_lines: int = 0
     crashes: list[str] = field(default_factory=list)
     does_not_compile: list[str] = field(default_factory=list)
     changed_outside_edits: list[str] = field(default_factory=list)
@@ -70,16 +76,21 @@ def check(package: Package, workspace: Path, options: Iterable[str]) -> Outcome:
             if item["code"] == "TL000"
         }
     )
-    edits: dict[Path, list[dict[str, Any]]] = {}
-    for item in declared:
-        if item["fix"] and item["fix"]["applicability"] in ("safe", "unsafe"):
-            edits.setdefault(_relative(item, copy), []).extend(item["fix"]["edits"])
     fixed = {path: (copy / path).read_bytes() for path in paths}
     outcome.files = len(paths)
-    for path in paths:
-        if fixed[path] != originals[path]:
-            outcome.changed += 1
-            _compare(outcome, path, originals[path], fixed[path], edits.get(path, []))
+    changed = {path: data for path, data in originals.items() if fixed[path] != data}
+    outcome.changed = len(changed)
+    edits = _fixes(declared, copy)
+    rebuilt = _rebuild(changed, edits, workspace / f"{package.folder.name}.rounds", options)
+    for path, before in changed.items():
+        if _compiles(before) and not _compiles(fixed[path]):
+            outcome.does_not_compile.append(str(path))
+        if rebuilt[path] == fixed[path]:
+            outcome.exact += 1
+        elif strays := list(_strays(before, fixed[path], itertools.chain.from_iterable(edits.get(path, ())))):
+            outcome.changed_outside_edits.append(f"{path}: lines {strays}")
+        else:
+            outcome.by_lines += 1
     diagnostics(copy, [*options, "--fix", "--unsafe-fixes"])
     outcome.changed_by_second_pass = [
         str(path) for path in paths if (copy / path).read_bytes() != fixed[path]
@@ -91,15 +102,33 @@ def _relative(item: dict[str, Any], copy: Path) -> Path:
     return Path(item["filename"]).resolve().relative_to(copy.resolve())
 
 
-def _compare(outcome: Outcome, path: Path, before: bytes, after: bytes, edits: list[dict[str, Any]]) -> None:
-    if _compiles(before) and not _compiles(after):
-        outcome.does_not_compile.append(str(path))
-    if _applied(before, edits) == after:
-        outcome.exact += 1
-    elif strays := list(_strays(before, after, edits)):
-        outcome.changed_outside_edits.append(f"{path}: lines {strays}")
-    else:
-        outcome.rounds += 1
+def _fixes(items: Iterable[dict[str, Any]], folder: Path) -> dict[Path, list[FixEdits]]:
+    """The edits of every fix that may be applied, by file."""
+    found: dict[Path, list[FixEdits]] = {}
+    for item in items:
+        if item["fix"] and item["fix"]["applicability"] in ("safe", "unsafe"):
+            found.setdefault(_relative(item, folder), []).append(item["fix"]["edits"])
+    return found
+
+
+def _rebuild(
+    originals: dict[Path, bytes], declared: dict[Path, list[FixEdits]], folder: Path, options: list[str]
+) -> dict[Path, bytes]:
+    """The files with the declared fixes put in by arithmetic of our own, round after round."""
+    current, fixes = dict(originals), declared
+    for _ in range(_ROUNDS):
+        new = {path: _applied(data, fixes.get(path, [])) for path, data in current.items()}
+        pending = {path: data for path, data in new.items() if data != current[path]}
+        current = new
+        if not pending:
+            break
+        shutil.rmtree(folder, ignore_errors=True)
+        for path, data in pending.items():
+            (folder / path).parent.mkdir(parents=True, exist_ok=True)
+            (folder / path).write_bytes(data)
+        fixes = _fixes(diagnostics(folder, options), folder)
+    shutil.rmtree(folder, ignore_errors=True)
+    return current
 
 
 def _compiles(data: bytes) -> bool:
@@ -112,30 +141,39 @@ def _compiles(data: bytes) -> bool:
     return True
 
 
-def _applied(before: bytes, edits: list[dict[str, Any]]) -> bytes | None:
-    """The original with the edits put in by this module's own arithmetic; None if some of them overlap."""
-    bom = before[:3] if before.startswith(b"\xef\xbb\xbf") else b""
-    encoding, _ = tokenize.detect_encoding(io.BytesIO(before).readline)
-    text = before[len(bom) :].decode("utf-8" if encoding == "utf-8-sig" else encoding)
+def _applied(before: bytes, fixes: Iterable[FixEdits]) -> bytes:
+    """A file with fixes put in, each whole or not at all: of fixes that overlap the first one in the file."""
+    bom = b"\xef\xbb\xbf" if before.startswith(b"\xef\xbb\xbf") else b""
+    encoding = "utf-8" if bom else tokenize.detect_encoding(io.BytesIO(before).readline)[0]
+    text = before[len(bom) :].decode(encoding)
     starts = [0, *(match.end() for match in re.finditer(r"\r\n|\r|\n", text))]
 
     def offset(location: dict[str, int]) -> int:
         return starts[location["row"] - 1] + location["column"] - 1
 
-    spans = sorted(
-        {(offset(edit["location"]), offset(edit["end_location"]), edit["content"]) for edit in edits}
-    )
+    placed = [
+        sorted((offset(edit["location"]), offset(edit["end_location"]), edit["content"]) for edit in fix)
+        for fix in fixes
+    ]
+    taken: set[tuple[int, int, str]] = set()
+    for fix in sorted(placed):
+        if not any(_collide(edit, other) for edit in fix for other in taken):
+            taken.update(fix)
     pieces, position = [], 0
-    for number, (start, end, content) in enumerate(spans):
-        if start < position or (number and spans[number - 1][0] == start):
-            return None
+    for start, end, content in sorted(taken):
         pieces += [text[position:start], content]
         position = end
-    pieces.append(text[position:])
-    return bom + "".join(pieces).encode("utf-8" if encoding == "utf-8-sig" else encoding)
+    return bom + "".join([*pieces, text[position:]]).encode(encoding)
 
 
-def _strays(before: bytes, after: bytes, edits: list[dict[str, Any]]) -> Iterator[int]:
+def _collide(edit: tuple[int, int, str], other: tuple[int, int, str]) -> bool:
+    """Whether two edits cannot both be made; the same edit, such as an import that two fixes need, can."""
+    if edit == other:
+        return False
+    return (edit[0] < other[1] and other[0] < edit[1]) or edit[0] == other[0]
+
+
+def _strays(before: bytes, after: bytes, edits: FixEdits) -> Iterator[int]:
     """The number of the first line of each run of lines that no edit touches and that is not there any more.
 
     The runs must follow one another in the new text, the first at its start and the last at its end.

@@ -28,16 +28,19 @@ EDITS = [edit((3, 18), (3, 18), ', device="cuda"'), edit((3, 19), (3, 26), "")]
 
 
 class Linter:
-    """Stands in for torchlint: declares edits, and writes what ``passes`` say to the file, pass by pass."""
+    """Stands in for torchlint: declares edits for known texts, and writes what ``passes`` hold, in turn."""
 
-    def __init__(self, edits: list[dict[str, Any]], passes: list[bytes], code: str = "TL201") -> None:
+    def __init__(
+        self, edits: dict[bytes, list[dict[str, Any]]], passes: list[bytes], code: str = "TL201"
+    ) -> None:
         self.edits, self.passes, self.code = edits, list(passes), code
 
     def __call__(self, folder: Path, options: Iterable[str] = ()) -> list[dict[str, Any]]:
         path = folder / "module.py"
         if "--fix" in options and self.passes:
             path.write_bytes(self.passes.pop(0))
-        fix = {"applicability": "safe", "edits": self.edits} if self.edits else None
+        edits = self.edits.get(path.read_bytes())
+        fix = {"applicability": "safe", "edits": edits} if edits else None
         return [{"code": self.code, "filename": str(path), "message": "made on the host", "fix": fix}]
 
 
@@ -56,9 +59,9 @@ def check(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., fixe
 
 
 def test_a_fix_that_does_what_it_declares_is_exact(check: Callable[..., fixes.Outcome]) -> None:
-    outcome = check(BEFORE, Linter(EDITS, [AFTER]))
+    outcome = check(BEFORE, Linter({BEFORE: EDITS}, [AFTER]))
     assert outcome.clean
-    assert (outcome.files, outcome.changed, outcome.exact, outcome.rounds) == (1, 1, 1, 0)
+    assert (outcome.files, outcome.changed, outcome.exact, outcome.by_lines) == (1, 1, 1, 0)
 
 
 @pytest.mark.parametrize(
@@ -67,19 +70,29 @@ def test_a_fix_that_does_what_it_declares_is_exact(check: Callable[..., fixes.Ou
 def test_marks_and_newlines_that_are_kept_are_exact(
     check: Callable[..., fixes.Outcome], encode: Callable[[bytes], bytes]
 ) -> None:
-    outcome = check(encode(BEFORE), Linter(EDITS, [encode(AFTER)]))
+    outcome = check(encode(BEFORE), Linter({encode(BEFORE): EDITS}, [encode(AFTER)]))
     assert outcome.clean
     assert outcome.exact == 1
 
 
-def test_a_second_round_of_fixes_is_compared_line_by_line(check: Callable[..., fixes.Outcome]) -> None:
-    outcome = check(BEFORE, Linter(EDITS, [AFTER.replace(b"zeros(3,", b"ones(3,")]))
+def test_what_a_second_round_of_fixes_changes_is_exact_too(check: Callable[..., fixes.Outcome]) -> None:
+    second = [edit((4, 5), (4, 6), "2")]
+    after = AFTER.replace(b"y = 1", b"y = 2")
+    outcome = check(BEFORE, Linter({BEFORE: EDITS, AFTER: second}, [after]))
     assert outcome.clean
-    assert (outcome.exact, outcome.rounds) == (0, 1)
+    assert outcome.exact == 1
+
+
+def test_other_choices_among_overlapping_fixes_are_compared_by_lines(
+    check: Callable[..., fixes.Outcome],
+) -> None:
+    outcome = check(BEFORE, Linter({BEFORE: EDITS}, [AFTER.replace(b"zeros(3,", b"ones(3,")]))
+    assert outcome.clean
+    assert (outcome.exact, outcome.by_lines) == (0, 1)
 
 
 def test_a_line_changed_outside_the_edits_is_a_problem(check: Callable[..., fixes.Outcome]) -> None:
-    outcome = check(BEFORE, Linter(EDITS, [AFTER.replace(b"y = 1", b"y = 2")]))
+    outcome = check(BEFORE, Linter({BEFORE: EDITS}, [AFTER.replace(b"y = 1", b"y = 2")]))
     assert outcome.changed_outside_edits == ["module.py: lines [4]"]
 
 
@@ -91,26 +104,26 @@ def test_a_line_changed_outside_the_edits_is_a_problem(check: Callable[..., fixe
 def test_lost_newlines_and_marks_are_a_problem(
     check: Callable[..., fixes.Outcome], before: bytes, after: bytes
 ) -> None:
-    assert not check(before, Linter(EDITS, [after])).clean
+    assert not check(before, Linter({before: EDITS}, [after])).clean
 
 
 def test_a_fix_that_breaks_the_syntax_is_a_problem(check: Callable[..., fixes.Outcome]) -> None:
     broken = b'import torch\n\nx = torch.zeros(3, device="cuda"\ny = 1\n'
-    assert check(BEFORE, Linter(EDITS, [broken])).does_not_compile == ["module.py"]
+    assert check(BEFORE, Linter({BEFORE: EDITS}, [broken])).does_not_compile == ["module.py"]
 
 
 def test_a_file_that_never_compiled_is_not_held_against_the_fix(check: Callable[..., fixes.Outcome]) -> None:
-    outcome = check(BEFORE + b"print 1\n", Linter(EDITS, [AFTER + b"print 1\n"]))
+    outcome = check(BEFORE + b"print 1\n", Linter({BEFORE + b"print 1\n": EDITS}, [AFTER + b"print 1\n"]))
     assert outcome.clean
 
 
 def test_a_second_pass_that_changes_something_is_a_problem(check: Callable[..., fixes.Outcome]) -> None:
-    outcome = check(BEFORE, Linter(EDITS, [AFTER, AFTER + b"z = 3\n"]))
+    outcome = check(BEFORE, Linter({BEFORE: EDITS}, [AFTER, AFTER + b"z = 3\n"]))
     assert outcome.changed_by_second_pass == ["module.py"]
 
 
 def test_a_crash_of_a_rule_is_a_problem(check: Callable[..., fixes.Outcome]) -> None:
-    assert check(BEFORE, Linter([], [], code="TL000")).crashes == ["module.py: made on the host"]
+    assert check(BEFORE, Linter({}, [], code="TL000")).crashes == ["module.py: made on the host"]
 
 
 def finding(path: str, line: int) -> Finding:
