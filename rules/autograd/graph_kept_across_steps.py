@@ -133,13 +133,15 @@ def _has_graph(node: cst.BaseExpression, module: Module) -> bool:
 def _is_part(node: cst.BaseExpression, module: Module) -> bool:
     """Whether a value is one of several that a call gives, and neither its name nor the file tells which."""
     if isinstance(node, cst.Subscript):
-        return module.value(node.value).kind is Kind.BATCH
+        return module.value(node.value).kind is Kind.BATCH or _is_part(node.value, module)
     if not isinstance(node, cst.Name) or "loss" in node.value.lower():
         return False
-    return any(
-        binding.path and binding.value is not None and module.value(binding.value).kind is Kind.BATCH
-        for binding in module.bindings(node)
-    )
+    for binding in module.bindings(node):
+        if binding.path and isinstance(binding.value, cst.Call):
+            own = module.callee(binding.value) is not None
+            if own or module.value(binding.value).kind is Kind.BATCH:
+                return True
+    return False
 
 
 def _may_be_detached(name: cst.Name, module: Module) -> bool:

@@ -77,7 +77,7 @@ class Evaluation:
         if not self._evaluates(call):
             return None
         function = self.module.function(call)
-        if self._is_test(function):
+        if self._is_test(function, call):
             return None
         if isinstance(function, cst.Lambda) or (function is not None and self._is_callback(function)):
             return None
@@ -92,11 +92,12 @@ class Evaluation:
                     return region if inner is call else None
         return None
 
-    def _is_test(self, function: cst.CSTNode | None) -> bool:
-        """Whether a function is a unit test."""
+    def _is_test(self, function: cst.CSTNode | None, call: cst.Call) -> bool:
+        """Whether a function is a unit test, or tries a model out once."""
         if not isinstance(function, cst.FunctionDef) or not function.name.value.startswith("test"):
             return False
-        return any(name in self.module.names.module_scope.bindings for name in ("pytest", "unittest"))
+        imported = self.module.names.module_scope.bindings
+        return "pytest" in imported or "unittest" in imported or not self.module.loops(call)
 
     def _is_callback(self, function: cst.FunctionDef) -> bool:
         """Whether a function is made in another one and called from elsewhere, in the mode on there."""
