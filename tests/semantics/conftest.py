@@ -49,6 +49,12 @@ def model(program: str) -> Module:
     return Module(SyntaxTree(program), cast(Settings, settings))
 
 
+@pytest.fixture
+def semantic_model() -> Callable[[str], Module]:
+    """Makes the semantic model of a program, for what a table cannot say."""
+    return model
+
+
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Give a test function every expectation of its module, named by program, line and question."""
     if "expectation" in metafunc.fixturenames:

@@ -4,6 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import libcst as cst
+import pytest
+
+from torchlint.semantics.module import Module
+from torchlint.semantics.places import Grad, Phase
+
 PROGRAMS = {
     "loops of every kind": """
         def f(items, n):
@@ -1454,3 +1460,24 @@ PROGRAMS = {
 def test_places(expectation: Callable[[], None]) -> None:
     """Each expectation of the programs above holds."""
     expectation()
+
+
+LONG_CONDITIONS = {
+    "a sum": " + ".join(["a"] * 1200) + " > 3",
+    "a conjunction": " and ".join(["a"] * 1200),
+    "a disjunction": " or ".join(["a is None"] * 1200),
+    "a counted sum": " + ".join(["i"] * 1200) + " % 10 == 0",
+    "negations": "not " * 1200 + "a",
+}
+
+
+@pytest.mark.parametrize("condition", LONG_CONDITIONS.values(), ids=LONG_CONDITIONS.keys())
+def test_long_conditions(condition: str, semantic_model: Callable[[str], Module]) -> None:
+    """Conditions deeper than the stack of Python are answered, and what they guard is still in its loop."""
+    module = semantic_model(f"for i, a in enumerate(x):\n    if {condition}:\n        f(a)\n")
+    call = module.tree.nodes(cst.Call)[-1]
+    assert len(module.loops(call)) == 1
+    assert module.hot(call) is None
+    assert module.phase(call) is Phase.SETUP
+    assert module.grad(call) is Grad.ON
+    assert module.throttled(call) is (condition == LONG_CONDITIONS["a counted sum"])

@@ -31,6 +31,9 @@ class Phase(enum.Enum):
     UNKNOWN = "unknown"
 
 
+_DEPTH = 20
+"""How deep in a condition a mode is looked for."""
+
 _EVALUATES = re.compile(
     r"^_?(?:(?:do_|run_|model_)?(?:eval|evaluate|evaluation|validate|validation|val|valid)(?:_|$|[A-Z])"
     r"|test$|test_(?:one_)?(?:epoch|step|loop|model|net|network|fn)$|testing$"
@@ -165,13 +168,16 @@ class Phases:
             child = parent
         return None, None
 
-    def _implied(self, test: cst.CSTNode, truth: bool) -> Phase | None:
+    def _implied(self, test: cst.CSTNode, truth: bool, depth: int = 0) -> Phase | None:
         """The phase in which alone ``test`` is true (or false)."""
+        if depth > _DEPTH:
+            return None
         match test:
             case cst.UnaryOperation(operator=cst.Not()):
-                return self._implied(test.expression, not truth)
+                return self._implied(test.expression, not truth, depth + 1)
             case cst.BooleanOperation() if isinstance(test.operator, cst.And) is truth:
-                return self._implied(test.left, truth) or self._implied(test.right, truth)
+                left = self._implied(test.left, truth, depth + 1)
+                return left or self._implied(test.right, truth, depth + 1)
             case cst.Comparison() if len(test.comparisons) == 1:
                 return self._compared(test, truth)
             case cst.Name() | cst.Attribute():

@@ -490,11 +490,14 @@ class Throttling:
         return scope is self.names.module_scope
 
     def _comparisons(self, test: cst.CSTNode) -> Iterator[cst.Comparison]:
-        if isinstance(test, cst.Comparison) and len(test.comparisons) == 1:
-            yield test
-        elif isinstance(test, cst.BooleanOperation) and isinstance(test.operator, cst.And):
-            yield from self._comparisons(test.left)
-            yield from self._comparisons(test.right)
+        """The simple comparisons that must all be true for ``test`` to be true."""
+        waiting = [test]
+        while waiting:
+            part = waiting.pop()
+            if isinstance(part, cst.Comparison) and len(part.comparisons) == 1:
+                yield part
+            elif isinstance(part, cst.BooleanOperation) and isinstance(part.operator, cst.And):
+                waiting += (part.right, part.left)
 
     # ------------------------------------------------------------------ parts of conditions
 
@@ -524,14 +527,16 @@ class Throttling:
             return None
         return left
 
-    def _counts(self, node: cst.CSTNode) -> bool:
+    def _counts(self, node: cst.CSTNode, depth: int = 0) -> bool:
         """Whether this expression goes up (or down) with the iterations."""
+        if depth > _DEPTH:
+            return False
         if isinstance(node, cst.BinaryOperation):
             if isinstance(node.operator, cst.Modulo):
                 return False
-            return self._counts(node.left) or self._counts(node.right)
+            return self._counts(node.left, depth + 1) or self._counts(node.right, depth + 1)
         if isinstance(node, cst.NamedExpr):
-            return self._counts(node.value)
+            return self._counts(node.value, depth + 1)
         word = last_name(node)
         if word is None or isinstance(node, cst.Call):
             return False
@@ -575,16 +580,18 @@ class Throttling:
                     return parent
         return None
 
-    def _is_clock(self, node: cst.CSTNode) -> bool:
+    def _is_clock(self, node: cst.CSTNode, depth: int = 0) -> bool:
+        if depth > _DEPTH:
+            return False
         if isinstance(node, cst.BinaryOperation):
-            return self._is_clock(node.left) or self._is_clock(node.right)
+            return self._is_clock(node.left, depth + 1) or self._is_clock(node.right, depth + 1)
         if isinstance(node, cst.Call):
             qualified = self.names.qualified(node.func) or ""
             if qualified.startswith(("time.", "datetime.")):
                 return True
-            return isinstance(node.func, cst.Attribute) and self._is_clock(node.func.value)
+            return isinstance(node.func, cst.Attribute) and self._is_clock(node.func.value, depth + 1)
         if isinstance(node, cst.Attribute):
-            return self._is_clock(node.value)
+            return self._is_clock(node.value, depth + 1)
         if isinstance(node, cst.Name):
             return any(
                 isinstance(b.value, (cst.Call, cst.BinaryOperation))
@@ -669,33 +676,37 @@ def _is_host(device: cst.CSTNode, text: cst.CSTNode) -> bool:
 
 def _missing(test: cst.CSTNode) -> Iterator[str]:
     """The variables that a test finds empty: ``x is None``, ``not x``, ``k not in x``, no attribute ``x``."""
+    waiting = [test]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, cst.BooleanOperation):
+            waiting += (part.right, part.left)
+        else:
+            spelt = _missing_part(part)
+            if spelt is not None:
+                yield spelt
+
+
+def _missing_part(test: cst.CSTNode) -> str | None:
     match test:
-        case cst.BooleanOperation():
-            yield from _missing(test.left)
-            yield from _missing(test.right)
         case cst.UnaryOperation(
             operator=cst.Not(), expression=cst.Call(func=cst.Name(value="hasattr")) as call
         ):
             if len(call.args) == 2 and isinstance(call.args[1].value, cst.SimpleString):
                 owner, attribute = dotted_text(call.args[0].value), call.args[1].value.evaluated_value
                 if owner is not None and isinstance(attribute, str):
-                    yield f"{owner}.{attribute}"
+                    return f"{owner}.{attribute}"
+            return None
         case cst.UnaryOperation(operator=cst.Not()):
-            spelt = dotted_text(test.expression)
-            if spelt is not None:
-                yield spelt
+            return dotted_text(test.expression)
         case cst.Comparison(comparisons=[cst.ComparisonTarget(operator=cst.NotIn(), comparator=container)]):
-            spelt = dotted_text(container)
-            if spelt is not None:
-                yield spelt
+            return dotted_text(container)
         case cst.Comparison(
             comparisons=[cst.ComparisonTarget(operator=cst.Is(), comparator=cst.Name(value="None"))]
         ):
-            spelt = dotted_text(test.left)
-            if spelt is not None:
-                yield spelt
+            return dotted_text(test.left)
         case _:
-            return
+            return None
 
 
 def _is_debug_text(node: cst.CSTNode) -> bool:
