@@ -190,9 +190,13 @@ class Loaders:
         return node is not None and self.data.on_accelerator(node)
 
     def _ignores_workers(self, call: cst.Call) -> bool:
+        """Whether what the loader reads is, on some path, an iterable dataset that knows of no workers."""
         node = self.dataset(call)
-        definition = self.module.value(node).definition if node is not None else None
-        return isinstance(definition, cst.ClassDef) and self.data.ignores_workers(definition)
+        made: list[cst.BaseExpression | None] = [node]
+        if isinstance(node, cst.Name):
+            made += [binding.value for binding in self.names.bindings(node) if not binding.path]
+        definitions = [self.module.value(value).definition for value in made if value is not None]
+        return any(isinstance(d, cst.ClassDef) and self.data.ignores_workers(d) for d in definitions)
 
     def yields_raw_items(self, call: cst.Call) -> bool:
         """Whether items come out as the dataset has them, in a list: ``collate_fn=list``, or none at all."""
