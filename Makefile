@@ -18,7 +18,7 @@ help:
 
 # 0 and 1 are the answers of a linter; the demo fails only where torchlint itself does.
 demo: $(VENV)/base
-	$(TORCHLINT) check --exit-zero fixtures/programs
+	$(TORCHLINT) check --exit-zero --output-format concise fixtures/programs
 	$(TORCHLINT) check --diff fixtures/programs || [ $$? -eq 1 ]
 
 test: lint tests
