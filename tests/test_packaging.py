@@ -20,7 +20,7 @@ from torchlint import __version__
 PROBE = """
 import importlib, importlib.metadata, json, pkgutil, sys
 import torchlint, torchlint.rules
-modules = ["torchlint"]
+modules = ["torchlint", "torchlint.rules"]
 for package in (torchlint, torchlint.rules):
     for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
         if module.name.endswith("__main__") or module.name.startswith("torchlint.dev"):
