@@ -127,7 +127,9 @@ def test_files_that_are_none(tmp_path: Path) -> None:
     assert "symbolic link" in reason_for(tmp_path / "loop.py")
     assert reason_for(tmp_path / "pipe.py") == "cannot read the file: it is a pipe"
     assert reason_for(tmp_path / "missing.py" / "a.py") == "cannot read the file: there is no such file"
-    assert reason_for(Path("nul\0.py")) == "cannot read the file: embedded null byte"
+    # Python releases word it differently from here on.
+    assert reason_for(Path("nul\0.py")).startswith("cannot read the file: ")
+    assert "embedded null" in reason_for(Path("nul\0.py"))
 
 
 def test_a_file_that_may_not_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
