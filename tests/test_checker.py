@@ -223,6 +223,8 @@ def test_syntax_errors_are_reported_whether_a_rule_wants_the_file_or_not(
         ("\x0cbad()\n", ["1:2"]),
         ("if x:\n    y\n\x0c\n    bad()\n", ["4:5"]),
         ("def f():\n    '''\x0c'''\n\x0c    bad()\n\x0cbad()\n", ["3:6", "4:2"]),
+        ("def f():\n\x0c    bad()\n    bad()\r\n\x0c    # c\n    bad()\n", ["2:6", "3:5", "5:5"]),
+        ("if x:\n\x0c    bad()\r\x0c\r\r", ["2:6"]),
         ("a\r\nbad()\r\n", ["2:1"]),
         ("a\nb\r\nbad()\rbad()\n", ["3:1", "4:1"]),
         ("bad()\r", ["1:1"]),

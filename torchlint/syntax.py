@@ -62,6 +62,8 @@ class _Fields(dict[type, tuple[str, ...]]):
 
 _FIELDS = _Fields()
 _CONTAINERS = (list, tuple)
+# What LibCST may leave out of the code that it generates.
+_DROPPED = frozenset("\x0c\r\n\t ")
 # What a field can hold beside nodes. Asking for these is far quicker than ``isinstance`` on LibCST's
 # abstract base class.
 _NO_NODES = frozenset({type(None), str, bool, cst.MaybeSentinel})
@@ -182,9 +184,13 @@ class SyntaxTree:
             return spans
         offsets = _align(code, self.text)
         last = len(code)
-        return {
-            node: Span(offsets[min(s.start, last)], offsets[min(s.end, last)]) for node, s in spans.items()
-        }
+
+        def moved(span: Span) -> Span:
+            start, end = min(span.start, last), min(span.end, last)
+            # The end is behind the last character of the node: what LibCST dropped there is outside.
+            return Span(offsets[start], offsets[end - 1] + 1 if end > start else offsets[start])
+
+        return {node: moved(span) for node, span in spans.items()}
 
     def span(self, node: cst.CSTNode) -> Span:
         """Character offsets of ``node`` in ``text``, without the white space and comments around it.
@@ -282,18 +288,22 @@ class _Recording:
 def _align(code: str, text: str) -> list[int]:
     """For each offset of generated ``code`` the offset of the same place in the original ``text``.
 
-    LibCST drops form feeds at the start of a line and lone carriage returns at the end of the file;
-    those are the only differences expected, and they are skipped.
+    LibCST drops some form feeds, line ends and blanks, such as a lone carriage return at the end of the
+    file, and repeats a form feed in front of the first line of a block on each of its lines. Those are the
+    only differences expected, and they are skipped; all other characters correspond.
 
     Raises:
         ValueError: the two texts differ in another way.
     """
     offsets: list[int] = []
-    at = 0
+    at, end = 0, len(text)
     for char in code:
-        while at < len(text) and text[at] != char and text[at] in "\x0c\r":
+        if char == "\x0c" and (at == end or text[at] != char):
+            offsets.append(at)
+            continue
+        while at < end and text[at] != char and text[at] in _DROPPED:
             at += 1
-        if at >= len(text) or text[at] != char:
+        if at == end or text[at] != char:
             raise ValueError(f"generated code departs from the text at offset {at}")
         offsets.append(at)
         at += 1
