@@ -174,6 +174,21 @@ def test_the_surroundings_are_restored() -> None:
     )
 
 
+def test_a_smaller_stack_is_taken_where_a_large_one_cannot_be_had(monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes = []
+    stack_size = threading.stack_size
+
+    def refuse(size: int = 0) -> int:
+        sizes.append(size)
+        if size > 1 << 20:
+            raise ValueError("size not valid")
+        return stack_size(size)
+
+    monkeypatch.setattr(threading, "stack_size", refuse)
+    assert on_deep_stack(lambda: "done") == "done"
+    assert sorted(sizes) == sorted([0, 512 << 20, 64 << 20, 0, stack_size()])
+
+
 def test_endless_recursion_is_an_error_and_no_crash() -> None:
     def recurse() -> int:
         return recurse() + 1

@@ -116,6 +116,14 @@ def test_what_no_tokenizer_can_read_is_read_up_to_there() -> None:
     assert named("x = 1  # noqa: TL202\n  y = '''\n")[:1] == ["TL202"]
 
 
+def test_strings_are_no_comments_in_syntax_that_is_new_either() -> None:
+    text = """x = f"{d["# noqa: TL201"]}"  # noqa: TL202\ny = f'{f'{1}# noqa: TL201'}'  # ü noqa: TL203\n"""
+    text += "z = 1  # torchlint: ignore[TL204]\n"
+    assert named(text) == ["TL202", "TL204"]
+    assert silenced(text, "TL202") == [1]
+    assert silenced(text, "TL204") == [3]
+
+
 @pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"])
 def test_places_of_comments(newline: str) -> None:
     text = newline.join(["x = (1,  # a", "     # b", "  )", "\x0c# c", "if x:", "\ty = 1  # ü d", "# e"])

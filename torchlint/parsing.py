@@ -16,7 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
-from torchlint.diagnostics import Position
+from torchlint.diagnostics import Position, Span
 
 if TYPE_CHECKING:
     from torchlint.syntax import SyntaxTree
@@ -25,7 +25,8 @@ Result = TypeVar("Result")
 
 # LibCST's parser and code generator recurse with the nesting of the program; 3000 levels take more than
 # the 8 MiB that a main thread has. The memory is reserved only, and used as far as the recursion goes.
-_STACK_BYTES = (512 << 20) if sys.maxsize > 2**32 else (64 << 20)
+# Less is taken where so much may not be reserved.
+_STACK_SIZES = (512 << 20, 64 << 20, 0)
 _RECURSION_LIMIT = 100_000
 # Where no human being has written: LibCST takes time in the square of the nesting beyond this.
 _DEEPEST = 6_000
@@ -98,6 +99,20 @@ def parse(text: str) -> SyntaxTree:
         raise UnreadableError(_problem_at(reason, Position(1, 1))) from error
 
 
+def comments(text: str) -> list[Span] | None:
+    """Where the comments of ``text`` are, if only LibCST can tell.
+
+    None if the standard library's tokenizer can be trusted, which is quicker. It cannot where the syntax is
+    newer than the interpreter: there, a quote within an f-string may look like its end.
+    """
+    if not breaks(text):
+        return None
+    try:
+        return on_deep_stack(lambda: parse(text).comments)
+    except UnreadableError:
+        return None
+
+
 def breaks(text: str) -> bool:
     """Whether the interpreter refuses ``text``; False where it cannot tell."""
     return _judge(text)[0] is not None
@@ -120,17 +135,34 @@ def on_deep_stack(function: Callable[..., Result], *args: object) -> Result:
             failure.append(error)
 
     with _surroundings:
-        with _stack_size_lock:
-            before = threading.stack_size(_STACK_BYTES)
-            try:
-                thread = threading.Thread(target=body, name=_DEEP_NAME, daemon=True)
-                thread.start()
-            finally:
-                threading.stack_size(before)
-        thread.join()
+        _start(body).join()
     if failure:
         raise failure.pop()
     return outcome.pop()
+
+
+def _start(body: Callable[[], None]) -> threading.Thread:
+    """A running thread with the largest stack that can be had.
+
+    Raises:
+        RuntimeError: no thread can be started at all.
+    """
+    with _stack_size_lock:
+        before = threading.stack_size()
+        try:
+            for size in _STACK_SIZES:
+                thread = threading.Thread(target=body, name=_DEEP_NAME, daemon=True)
+                try:
+                    threading.stack_size(size)
+                    thread.start()
+                except (RuntimeError, ValueError):
+                    if size == _STACK_SIZES[-1]:
+                        raise
+                else:
+                    break
+        finally:
+            threading.stack_size(before)
+    return thread
 
 
 _DEEP_NAME = "torchlint-deep-stack"

@@ -183,7 +183,7 @@ def write_atomically(path: Path, data: bytes, expected_old_bytes: bytes) -> bool
 
 
 def _replace(target: Path, data: bytes) -> None:
-    descriptor, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name[:100]}.", suffix=".tmp")
+    descriptor, name = tempfile.mkstemp(dir=target.parent, prefix=".torchlint-", suffix=".tmp")
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(data)

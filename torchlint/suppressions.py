@@ -13,10 +13,11 @@ import enum
 import io
 import re
 import tokenize
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from torchlint import parsing
 from torchlint.diagnostics import Applicability, Diagnostic, Edit, Fix, Span
 from torchlint.options import did_you_mean
 from torchlint.rule import Rule
@@ -118,8 +119,11 @@ class Lines:
     code: tuple[int, ...]
 
 
-def read_lines(source: Source) -> Lines:
-    """The comments and logical lines of ``source``; stops at the first thing that is no token."""
+def read_lines(source: Source, spans: Iterable[Span] | None = None) -> Lines:
+    """The comments and logical lines of ``source``; stops at the first thing that is no token.
+
+    ``spans`` says where the comments are if the tokenizer is not to be trusted with them.
+    """
     comments: list[Comment] = []
     logical: list[tuple[int, int]] = []
     code: list[int] = []
@@ -129,8 +133,7 @@ def read_lines(source: Source) -> Lines:
             row, column = token.start
             if token.type == tokenize.COMMENT:
                 start = source.line_starts[row - 1] + column
-                own = not source.line(row)[:column].strip()
-                comments.append(Comment(Span(start, start + len(token.string)), row, token.string, own))
+                comments.append(_comment(source, Span(start, start + len(token.string))))
             elif token.type == tokenize.NEWLINE:
                 if first:
                     logical.append((first, row))
@@ -141,7 +144,15 @@ def read_lines(source: Source) -> Lines:
                     code.append(row)
     except (tokenize.TokenError, SyntaxError):
         pass
+    if spans is not None:
+        comments = [_comment(source, span) for span in spans]
     return Lines(tuple(comments), tuple(logical), tuple(code))
+
+
+def _comment(source: Source, span: Span) -> Comment:
+    place = source.position(span.start)
+    own_line = not source.line(place.row)[: place.column - 1].strip()
+    return Comment(span, place.row, source.text[span.start : span.end], own_line)
 
 
 def logical_line_end(source: Source, row: int) -> int:
@@ -170,7 +181,7 @@ class Suppressions:
         self._source = source
         self._rules = rules
         if _MAY_SUPPRESS.search(source.text):
-            lines = read_lines(source)
+            lines = read_lines(source, parsing.comments(source.text))
             for comment in lines.comments:
                 self._read(comment)
             self._place(lines)

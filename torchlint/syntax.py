@@ -199,6 +199,11 @@ class SyntaxTree:
         """
         return self._spans[node]
 
+    @property
+    def comments(self) -> list[Span]:
+        """Where the comments are, in source order."""
+        return sorted(span for node, span in self._spans.items() if isinstance(node, cst.Comment))
+
     def outer_span(self, node: cst.CSTNode) -> Span:
         """As ``span``, with the parentheses that the expression itself owns."""
         inner = self._spans[node]
