@@ -83,6 +83,7 @@ class Inference:
         self._stack: dict[cst.CSTNode, int] = {}
         self._lowest = _NOTHING
         self._signatures: dict[cst.CSTNode, calls.Signature] = {}
+        self._callees: dict[cst.Call, Function | None] = {}
         self._callers: dict[cst.CSTNode, list[cst.Call]] = {}
 
     # ------------------------------------------------------------------ the evaluator
@@ -432,6 +433,8 @@ class Inference:
         if isinstance(param.star, str) and param.star:
             return Value(Kind.DICT if param.star == "**" else Kind.TUPLE)
         declared = self.annotation(binding)
+        if declared is not None and declared.host and self._called_variously(function):
+            return declared
         passed = self._passed(function, binding.name, param)
         if passed is not None and passed is not BOTTOM and passed.known:
             fits = declared is None or declared.kind is passed.kind or not declared.known
@@ -453,6 +456,18 @@ class Inference:
             # A switch, whatever its name suggests: ``return_loss=False``.
             return BOOL
         return passed if passed is not None else UNKNOWN
+
+    def _called_variously(self, function: cst.CSTNode) -> bool:
+        """Whether so many calls may run a function that they will not agree on one constant."""
+        if not isinstance(function, cst.FunctionDef):
+            return False
+        owner = self.classes.owner(function)
+        name = (
+            owner.name.value
+            if owner is not None and function.name.value == "__init__"
+            else function.name.value
+        )
+        return len(self._calls_by_name.get(name, ())) > 1
 
     def _speaks_of_tensors(self, param: cst.Param) -> bool:
         """Whether an annotation that is not known names a tensor in some way: ``Float[Tensor, "b c"]``."""
@@ -936,10 +951,17 @@ class Inference:
 
     def callee(self, call: cst.Call) -> Function | None:
         """The function of this file that a call runs: a method, a lambda, a module's ``forward``."""
+        if call in self._callees:
+            return self._callees[call]
         func = call.func
-        if self.names.qualified(func) is not None:
-            return None
-        value = self.value(func)
+        value = self.value(func) if self.names.qualified(func) is None else UNKNOWN
+        found = self._run_by(value)
+        if func in self._values:
+            self._callees[call] = found
+        return found
+
+    def _run_by(self, value: Value) -> Function | None:
+        """The function of this file that runs when something is called."""
         if value is BOTTOM:
             return None
         if value.kind is Kind.FUNCTION and isinstance(value.definition, (cst.FunctionDef, cst.Lambda)):
@@ -978,6 +1000,11 @@ class Inference:
             ]
         return found
 
+    @cached_property
+    def _instance_calls(self) -> list[cst.Call]:
+        """The calls that may be made to an instance, ``model(x)`` or ``self.head(x)``, in source order."""
+        return [call for call in self.tree.nodes(cst.Call) if self._may_call_instance(call)]
+
     def _overridden(self, function: cst.CSTNode) -> set[cst.CSTNode]:
         """The methods of other classes of the file that this method stands in for in instances of its own."""
         owner = self.classes.owner(function)
@@ -1003,7 +1030,7 @@ class Inference:
                 names.update(c.name.value for c in self.classes.heirs(owner))
                 names.update(self._aliases(names))
             elif owner is not None and function.name.value in ("forward", "__call__"):
-                return [c for c in self.tree.nodes(cst.Call) if self._may_call_instance(c)]
+                return self._instance_calls
             else:
                 names.update(self._aliases(names))
         else:
