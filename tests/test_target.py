@@ -198,5 +198,7 @@ def test_without_a_declaration_the_installed_release_counts(
 
 def test_the_installed_release_is_read_from_metadata(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.undo()
+    target._installed.cache_clear()
     monkeypatch.setattr("importlib.metadata.version", lambda name: {"torch": "2.13.0+cpu"}[name])
     assert target._installed() == Target.parse("==2.13.0")
+    target._installed.cache_clear()

@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -207,6 +207,7 @@ def _combine(found: tuple[_Declared, ...]) -> Target:
     return Target(None, upper, f"{found[0].name}, which sets no lower bound")
 
 
+@cache
 def _installed() -> Target:
     from importlib.metadata import PackageNotFoundError, version
 

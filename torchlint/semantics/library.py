@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Protocol
 
 import libcst as cst
@@ -194,6 +194,31 @@ TENSOR_TYPES = {
 }
 
 
+# Classes and functions whose result depends on what they are given, though its kind does not.
+_BY_ARGUMENTS = MODULE_CONTAINERS | _PASSING
+# How far back among the arguments of an unknown wrapper the loader can stand.
+_WRAPPED = 3
+
+
+@cache
+def _plain(dotted: str) -> Value | None:
+    """The result of a library function that is the same whatever it is given; None for all others."""
+    if dotted in _NUMBER_CALLS:
+        return NUMBER
+    if dotted in _STRING_CALLS:
+        return STRING
+    if dotted in _BOOL_CALLS:
+        return BOOL
+    fact = results.function_result(dotted)
+    known = dotted in _PASSING or dotted.startswith("builtins.") or kind_of_class(dotted) is not Kind.UNKNOWN
+    if known or dotted == "torch.device" or not isinstance(fact, str) or fact in _FROM_OPERANDS:
+        return None
+    return _SIMPLE_KINDS.get(fact, UNKNOWN)
+
+
+_FROM_OPERANDS = frozenset({"tensor", "tensors", "same", "parameters", "unknown"})
+
+
 class Evaluator(Protocol):
     """What library calls ask of the evaluator of expressions."""
 
@@ -250,10 +275,16 @@ class Library:
 
     def call(self, node: cst.Call, dotted: str) -> Value:
         """The result of calling a library function or class by its dotted name."""
+        plain = _plain(dotted)
+        if plain is not None:
+            return plain
+        if dotted in ("tqdm.trange", "tqdm.auto.trange", "tqdm.notebook.trange", "tqdm.tnrange"):
+            return Value(Kind.ITERATOR, item=NUMBER)
+        kind = kind_of_class(dotted)
+        if kind not in (Kind.UNKNOWN, Kind.TENSOR, Kind.DEVICE) and dotted not in _BY_ARGUMENTS:
+            return Value(kind, cls=dotted, origin=node)
         args = [self._value(a.value) for a in node.args if not a.star]
-        first = args[0] if args else UNKNOWN
-        if first is BOTTOM:
-            first = UNKNOWN
+        first = args[0] if args and args[0] is not BOTTOM else UNKNOWN
         if dotted.startswith("builtins."):
             return self._builtin_call(node, dotted, args)
         if dotted in _PASSING:
@@ -266,25 +297,16 @@ class Library:
             return replace(first, presets=(*first.presets, node))
         if dotted == "torch.device":
             return self._device_call(node, first)
-        if dotted in ("tqdm.trange", "tqdm.auto.trange", "tqdm.notebook.trange", "tqdm.tnrange"):
-            return Value(Kind.ITERATOR, item=NUMBER)
-        kind = kind_of_class(dotted)
         if kind is Kind.TENSOR or dotted in ("torch.nn.Parameter", "torch.autograd.Variable"):
             return self._tensor_class(dotted, node, first)
         if kind is not Kind.UNKNOWN:
-            item = None
-            if dotted in MODULE_CONTAINERS and args:
-                item = self._contained(node, args)
-            return Value(kind, cls=dotted, origin=node, item=item)
+            return Value(kind, cls=dotted, origin=node, item=self._contained(node, args) if args else None)
         fact = results.function_result(dotted)
         if fact is not None:
             return self._function_fact(node, dotted, fact, args)
         if _MODULE_BY_NAME.match(dotted):
             return Value(Kind.MODULE, cls=None, origin=node)
-        for arg in args:
-            if arg.kind is Kind.LOADER:
-                return arg
-        return UNKNOWN
+        return next((arg for arg in args if arg.kind is Kind.LOADER), UNKNOWN)
 
     def _function_fact(
         self, node: cst.Call, dotted: str, fact: results.Result, args: Sequence[Value]
@@ -443,12 +465,6 @@ class Library:
 
     def _builtin_call(self, node: cst.Call, dotted: str, args: Sequence[Value]) -> Value:
         first = args[0] if args else UNKNOWN
-        if dotted in _NUMBER_CALLS:
-            return NUMBER
-        if dotted in _STRING_CALLS:
-            return STRING
-        if dotted in _BOOL_CALLS:
-            return BOOL
         if dotted == "builtins.getattr":
             return self._getattr(node, first)
         if dotted == "builtins.enumerate":
@@ -542,7 +558,7 @@ class Library:
         spelt = func.attr.value if isinstance(func, cst.Attribute) else getattr(func, "value", "")
         if isinstance(spelt, str) and CRITERION_NAME.match(spelt):
             return self._tensor_result([self._value(a.value) for a in node.args], node, attached=True)
-        for arg in node.args:
+        for arg in node.args[:_WRAPPED]:
             # An unknown wrapper around a loader (a progress bar, a prefetcher) still yields batches.
             passed = self._value(arg.value)
             if passed.kind is Kind.LOADER and not arg.star:
