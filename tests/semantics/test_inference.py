@@ -98,3 +98,15 @@ def test_an_autograd_function_is_no_module() -> None:
     )
     (definition,) = module.tree.nodes(cst.ClassDef)
     assert module.classes.info(definition).kind is Kind.OBJECT
+
+
+def test_what_is_backpropagated_through_is_a_tensor_whatever_the_model_returns() -> None:
+    module = _model(
+        "def train(model, batches):\n"
+        "    for x in batches:\n"
+        '        loss = model(x.to("cuda"))\n'
+        "        loss.backward()\n"
+        "        print(loss)\n"
+    )
+    printed = module.names.reads["loss"][-1]
+    assert module.value(printed).kind is Kind.TENSOR

@@ -266,6 +266,8 @@ class Inference:
         result = self._join(self.binding(binding) for binding in bindings)
         if result is BOTTOM:
             return result
+        if result.kind is Kind.BATCH and self._by_use(node).kind is Kind.TENSOR:
+            return replace(result, kind=Kind.TENSOR)
         if result.kind is Kind.UNKNOWN:
             shown = self._by_use(node)
             if shown.known:

@@ -33,25 +33,44 @@ class Repetition:
         self.tree = tree
         self.names = names
         self._functions: dict[cst.CSTNode, bool] = {}
+        self._known: dict[cst.CSTNode, bool] = {}
+        self._deciding: set[cst.CSTNode] = set()
 
     def possible(self, node: cst.CSTNode) -> bool:
         """Whether ``node`` stands in a loop, or in a function that may be called from one."""
-        parents = self.tree.parents
-        around = parents.get(node)
+        parents, known = self.tree.parents, self._known
+        trail: list[cst.CSTNode] = []
+        around: cst.CSTNode | None = node
+        found = False
         while around is not None:
+            if around in known:
+                found = known[around]
+                break
+            trail.append(around)
+            around = parents.get(around)
             kind = around.__class__
             if kind in _LOOPS:
-                return True
-            if kind in _BODIES:
-                return self._function(around)
-            around = parents.get(around)
-        return False
+                found = True
+                break
+            if kind in _BODIES and around is not None:
+                found = self._function(around)
+                break
+        if not self._deciding:
+            # While a function is being decided on, its own calls count as none: no answer to keep.
+            for step in trail:
+                known[step] = found
+        return found
 
     def _function(self, function: cst.CSTNode) -> bool:
         found = self._functions.get(function)
         if found is None:
-            self._functions[function] = False  # a function that only calls itself does not repeat
-            found = self._functions[function] = self._repeats(function)
+            if function in self._deciding:
+                return False  # a function that only calls itself does not repeat
+            self._deciding.add(function)
+            found = self._repeats(function)
+            self._deciding.discard(function)
+            if found or not self._deciding:
+                self._functions[function] = found
         return found
 
     def _repeats(self, function: cst.CSTNode) -> bool:

@@ -1,0 +1,59 @@
+"""Which places can run more than once, going by names alone."""
+
+from __future__ import annotations
+
+import libcst as cst
+import pytest
+
+from torchlint.semantics.names import Names
+from torchlint.semantics.repetition import Repetition
+from torchlint.syntax import SyntaxTree
+
+
+def _marked(program: str) -> dict[str, bool]:
+    """For each call ``mark("…")`` of a program, whether it may repeat."""
+    tree = SyntaxTree(program)
+    repetition = Repetition(tree, Names(tree))
+    found: dict[str, bool] = {}
+    for call in tree.nodes(cst.Call):
+        if isinstance(call.func, cst.Name) and call.func.value == "mark":
+            argument = call.args[0].value
+            assert isinstance(argument, cst.SimpleString)
+            found[str(argument.evaluated_value)] = repetition.possible(call)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("program", "expected"),
+    [
+        ('mark("once")\nfor x in y:\n    mark("loop")\n', {"once": False, "loop": True}),
+        ('z = [mark("item") for x in y]\n', {"item": True}),
+        ('def f():\n    mark("f")\n', {"f": False}),
+        ('def f():\n    mark("f")\nf()\n', {"f": False}),
+        ('def f():\n    mark("f")\nwhile True:\n    f()\n', {"f": True}),
+        ('def f():\n    mark("f")\nregister(f)\n', {"f": True}),
+        # It calls itself, and a loop calls it: asking for either call first gives the same answer.
+        ('def f(n):\n    mark("f")\n    f(n - 1)\nfor i in y:\n    f(i)\n', {"f": True}),
+        ('def f(n):\n    mark("f")\n    f(n - 1)\nf(3)\n', {"f": False}),
+        (
+            'def f():\n    mark("f")\n    g()\ndef g():\n    mark("g")\n    f()\nfor i in y:\n    g()\n',
+            {"f": True, "g": True},
+        ),
+        (
+            (
+                'class Net:\n    def __init__(self):\n        mark("made")\n    def forward(self):\n'
+                '        mark("forward")\nlayers = [Net() for _ in range(3)]\n'
+            ),
+            {"made": False, "forward": True},
+        ),
+        (
+            (
+                'class Row:\n    def __init__(self):\n        mark("made")\nclass Short(Row):\n    pass\n'
+                "rows = [Short() for _ in range(3)]\n"
+            ),
+            {"made": True},
+        ),
+    ],
+)
+def test_places_that_may_repeat(program: str, expected: dict[str, bool]) -> None:
+    assert _marked(program) == expected
