@@ -216,7 +216,7 @@ def _plain(dotted: str) -> Value | None:
     return _SIMPLE_KINDS.get(fact, UNKNOWN)
 
 
-_FROM_OPERANDS = frozenset({"tensor", "tensors", "same", "parameters", "unknown"})
+_FROM_OPERANDS = frozenset({"tensor", "tensors", "same", "parameters", "distribution", "packed", "unknown"})
 
 
 class Evaluator(Protocol):
