@@ -12,7 +12,7 @@ import pytest
 from torchlint.diagnostics import Applicability, Diagnostic, Edit, Fix, Position, Severity, Span
 from torchlint.render.report import Report
 
-ROOT = Path("/work")
+ROOT = Path("/repo")
 
 
 @dataclass(frozen=True)

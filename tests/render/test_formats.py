@@ -16,7 +16,7 @@ from torchlint.render import json as as_json
 from torchlint.render.report import STDIN
 from torchlint.rule import Rule
 
-ROOT = Path("/work")
+ROOT = Path("/repo")
 TEXT = "a = x.item()\nb = y.cpu()\n"
 
 
@@ -55,7 +55,7 @@ def test_json_has_the_keys_of_ruff(desk: Any) -> None:
             "name": "item-in-hot-loop",
             "message": "`.item()` waits for the device",
             "severity": "warning",
-            "filename": "/work/train.py",
+            "filename": "/repo/train.py",
             "location": {"row": 1, "column": 5},
             "end_location": {"row": 1, "column": 13},
             "noqa_row": 1,
@@ -96,7 +96,7 @@ def test_standard_input_without_a_name_has_no_path(desk: Any) -> None:
 def test_github_shows_annotations(desk: Any) -> None:
     found = desk.finding(TEXT, "x.item()", fix=desk.fix(TEXT, ("x.item()", "x")))
     assert github.render(desk.report(found)) == (
-        "::warning title=torchlint (TL202),file=/work/train.py,line=1,col=5,endLine=1,endColumn=13"
+        "::warning title=torchlint (TL202),file=/repo/train.py,line=1,col=5,endLine=1,endColumn=13"
         "::train.py:1:5: TL202 `.item()` waits for the device%0A  help: Use the other thing\n"
     )
 
@@ -118,7 +118,7 @@ def test_github_has_words_of_its_own(desk: Any, severity: Severity, word: str) -
 def test_github_escapes_what_would_end_a_command(desk: Any) -> None:
     found = desk.finding(TEXT, "a", message="100%\r\n::set-output", path=ROOT / "a,b:c%.py")
     told = github.render(desk.report(found))
-    assert "file=/work/a%2Cb%3Ac%25.py," in told
+    assert "file=/repo/a%2Cb%3Ac%25.py," in told
     assert told.endswith("TL202 100%25%0D%0A::set-output\n")
     assert told.count("\n") == 1
 
