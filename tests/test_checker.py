@@ -12,9 +12,10 @@ from pathlib import Path
 import libcst as cst
 import pytest
 
-from torchlint.checker import check
+from torchlint.checker import check, describe
 from torchlint.diagnostics import Applicability, Diagnostic, Edit, Fix, Position, Severity, Span
 from torchlint.options import LintSettings
+from torchlint.parsing import on_deep_stack
 from torchlint.rule import NOTE, WARNING, Finding, rule
 from torchlint.semantics.module import Module
 from torchlint.source import Source
@@ -242,10 +243,39 @@ def test_odd_layout(use_rules: UseRules, text: str, places: list[str]) -> None:
     assert all(text[item.span.start : item.span.end] == "bad()" for item in diagnostics)
 
 
-def test_three_thousand_terms(use_rules: UseRules) -> None:
+class Recursive:
+    """Recurses as LibCST's code generator does: by calls with ``**``, which some interpreters limit."""
+
+    def call(self, depth: int, **rest: int) -> int:
+        return self.call(depth - 1, **rest) + 1 if depth else 0
+
+
+@pytest.fixture(scope="module")
+def recurses_deeply() -> bool:
+    """Whether this interpreter lets three thousand such calls happen: Python 3.12 began with less."""
+    try:
+        return on_deep_stack(Recursive().call, 3_100) == 3_100
+    except RecursionError:
+        return False
+
+
+@pytest.mark.parametrize(("terms", "tail"), [(400, " + a"), (400, ".b"), (400, "()"), (3_000, " + a")])
+def test_three_thousand_terms(use_rules: UseRules, recurses_deeply: bool, terms: int, tail: str) -> None:
     settings = use_rules(call_of_bad)
-    text = "x = bad()" + " + a" * 3_000 + "\n"
-    assert found(text, settings) == ["1:5 XX101 a bad call"]
+    text = "x = bad()" + tail * terms + "\n"
+    reachable = terms < 1_000 or recurses_deeply
+    expected = (
+        "1:5 XX101 a bad call" if reachable else "1:1 TL001 the program is nested too deeply to be read"
+    )
+    assert found(text, settings) == [expected]
+
+
+def test_a_failure_is_described_without_the_tree_below_a_node() -> None:
+    node = cst.parse_expression("[" * 50 + "]" * 50)
+    assert describe(KeyError(node)) == "KeyError: <List>"
+    assert describe(ValueError("a\nb.")) == "ValueError: a b"
+    assert describe(RecursionError()) == "RecursionError"
+    assert len(describe(ValueError("x " * 1_000))) <= 200
 
 
 def test_deep_nesting(use_rules: UseRules) -> None:

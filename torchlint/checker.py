@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import logging
 import textwrap
+import traceback
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from torchlint import parsing, registry
@@ -98,7 +100,9 @@ def _run(source: Source, settings: LintSettings, codes: list[str]) -> list[Diagn
                 for finding in rule.check(node, module):
                     diagnostics.append(placing.diagnostic(rule, finding))
         except Exception as error:
-            _log.debug("%s: %s failed", source.path, code, exc_info=True)
+            if isinstance(error, RecursionError) and not placing.possible:
+                return [unreadable(source, parsing.TOO_DEEP)]
+            log_failure(source.path, error)
             diagnostics.append(crash(source, _failure(rule, source, error), placing.span(node)))
     return diagnostics
 
@@ -131,6 +135,18 @@ class _Placing:
             ),
         )
 
+    @property
+    def possible(self) -> bool:
+        """Whether the interpreter recurses deeply enough to tell the places of nodes.
+
+        Python 3.12 and 3.13 limit the recursion of what is written in C whatever they are told.
+        """
+        try:
+            self._tree.span(self._tree.root)
+        except RecursionError:
+            return False
+        return True
+
     def span(self, node: cst.CSTNode | None) -> Span:
         """The place of a node; the start of the file if it has none."""
         try:
@@ -160,8 +176,23 @@ class _Placing:
 
 
 def describe(error: BaseException) -> str:
-    """An exception in one line, for a message: its type, and its text as far as that is short."""
-    return textwrap.shorten(f"{type(error).__name__}: {error}", 200, placeholder=" …").rstrip(".: ")
+    """An exception in one line, for a message: its type, and its text as far as that is short.
+
+    Of anything but plain data the type is named: the text of a syntax node is the whole tree below it.
+    """
+    parts = [
+        str(part) if isinstance(part, (str, bytes, int, float, type(None))) else f"<{type(part).__name__}>"
+        for part in error.args
+    ]
+    text = f"{type(error).__name__}: {', '.join(parts)}"
+    return textwrap.shorten(text, 200, placeholder=" …").rstrip(".: ")
+
+
+def log_failure(path: Path, error: BaseException) -> None:
+    """Write where torchlint failed to the log, which ``--verbose`` shows."""
+    if _log.isEnabledFor(logging.DEBUG):
+        frames = "".join(traceback.format_tb(error.__traceback__, limit=-20))
+        _log.debug("%s: %s\n%s", path, describe(error), frames)
 
 
 def _failure(rule: Rule, source: Source, error: Exception) -> str:

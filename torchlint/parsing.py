@@ -44,6 +44,9 @@ class Problem:
     end: Position
 
 
+TOO_DEEP = Problem("the program is nested too deeply to be read", Position(1, 1), Position(1, 2))
+
+
 class UnreadableError(Exception):
     """A text that LibCST cannot read; ``problem`` says why."""
 
@@ -78,7 +81,7 @@ def parse(text: str) -> SyntaxTree:
     from torchlint.syntax import SyntaxTree
 
     if _is_too_deep(text):
-        raise UnreadableError(_problem_at("the program is nested too deeply to be read", Position(1, 1)))
+        raise UnreadableError(TOO_DEEP)
     try:
         return SyntaxTree(text)
     except cst.ParserSyntaxError as error:
@@ -88,9 +91,7 @@ def parse(text: str) -> SyntaxTree:
             found = _problem_at("torchlint's parser does not know this syntax", place)
         raise UnreadableError(found or _problem_at("invalid syntax", place)) from error
     except RecursionError as error:
-        raise UnreadableError(
-            _problem_at("the program is nested too deeply to be read", Position(1, 1))
-        ) from error
+        raise UnreadableError(TOO_DEEP) from error
     except BaseException as error:
         # A panic of the native parser is raised as a class that no `except Exception` catches.
         if type(error).__name__ != "PanicException":
@@ -109,7 +110,7 @@ def comments(text: str) -> list[Span] | None:
         return None
     try:
         return on_deep_stack(lambda: parse(text).comments)
-    except UnreadableError:
+    except (UnreadableError, RecursionError):
         return None
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import difflib
 import gc
-import logging
 import multiprocessing
 import os
 import signal
@@ -36,8 +35,6 @@ _WORTH_A_POOL = 300_000
 _MOST_JOBS = 60
 _CHUNK_BYTES = 200_000
 _SWEEP_BYTES = 500_000
-
-_log = logging.getLogger("torchlint")
 
 
 @dataclass(frozen=True)
@@ -160,7 +157,7 @@ def _treat(path: Path, settings: LintSettings, mode: Mode) -> _Outcome:
     except SourceError as error:
         return _Outcome(Result(path, (_untreated(path, error),)))
     except Exception as error:
-        _log.debug("%s: checking failed", path, exc_info=True)
+        checker.log_failure(path, error)
         return _Outcome(_failed(path, f"checking {path.name} failed with {checker.describe(error)}"))
 
 

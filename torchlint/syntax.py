@@ -283,7 +283,9 @@ class _Recording:
     def __enter__(self) -> None:
         self.start = self.state.length
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, failure: type[BaseException] | None, *_: object) -> None:
+        if failure is not None:
+            return
         spans = self.state.spans
         start = spans[self.start_node].start if self.start_node is not None else self.start
         end = spans[self.end_node].end if self.end_node is not None else self.state.length
