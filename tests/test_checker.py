@@ -214,6 +214,21 @@ def test_syntax_errors_are_reported_whether_a_rule_wants_the_file_or_not(
     assert text[diagnostic.span.start : diagnostic.span.end] == "="
 
 
+def test_a_literal_that_only_libcst_can_read(use_rules: UseRules) -> None:
+    @rule("XX104", "evaluating", severity=WARNING, fix="none", on=cst.SimpleString)
+    def evaluating(node: cst.SimpleString, module: Module) -> Iterator[Finding]:
+        """Evaluates strings."""
+        yield Finding(node, f"a string of {len(node.evaluated_value)}")
+
+    settings = use_rules(evaluating)
+    assert found("x = 'abc'\n", settings) == ["1:5 XX104 a string of 3"]
+    (line,) = found("x = 'abc'\ny = '\\u20'\n", settings)
+    place, _, rest = line.partition(" ")
+    # The column is told differently by different interpreters.
+    assert place.startswith("2:")
+    assert rest.startswith("TL001 (unicode error) 'unicodeescape' codec can't decode bytes")
+
+
 @pytest.mark.parametrize(
     ("text", "places"),
     [

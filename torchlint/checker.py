@@ -102,6 +102,9 @@ def _run(source: Source, settings: LintSettings, codes: list[str]) -> list[Diagn
         except Exception as error:
             if isinstance(error, RecursionError) and not placing.possible:
                 return [unreadable(source, parsing.TOO_DEEP)]
+            # LibCST reads some literals that are none, and that fail to be evaluated.
+            if isinstance(error, SyntaxError) and (found := parsing.refusal(source.text)):
+                return [unreadable(source, found)]
             log_failure(source.path, error)
             diagnostics.append(crash(source, _failure(rule, source, error), placing.span(node)))
     return diagnostics
@@ -192,7 +195,7 @@ def log_failure(path: Path, error: BaseException) -> None:
     """Write where torchlint failed to the log, which ``--verbose`` shows."""
     if _log.isEnabledFor(logging.DEBUG):
         frames = "".join(traceback.format_tb(error.__traceback__, limit=-20))
-        _log.debug("%s: %s\n%s", path, describe(error), frames)
+        _log.debug("%s: %s\nTraceback (most recent call last):\n%s", path, describe(error), frames)
 
 
 def _failure(rule: Rule, source: Source, error: Exception) -> str:

@@ -114,9 +114,14 @@ def comments(text: str) -> list[Span] | None:
         return None
 
 
+def refusal(text: str) -> Problem | None:
+    """Why the interpreter refuses ``text``; None if it does not, or cannot tell."""
+    return _judge(text)[0]
+
+
 def breaks(text: str) -> bool:
     """Whether the interpreter refuses ``text``; False where it cannot tell."""
-    return _judge(text)[0] is not None
+    return refusal(text) is not None
 
 
 def on_deep_stack(function: Callable[..., Result], *args: object) -> Result:
