@@ -96,8 +96,7 @@ class Evaluation:
         """Whether a function is a unit test, or tries a model out once."""
         if not isinstance(function, cst.FunctionDef) or not function.name.value.startswith("test"):
             return False
-        imported = self.module.names.module_scope.bindings
-        return "pytest" in imported or "unittest" in imported or not self.module.loops(call)
+        return self.module.is_test or not self.module.loops(call)
 
     def _is_callback(self, function: cst.FunctionDef) -> bool:
         """Whether a function is made in another one and called from elsewhere, in the mode on there."""

@@ -126,3 +126,12 @@ def _runs_model(tree: SyntaxTree, inference: Inference) -> bool:
         for call in tree.nodes(cst.Call)
         if isinstance(tree.parent(call), cst.Assign)
     )
+
+
+_TEST_LIBRARIES = frozenset({"unittest", "pytest", "hypothesis"})
+
+
+def imports_test_library(names: Names) -> bool:
+    """Whether a file imports what unit tests are written with; nobody minds how fast it runs."""
+    bindings = (binding for found in names.module_scope.bindings.values() for binding in found)
+    return any((binding.imported or "").partition(".")[0] in _TEST_LIBRARIES for binding in bindings)

@@ -801,9 +801,7 @@ class Loaders:
     @cached_property
     def _is_test_file(self) -> bool:
         """Whether the file holds tests: what it imports, or functions of that name that assert something."""
-        bindings = (b for found in self.names.module_scope.bindings.values() for b in found)
-        imported = {(b.imported or "").partition(".")[0] for b in bindings}
-        if imported & {"unittest", "pytest", "hypothesis"}:
+        if self.module.is_test:
             return True
         for statement in self.tree.nodes(cst.Assert):
             function = self.tree.enclosing(statement, cst.FunctionDef)

@@ -19,7 +19,7 @@ from torchlint.semantics.checkpoints import loads_weights
 from torchlint.semantics.classes import Classes, kind_of_class
 from torchlint.semantics.dataflow import Dataflow
 from torchlint.semantics.evaluation import Evaluation
-from torchlint.semantics.evidence import Evidence, device_evidence
+from torchlint.semantics.evidence import Evidence, device_evidence, imports_test_library
 from torchlint.semantics.gradients import Gradients
 from torchlint.semantics.inference import Function, Inference
 from torchlint.semantics.loaders import Loaders
@@ -312,11 +312,11 @@ class Module:
 
     def hot(self, node: cst.CSTNode) -> Hot | None:
         """Whether a node runs in every iteration of a loop that does device work, and which way."""
-        return self.places.hot(node)
+        return None if self.is_test else self.places.hot(node)
 
     def may_repeat(self, node: cst.CSTNode) -> bool:
         """Whether a node can run again and again at all: a cheap question to ask before dearer ones."""
-        return self.repetition.possible(node)
+        return not self.is_test and self.repetition.possible(node)
 
     def loops(self, node: cst.CSTNode) -> list[Loop]:
         """The loops and comprehensions around a node within its function, innermost first."""
@@ -353,6 +353,11 @@ class Module:
     def accelerated(self) -> bool:
         """Whether this file ever runs on an accelerator, or defines modules that others will run on one."""
         return self.evidence is not Evidence.CPU
+
+    @cached_property
+    def is_test(self) -> bool:
+        """Whether the file holds unit tests, in which no place is hot."""
+        return imports_test_library(self.names)
 
     @cached_property
     def seeded(self) -> bool:
