@@ -10,6 +10,11 @@ from torchlint.semantics.gradients import zeroed_gradient
 from torchlint.semantics.module import Module
 from torchlint.semantics.values import MISSING, Kind
 
+# Methods of wrappers around optimizers; the ``zero_grad`` of such a class takes what it likes.
+_OF_WRAPPERS = frozenset(
+    {"backward", "clip_grad_norm", "clip_master_grads", "multiply_grads", "all_reduce_grads"}
+)
+
 
 @rule(
     "TL302",
@@ -82,8 +87,10 @@ def _zero_grad(call: cst.Call, owner: cst.BaseExpression, module: Module) -> Ite
     by_default = argument.absent and module.target.admits_below("2.0")
     if not (asked or by_default) or module.gradients.needed_at(call):
         return
-    edits = module.set_argument(call, "set_to_none", "True")
     known = value.cls is not None or value.definition is not None
+    if not known and module.inference.used_attributes(owner) & _OF_WRAPPERS:
+        return
+    edits = module.set_argument(call, "set_to_none", "True")
     make = module.safe if known else module.unsafe
     if asked:
         message = "`zero_grad` is told to fill the gradients with zeros instead of setting them to None"

@@ -21,6 +21,10 @@ MODEL_NAME = re.compile(
 CRITERION_NAME = re.compile(
     r"^(\w+_)?(criterion(?!_(fn|func|function)$)|loss_?(fn|func|function))(_\w+)?$", re.IGNORECASE
 )
+# Classes of other runtimes, whatever the variable is called that is annotated with one.
+OTHER_RUNTIME_CLASS = re.compile(
+    r"^(Onnx|ONNX|ORT[A-Z]|OV[A-Z]|OpenVINO|TensorRT|TRT|Flax|TF[A-Z]|Keras|CoreML)"
+)
 OPTIMIZER_NAME = re.compile(r"^(\w+_)?(optimizer|optim|opt)$")
 # ``use_aux_loss`` and ``compute_loss`` are a switch and a function.
 LOSS_NAME = re.compile(

@@ -156,8 +156,20 @@ class Evaluation:
 
     def _is_frozen(self, model: cst.BaseExpression) -> bool:
         """Whether the file turns gradients off for all parameters of a model of this name."""
+        if isinstance(model, cst.Call):
+            return self._wraps_frozen(model)
         name = last_name(model)
-        return name is not None and name in self._frozen
+        if name is not None and name in self._frozen:
+            return True
+        bindings = self.module.bindings(model) if isinstance(model, cst.Name) else ()
+        return bool(bindings) and all(
+            isinstance(b.value, cst.Call) and not b.path and self._wraps_frozen(b.value) for b in bindings
+        )
+
+    def _wraps_frozen(self, call: cst.Call) -> bool:
+        """Whether a module is made from models whose parameters the file freezes, and from no other."""
+        models = [a.value for a in call.args if self.module.value(a.value).kind is Kind.MODULE]
+        return bool(models) and all(last_name(model) in self._frozen for model in models)
 
     @cached_property
     def _frozen(self) -> set[str]:

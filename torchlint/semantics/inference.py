@@ -28,6 +28,7 @@ from torchlint.semantics.conventions import (
     LOSS_NAME,
     MODEL_NAME,
     OPTIMIZER_NAME,
+    OTHER_RUNTIME_CLASS,
 )
 from torchlint.semantics.library import MODULE_CONTAINERS, TENSOR_TYPES, Library
 from torchlint.semantics.names import Binding, BindingKind, Names, dotted_text
@@ -266,6 +267,10 @@ class Inference:
         result = self._join(self.binding(binding) for binding in bindings)
         if result is BOTTOM:
             return result
+        if self._type_tests and (result.tensorlike or result.kind is Kind.UNKNOWN):
+            narrowed = self._narrowed(node, bindings)
+            if narrowed is not None:
+                return narrowed
         if result.kind is Kind.BATCH and self._by_use(node).kind is Kind.TENSOR:
             return replace(result, kind=Kind.TENSOR)
         if result.kind is Kind.UNKNOWN:
@@ -277,6 +282,41 @@ class Inference:
         if result.tensorlike and result.device is Device.UNKNOWN and HOST_NAME.search(node.value):
             return result.on(Device.CPU)
         return self._filled(node, bindings, result)
+
+    @cached_property
+    def _type_tests(self) -> dict[str, list[tuple[cst.Call, Value]]]:
+        """By variable: the calls ``isinstance(x, int)`` and what they prove ``x`` to be."""
+        found: dict[str, list[tuple[cst.Call, Value]]] = {}
+        for call in self.tree.nodes(cst.Call):
+            match call:
+                case cst.Call(
+                    func=cst.Name("isinstance"), args=[cst.Arg(value=cst.Name(name)), cst.Arg(value=types)]
+                ):
+                    parts = [e.value for e in types.elements] if isinstance(types, cst.Tuple) else [types]
+                    shown = self._join(self.annotated(part) for part in parts)
+                    if shown is not BOTTOM and shown.kind in _HOST_KINDS:
+                        found.setdefault(name, []).append((call, shown))
+                case _:
+                    pass
+        return found
+
+    def _narrowed(self, node: cst.Name, bindings: Sequence[Binding]) -> Value | None:
+        """What ``isinstance`` proves a variable to be where it is read, if it is something of the host."""
+        for test, shown in self._type_tests.get(node.value, ()):
+            holder, proven = self.tree.parent(test), False
+            condition: cst.CSTNode = test
+            while isinstance(holder, cst.BooleanOperation) and isinstance(holder.operator, cst.And):
+                proven = proven or (holder.left is condition and self.tree.contains(holder.right, node))
+                condition, holder = holder, self.tree.parent(holder)
+            if isinstance(holder, (cst.If, cst.IfExp)) and holder.test is condition:
+                proven = proven or self.tree.contains(holder.body, node)
+            if (
+                proven
+                and holder is not None
+                and not any(self.tree.contains(holder, b.node) for b in bindings)
+            ):
+                return shown
+        return None
 
     def _open(self, binding: Binding) -> bool:
         """Whether the file leaves it open what a definition binds, so that a conventional name may tell."""
@@ -539,8 +579,10 @@ class Inference:
                 value = self.value(node)
                 if value.kind is Kind.CLASS:
                     return self.library.instance_of(value, None)
-                dotted = self.names.qualified(node)
-                return TENSOR_TYPES.get(dotted or "", UNKNOWN)
+                dotted = self.names.qualified(node) or ""
+                if OTHER_RUNTIME_CLASS.match(dotted.rpartition(".")[2]):
+                    return Value(Kind.OBJECT, cls=dotted)
+                return TENSOR_TYPES.get(dotted, UNKNOWN)
             case _:
                 return UNKNOWN
 
@@ -1144,6 +1186,7 @@ class Inference:
         return result
 
 
+_HOST_KINDS = frozenset({Kind.NUMBER, Kind.BOOL, Kind.STRING, Kind.LIST, Kind.TUPLE, Kind.DICT, Kind.NDARRAY})
 _MAPPING_METHODS = frozenset({"items", "keys", "values", "get", "update"})
 _PAIR_FIELDS = ("values", "indices")
 _CONSTANT_NAMES = {

@@ -145,6 +145,11 @@ _MODULE_BY_NAME = re.compile(
     r"|torchvision\.models\.get_model|sentence_transformers\.SentenceTransformer"
     r"|(transformers|diffusers)\.\w*(Model|For[A-Z]\w+|Head\w*|UNet\w*|VAE)(\.from_pretrained|\.from_config)?)$"
 )
+# Models that no torch module stands behind, or that switch autograd off themselves when they are called.
+_OTHER_RUNTIME = re.compile(
+    r"^(ultralytics\.(YOLO\w*|RTDETR|SAM|FastSAM|NAS)|onnxruntime\.InferenceSession|faster_whisper\.WhisperModel"
+    r"|openvino\.\w+|xgboost\.\w+|lightgbm\.\w+|vllm\.LLM|(tensorflow\.)?keras\.\w+(\.[A-Z]\w*|\.load_model))$"
+)
 MODULE_CONTAINERS = frozenset({"torch.nn.Sequential", "torch.nn.ModuleList", "torch.nn.ModuleDict"})
 _NAMESPACES = frozenset(
     {"torch", "torch.nn", "torch.nn.functional", "torch.optim", "torch.utils", "torch.utils.data", "numpy"}
@@ -304,6 +309,8 @@ class Library:
         fact = results.function_result(dotted)
         if fact is not None:
             return self._function_fact(node, dotted, fact, args)
+        if _OTHER_RUNTIME.match(dotted):
+            return Value(Kind.OBJECT, cls=dotted, origin=node)
         if _MODULE_BY_NAME.match(dotted):
             return Value(Kind.MODULE, cls=None, origin=node)
         return next((arg for arg in args if arg.kind is Kind.LOADER), UNKNOWN)

@@ -45,10 +45,15 @@ def _kept(
         case cst.AugAssign(operator=cst.AddAssign() | cst.SubtractAssign()):
             yield node.target, node.value
         case cst.Assign(targets=[cst.AssignTarget(target=target)]):
-            spelt = module.tree.source(target) if isinstance(node.value, cst.BinaryOperation) else ""
-            terms = _terms(module, node.value, spelt) if spelt else None
-            yield from ((target, term) for term in terms or ())
-            if terms is None and isinstance(target, cst.Subscript) and _new_key(target, module):
+            spelt = module.tree.source(target)
+            branches = list(_branches(node.value))
+            sums = [_terms(module, b, spelt) for b in branches if isinstance(b, cst.BinaryOperation)]
+            yield from ((target, term) for terms in sums for term in terms or ())
+            if (
+                not any(terms is not None for terms in sums)
+                and isinstance(target, cst.Subscript)
+                and _new_key(target, module)
+            ):
                 yield target.value, node.value
             if isinstance(node.value, (cst.ListComp, cst.DictComp)):
                 element = node.value.elt if isinstance(node.value, cst.ListComp) else node.value.value
@@ -66,6 +71,15 @@ def _kept(
                     yield owner, arguments[1]
         case _:
             pass
+
+
+def _branches(value: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
+    """The expressions one of which is the value of an expression: the two of a ternary."""
+    if isinstance(value, cst.IfExp):
+        yield from _branches(value.body)
+        yield from _branches(value.orelse)
+    else:
+        yield value
 
 
 def _terms(module: Module, value: cst.BaseExpression, target: str) -> list[cst.BaseExpression] | None:

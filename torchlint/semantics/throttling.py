@@ -625,7 +625,7 @@ _SIZES = re.compile(
     r"(?:^|_)(?:shape|size|sizes|dims?|ndim|width|height|channels?|heads?|hw|H|W|C|len|length)$"
 )
 _SWITCHES = re.compile(
-    r"(?:^|_)(?:debug(?:ging|_?mode)?|DEBUG|verbos(?:e|ity)|VERBOSE|profil(?:e|ing)|dry_run)$"
+    r"(?:^|_)(?:debug(?:ging|_?mode)?|DEBUG|verbos(?:e|ity)|VERBOSE|profil(?:e|ing)|dry_run|onnx_trace)$"
 )
 _MOMENTS = re.compile(
     r"^(?:_?should_|time_to_|is_time_to_|_?(?:is|at)_(?:log|print|plot|save|eval|last|first|final|best)"
