@@ -7,6 +7,7 @@ explicit stack over cached field lists gives all that the rules need for a small
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import fields
 from functools import cached_property
 from typing import TypeVar
@@ -81,7 +82,8 @@ class SyntaxTree:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.root = cst.parse_module(text)
+        with _unchecked():
+            self.root = cst.parse_module(text)
         self.parents: dict[cst.CSTNode, cst.CSTNode] = {}
         self.order: dict[cst.CSTNode, int] = {}
         self._by_type: dict[type, list[cst.CSTNode]] = {}
@@ -221,6 +223,24 @@ class SyntaxTree:
                 return text
         span = self.outer_span(node)
         return self.text[span.start : span.end]
+
+
+def _no_check(self: cst.CSTNode) -> None:
+    pass
+
+
+@contextmanager
+def _unchecked() -> Iterator[None]:
+    """LibCST's checks of new nodes switched off.
+
+    They are for trees built by hand, and a fifth of the time of a parse; what the parser makes is valid.
+    """
+    checks = cst.CSTNode.__post_init__
+    cst.CSTNode.__post_init__ = _no_check  # type: ignore[method-assign]
+    try:
+        yield
+    finally:
+        cst.CSTNode.__post_init__ = checks  # type: ignore[method-assign]
 
 
 class _OffsetRecorder(CodegenState):

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchlint.semantics.api.results import FACTORIES
 from torchlint.semantics.names import BindingKind
 from torchlint.semantics.places import Grad, Phase
 from torchlint.semantics.retention import kept
 from torchlint.semantics.spellings import last_name
-from torchlint.semantics.values import Graph, Kind
+from torchlint.semantics.values import Graph, Kind, Value
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
@@ -33,6 +34,20 @@ _NO_MODEL = re.compile(
 )
 _MAKES = re.compile(
     r"_?(?:get|make|build|create|load|init|setup|new|prepare|register|add|save|convert|wrap)_"
+)
+# What modules are asked for, and hardly anything else that is called like one.
+_MODULE_MEMBERS = frozenset(
+    {
+        "eval",
+        "train",
+        "parameters",
+        "named_parameters",
+        "state_dict",
+        "load_state_dict",
+        "modules",
+        "training",
+    }
+    | {"to", "cuda", "half", "module", "requires_grad_"}
 )
 _DATA = re.compile(
     r"(?:loader|batch(?:es)?|data(?:set)?|samples|images)$|_(?:iter|iterator|ds|dl)$", re.IGNORECASE
@@ -118,9 +133,28 @@ class Evaluation:
         value = module.value(model)
         if value.kind is not Kind.MODULE or (value.cls is not None and _PARAMETERLESS.match(value.cls)):
             return False
+        if not self._shown_module(model, value) or self._tries_out(call):
+            return False
         if module.phase(call) is not Phase.EVALUATION or module.grad(call) is not Grad.ON:
             return False
         return module.value(call).graph is not Graph.DETACHED and not self._proves_no_graph(call)
+
+    def _shown_module(self, model: cst.BaseExpression, value: Value) -> bool:
+        """Whether more than its name shows that something is a module.
+
+        Wrappers that are called ``model`` (pipelines, ONNX sessions) see to the grad mode themselves.
+        """
+        known = value.cls is not None or value.definition is not None or value.origin is not None
+        if known or not isinstance(model, cst.Attribute):
+            return True
+        return bool(self.module.inference.used_attributes(model) & _MODULE_MEMBERS)
+
+    def _tries_out(self, call: cst.Call) -> bool:
+        """Whether a call outside of all loops gets a made-up input: a dry run, a count of operations."""
+        if self.module.loops(call):
+            return False
+        made = self.module.value(call.args[0].value).origin
+        return isinstance(made, cst.Call) and self.module.qualified(made.func) in FACTORIES
 
     def _proves_no_graph(self, call: cst.Call) -> bool:
         """Whether ``.numpy()`` of the result, which raises for a tensor with a graph, shows there is none."""
