@@ -34,8 +34,6 @@ _FRAMEWORKS = (
 _ASKING_ONLY = frozenset(
     {"is_available", "manual_seed", "manual_seed_all", "device_count", "is_bf16_supported"}
 )
-# Modules that a test defines are there for that test.
-_TESTS = frozenset({"unittest", "pytest", "TestCase"})
 _DEVICE_WORDS = ("cuda", "mps", "xpu", "npu", "hpu")
 
 
@@ -107,7 +105,7 @@ def _imports_framework(tree: SyntaxTree, names: Names) -> bool:
 def _for_others(tree: SyntaxTree, names: Names, inference: Inference) -> bool:
     """Whether the file defines modules and neither trains nor runs them itself."""
     modules = [node for node in tree.nodes(cst.ClassDef) if inference.classes.info(node).kind is Kind.MODULE]
-    if not modules or _TESTS & names.module_scope.bindings.keys():
+    if not modules or imports_test_library(names):  # what a test defines is there for that test
         return False
     for attribute in tree.nodes(cst.Attribute):
         if attribute.attr.value == "backward" and isinstance(tree.parent(attribute), cst.Call):
