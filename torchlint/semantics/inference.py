@@ -277,11 +277,18 @@ class Inference:
             shown = self._by_use(node)
             if shown.known:
                 return shown.on(result.device) if result.device is not Device.UNKNOWN else shown
-            if all(self._open(b) for b in bindings):
+            if all(self._open(b) for b in bindings) and not self._partly_number(bindings):
                 return self._merge_device(self._conventional(node.value, node), result)
         if result.tensorlike and result.device is Device.UNKNOWN and HOST_NAME.search(node.value):
             return result.on(Device.CPU)
         return self._filled(node, bindings, result)
+
+    def _partly_number(self, bindings: Sequence[Binding]) -> bool:
+        """Whether one of several definitions gives a number that is computed, not one to start from."""
+        if len(bindings) == 1:
+            return False
+        values = [self.binding(binding) for binding in bindings]
+        return any(value.kind is Kind.NUMBER and value.constant is MISSING for value in values)
 
     @cached_property
     def _type_tests(self) -> dict[str, list[tuple[cst.Call, Value]]]:

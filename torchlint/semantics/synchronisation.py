@@ -316,7 +316,11 @@ def _passed(module: Module, call: cst.Call, argument: tuple[str, int | None]) ->
     if any(arg.star for arg in call.args):
         return True
     found = _argument(call, *argument)
-    return found is not None and module.value(found).constant not in (None, -1)
+    if found is None:
+        return False
+    # ``one_hot`` takes -1 classes for as many as there are.
+    nothing = (None, -1) if argument[0] == "num_classes" else (None,)
+    return module.value(found).constant not in nothing
 
 
 def mask_of(module: Module, node: cst.Subscript) -> cst.BaseExpression | None:
