@@ -56,7 +56,8 @@ def graph_kept_across_steps(node: cst.AugAssign | cst.Assign | cst.Call, module:
 
     ## Fix safety
     Safe: the value is the same, and the finding is only made where no backward pass of the file uses what is
-    kept. `.detach()` is preferred to `.item()`, which would wait for the device in every step.
+    kept. Unsafe where the file calls `retain_grad()`, for what is detached has no gradient of its own.
+    `.detach()` is preferred to `.item()`, which would wait for the device in every step.
 
     ## References
     - [FAQ: don't accumulate history across your training loop](https://docs.pytorch.org/docs/stable/notes/faq.html)
@@ -74,10 +75,12 @@ def graph_kept_across_steps(node: cst.AugAssign | cst.Assign | cst.Call, module:
             else "the graphs of all steps stay in memory"
         )
         part = _without_graph(item.stored, module)
+        # What is kept may be asked for its own gradient later.
+        make = module.unsafe if "retain_grad(" in module.tree.text else module.safe
         yield Finding(
             item.stored,
             f"`{name}` keeps the autograd graph of every step, and {rest}",
-            fix=module.safe("Detach what is kept", module.replace(part, _detached(part, module))),
+            fix=make("Detach what is kept", module.replace(part, _detached(part, module))),
             severity=severity,
         )
 

@@ -16,6 +16,10 @@ from torchlint.semantics.transfers import Move, move_to_accelerator
 Edits = tuple[Edit, ...]
 
 _FLOATS = frozenset({"torch.float", "torch.float32", "torch.half", "torch.float16", "torch.bfloat16"})
+_SINGLE = frozenset({"torch.float", "torch.float32"})
+# A number that does not fit raises where a tensor is made, but not where one is cast.
+_ROOMY = _SINGLE | {"torch.int", "torch.int32", "torch.long", "torch.int64", "torch.bool"}
+_STEPPED = frozenset({"torch.linspace", "torch.logspace", "torch.arange"})
 _DOUBLES = frozenset({"torch.double", "torch.float64"})
 
 
@@ -104,13 +108,24 @@ def _moved_later(module: Module, move: Move, name: cst.Name) -> Iterator[Finding
     first, second = tree.statement(binding.node), tree.statement(move.call)
     if tree.parent(first) is not tree.parent(second) or isinstance(second, cst.BaseCompoundStatement):
         return
-    if not isinstance(tree.parent(binding.node), cst.AssignTarget):
+    if not isinstance(tree.parent(binding.node), cst.AssignTarget) or not _only_name(module, first):
         return
     edits = _remove_move(module, move, name)
     fix = None if edits is None or not _known_before(module, move, first) else _fix(module, made, move, edits)
     if fix is not None and _has_comment(module, second):
         fix = Fix(fix.message, fix.edits, Applicability.UNSAFE)
     yield Finding(value, _message(module, made), fix, related=((move.call, "moved here"),))
+
+
+def _only_name(module: Module, statement: cst.CSTNode) -> bool:
+    """Whether a statement gives its value one name, and no attribute of a class: ``a = b = …`` does not."""
+    assigned = [
+        part
+        for part in getattr(statement, "body", ())
+        if isinstance(part, cst.Assign) and len(part.targets) > 1
+    ]
+    block = module.tree.parent(statement)
+    return not assigned and not isinstance(block and module.tree.parent(block), cst.ClassDef)
 
 
 def _remove_move(module: Module, move: Move, name: cst.Name) -> Edits | None:
@@ -130,10 +145,22 @@ def _known_before(module: Module, move: Move, statement: cst.CSTNode) -> bool:
         for node in () if part is None else module.tree.descendants(part):
             if isinstance(node, cst.Call) and module.qualified(node.func) != "torch.device":
                 return False
+            if isinstance(node, cst.Attribute) and _set_between(module, node, start):
+                return False
             if isinstance(node, cst.Name):
                 if any(order[binding.node] > start for binding in module.bindings(node)):
                     return False
     return True
+
+
+def _set_between(module: Module, attribute: cst.Attribute, start: int) -> bool:
+    """Whether an attribute is given a value behind the place ``start`` and before it is read."""
+    order = module.tree.order
+    end = order[attribute]
+    return any(
+        start < order[binding.target] < end
+        for binding in module.names.attributes.get(attribute.attr.value, ())
+    )
 
 
 def _has_comment(module: Module, statement: cst.CSTNode) -> bool:
@@ -184,7 +211,11 @@ def _same_in(module: Module, made: Factory, move: Move, dtype: str) -> bool:
     if made.name in ("torch.full", "torch.full_like"):
         fill = module.argument(made.call, "fill_value").constant
         whole = isinstance(fill, (int, float)) and float(fill).is_integer()
-        return whole or (literal and name in _FLOATS)
+        fits = name in _ROOMY or (isinstance(fill, (int, float)) and 0 <= fill <= 127)
+        return (whole and fits) or (literal and name in _SINGLE)
     if made.from_data:
-        return literal
+        return name in _ROOMY
+    if made.name in _STEPPED:
+        # The steps are computed in the dtype that is asked for.
+        return name in _SINGLE
     return name in _FLOATS and made.name != "torch.randperm"

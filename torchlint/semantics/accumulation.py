@@ -6,6 +6,7 @@ nobody looks at before the loop is over.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,7 @@ import libcst as cst
 
 from torchlint.diagnostics import Fix
 from torchlint.semantics.api.results import FUNCTIONAL_LOSSES, NN_LOSSES
+from torchlint.semantics.names import Binding, BindingKind
 from torchlint.semantics.usage import Effect, accumulator_start, tensor_instead_of_number
 from torchlint.semantics.values import Kind
 
@@ -23,6 +25,12 @@ _HOPS = 4
 _REDUCTIONS = frozenset(
     ["max", "mean", "median", "min", "nanmean", "nansum", "norm", "prod", "std", "sum", "var"]
 )
+_RESHAPING = frozenset({"view", "reshape", "unsqueeze", "expand", "repeat", "flatten"})
+_KEEPERS = frozenset({"append", "appendleft", "insert", "add", "put", "setdefault"})
+_NARROW = re.compile(
+    r"\.(half|bfloat16|byte|char)\(\)|set_default_dtype|\.to\([^()]*\b(half|float16|bfloat16|u?int8)\b"
+)
+_DEVICES = re.compile(r"['\"]cuda(?::(\d+))?['\"]")
 _NORMS = frozenset({"torch.nn.utils.clip_grad_norm_", "torch.nn.utils.get_total_norm"})
 
 
@@ -36,6 +44,8 @@ def keep_on_device(module: Module, call: cst.Call, tensor: cst.BaseExpression) -
     accumulator = _accumulator(module, call)
     if accumulator is None or _changed_in_place(module, tensor, accumulator):
         return None
+    if not accumulator.many and _aliased(module, accumulator.written):
+        return None
     effect = _effect(module, accumulator)
     single = is_single_number(module, tensor)
     if effect is Effect.BREAKS or (accumulator.many and not single):
@@ -43,7 +53,7 @@ def keep_on_device(module: Module, call: cst.Call, tensor: cst.BaseExpression) -
         return None
     edits = module.replace(call, _detached(module, tensor))
     message = "Accumulate the tensor and read it after the loop"
-    if effect is Effect.NONE and single:
+    if effect is Effect.NONE and single and not _of_many_kinds(module):
         return module.safe(message, edits)
     return module.unsafe(message, edits)
 
@@ -138,6 +148,11 @@ def _effect(module: Module, accumulator: _Accumulator) -> Effect:
     binding = module.binding_of(accumulator.written)
     if binding is None:
         return Effect.NOTICED
+    if module.names.scope(accumulator.written) is not binding.scope:
+        # ``global`` and ``nonlocal``: whoever reads the name there gets a tensor, at a time unknown.
+        others = binding.scope.bindings.get(binding.name, [])
+        effects = [tensor_instead_of_number(module, other, many=False) for other in others]
+        return min([Effect.NOTICED, *effects])
     return min(accumulator_start(module, binding), tensor_instead_of_number(module, binding, many=False))
 
 
@@ -150,9 +165,18 @@ def _changed_in_place(module: Module, tensor: cst.BaseExpression, accumulator: _
         root = root.func.value
     if not accumulator.many or not isinstance(root, cst.Name):
         return False
-    for use in (use for binding in module.bindings(root) for use in module.uses(binding)):
+    return any(_writes_to(module, binding) for binding in module.bindings(root))
+
+
+def _writes_to(module: Module, binding: Binding, hops: int = _HOPS) -> bool:
+    """Whether the tensor that ``binding`` holds is changed in place: by a method, ``out=``, a collective."""
+    for use in module.uses(binding):
         parent = module.tree.parent(use)
-        if isinstance(parent, cst.AugAssign) and parent.target is use:
+        if isinstance(parent, cst.Attribute) and parent.attr.value in ("data", "grad"):
+            parent = module.tree.parent(parent)
+        if isinstance(parent, cst.Arg) and _written_by(module, parent, hops):
+            return True
+        if isinstance(parent, cst.AugAssign) and parent.target in (use, module.tree.parent(use)):
             return True
         if isinstance(parent, cst.Attribute) and parent.attr.value.endswith("_") and parent.attr.value != "_":
             called = module.tree.parent(parent)
@@ -163,6 +187,96 @@ def _changed_in_place(module: Module, tensor: cst.BaseExpression, accumulator: _
             ):
                 return True
     return False
+
+
+def _written_by(module: Module, arg: cst.Arg, hops: int) -> bool:
+    """Whether a call writes to the tensor that it is given as ``arg``."""
+    call = module.tree.parent(arg)
+    if not isinstance(call, cst.Call):
+        return False
+    if arg.keyword is not None and arg.keyword.value == "out":
+        return True
+    if (module.qualified(call.func) or "").startswith("torch.distributed."):
+        return True
+    callee = module.callee(call)
+    if not isinstance(callee, cst.FunctionDef) or not hops:
+        return False
+    bound = module.call(call)
+    return any(
+        bound.get(name).node is arg.value and _writes_to(module, binding, hops - 1)
+        for name, bindings in module.names.scope_of(callee).bindings.items()
+        for binding in bindings
+        if binding.kind is BindingKind.PARAMETER
+    )
+
+
+def _of_many_kinds(module: Module) -> bool:
+    """Whether the file computes in a narrow dtype, or on several devices, whatever a value shows of it."""
+    text = module.tree.text
+    return _NARROW.search(text) is not None or len({index or "0" for index in _DEVICES.findall(text)}) > 1
+
+
+def _aliased(module: Module, target: cst.BaseExpression) -> bool:
+    """Whether something holds on to the value of a running total that is added to again in place.
+
+    A number that is stored stays what it was; the tensor in its place would go on to grow.
+    """
+    tree = module.tree
+    text = tree.source(target)
+    sums = [a for a in tree.nodes(cst.AugAssign) if tree.source(a.target) == text]
+    resets = [
+        a for a in tree.nodes(cst.Assign) if any(tree.source(each.target) == text for each in a.targets)
+    ]
+    function = module.function(target)
+    for read in tree.nodes(type(target)):
+        if tree.source(read) != text or not _is_held(module, read):
+            continue
+        for add in sums:
+            if module.function(add) is not function or module.function(read) is not function:
+                continue
+            if _grows_after(module, read, add, resets):
+                return True
+    return False
+
+
+def _is_held(module: Module, read: cst.CSTNode) -> bool:
+    """Whether an object itself, no number computed from it, gets another name or a place somewhere."""
+    tree = module.tree
+    child, parent = read, tree.parent(read)
+    while isinstance(
+        parent, (cst.IfExp, cst.Element, cst.Tuple, cst.List, cst.DictElement, cst.Dict, cst.NamedExpr)
+    ):
+        if isinstance(parent, cst.IfExp) and parent.test is child:
+            return False
+        child, parent = parent, tree.parent(parent)
+    if isinstance(parent, (cst.Assign, cst.AnnAssign)):
+        return parent.value is child
+    if isinstance(parent, cst.Yield):
+        return True
+    if not isinstance(parent, cst.Arg):
+        return False
+    call = tree.parent(parent)
+    if not isinstance(call, cst.Call):
+        return True
+    name = module.qualified(call.func) or ""
+    if name in ("builtins.max", "builtins.min"):
+        return _is_held(module, call)
+    return isinstance(call.func, cst.Attribute) and call.func.attr.value in _KEEPERS
+
+
+def _grows_after(module: Module, read: cst.CSTNode, add: cst.AugAssign, resets: list[cst.Assign]) -> bool:
+    """Whether ``add`` may change the object that ``read`` gave, with no new one begun in between."""
+    tree = module.tree
+    order = tree.order
+    start, end = order[read], order[add]
+    direct = [a for a in resets if not tree.contains(a, read)]
+    if start < end and not any(start < order[a] < end for a in direct):
+        return True
+    around = next((loop for loop in module.loops(add) if tree.contains(loop, read)), None)
+    if not isinstance(around, (cst.For, cst.While)):
+        return False
+    block = tree.parent(tree.statement(read))
+    return not any(tree.parent(tree.statement(a)) in (around.body, block) for a in direct)
 
 
 # --- tensors of no dimension ------------------------------------------------------------------------
@@ -190,7 +304,10 @@ def is_single_number(module: Module, node: cst.BaseExpression, hops: int = _HOPS
                     b.value is not None and not b.path and is_single_number(module, b.value, hops - 1)
                     for b in bindings
                 )
-                or _backpropagated(module, node)
+                or (
+                    _backpropagated(module, node)
+                    and not any(_shaped(module, b.value, hops) for b in bindings)
+                )
             )
     return False
 
@@ -214,6 +331,29 @@ def _returns_single(module: Module, call: cst.Call, hops: int) -> bool:
     if criterion.kind is Kind.MODULE and criterion.cls in NN_LOSSES:
         origin = criterion.origin
         return isinstance(origin, cst.Call) and module.argument(origin, "reduction").constant != "none"
+    return False
+
+
+def _shaped(module: Module, node: cst.BaseExpression | None, hops: int) -> bool:
+    """Whether a tensor, single as it may be, is seen to be given a dimension."""
+    match node:
+        case cst.BinaryOperation():
+            return _shaped(module, node.left, hops) or _shaped(module, node.right, hops)
+        case cst.UnaryOperation():
+            return _shaped(module, node.expression, hops)
+        case cst.Name() if hops:
+            return any(_shaped(module, b.value, hops - 1) for b in module.bindings(node) if not b.path)
+        case cst.Call():
+            callee = module.callee(node)
+            if isinstance(callee, cst.FunctionDef) and hops:
+                returns = (r for r in module.tree.nodes(cst.Return) if module.function(r) is callee)
+                return any(_shaped(module, r.value, hops - 1) for r in returns)
+            if not isinstance(node.func, cst.Attribute) or module.qualified(node.func) is not None:
+                return False
+            name = node.func.attr.value
+            if name in _RESHAPING or (name in _REDUCTIONS and node.args):
+                return True
+            return name not in _REDUCTIONS and _shaped(module, node.func.value, hops)
     return False
 
 

@@ -137,6 +137,8 @@ class Evaluation:
             return False
         if module.phase(call) is not Phase.EVALUATION or module.grad(call) is not Grad.ON:
             return False
+        if self._is_switched_on(call):
+            return False
         return module.value(call).graph is not Graph.DETACHED and not self._proves_no_graph(call)
 
     def _shown_module(self, model: cst.BaseExpression, value: Value) -> bool:
@@ -155,6 +157,19 @@ class Evaluation:
             return False
         made = self.module.value(call.args[0].value).origin
         return isinstance(made, cst.Call) and self.module.qualified(made.func) in FACTORIES
+
+    def _is_switched_on(self, call: cst.Call) -> bool:
+        """Whether a ``with`` block around a forward pass switches autograd on: then it is meant."""
+        for around in self.tree.ancestors(call):
+            if isinstance(around, (cst.FunctionDef, cst.Lambda)):
+                return False
+            if isinstance(around, cst.With):
+                for item in around.items:
+                    if isinstance(item.item, cst.Call):
+                        name = self.module.qualified(item.item.func)
+                        if name in ("torch.enable_grad", "torch.set_grad_enabled"):
+                            return True
+        return False
 
     def _proves_no_graph(self, call: cst.Call) -> bool:
         """Whether ``.numpy()`` of the result, which raises for a tensor with a graph, shows there is none."""

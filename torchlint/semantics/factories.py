@@ -211,8 +211,10 @@ def _modern(module: Module, made: Factory, device: str, dtype: str | None) -> Ed
 
 def _given_sizes(module: Module, call: cst.Call) -> bool | None:
     """Whether a legacy constructor gets sizes (True) or data (False); None if the file does not show it."""
-    if len(call.args) > 1 or call.args[0].star:
+    if len(call.args) > 1:
         return True
+    if not call.args or call.args[0].star:
+        return None
     node = call.args[0].value
     kind = module.value(node).kind
     if isinstance(node, (cst.List, cst.ListComp)) or kind in (Kind.LIST, Kind.NDARRAY):

@@ -80,6 +80,16 @@ class Gradients:
         """
         return self._captured or self._written_by_hand or self._read_before_backward(node, owner)
 
+    @property
+    def taken_for_granted(self) -> bool:
+        """Whether a helper without a backward of its own reads a gradient and does not ask for None."""
+        functions = {self.module.function(read) for read in self._reads if self._is_called(read)}
+        return any(not self._backwards(function) for function in functions)
+
+    def _is_called(self, read: cst.Attribute) -> bool:
+        function = self.module.function(read)
+        return isinstance(function, cst.FunctionDef) and bool(self.module.callers(function))
+
     def is_parameter(self, node: cst.BaseExpression) -> bool:
         """Whether an expression is a parameter of a module, or one that an optimizer steps."""
         if self.module.value(node).leaf:

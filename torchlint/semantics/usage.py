@@ -239,6 +239,8 @@ _HOST_METHODS = frozenset(
         "writerows",
     ]
 )
+_OF_BITS = (cst.LeftShift, cst.RightShift, cst.BitAnd, cst.BitOr, cst.BitXor)
+_CONVERSION = re.compile(r"![rsa]\s*[:}]")
 _PERCENT_TEXT = re.compile(r"%[-+ #0]*[\d*]*(?:\.[\d*]+)?[rsa]")
 
 
@@ -267,7 +269,8 @@ def _effect(module: Module, node: cst.BaseExpression, many: bool, seen: _Seen) -
                 _as_argument(module, call, node, many, seen) if isinstance(call, cst.Call) else Effect.NOTICED
             )
         case cst.FormattedStringExpression():
-            return Effect.NOTICED if many or parent.conversion else Effect.NONE
+            represented = parent.conversion or (parent.equal is not None and not parent.format_spec)
+            return Effect.NOTICED if many or represented else Effect.NONE
         case cst.UnaryOperation(operator=cst.Not()):
             return Effect.NONE
         case cst.UnaryOperation():
@@ -323,7 +326,8 @@ def _as_argument(module: Module, call: cst.Call, node: cst.BaseExpression, many:
         if method in _HOST_METHODS:
             return Effect.BREAKS
         if not many and method == "format" and module.value(owner).kind is Kind.STRING:
-            return Effect.NONE
+            text = module.value(owner).constant
+            return Effect.NOTICED if not isinstance(text, str) or _CONVERSION.search(text) else Effect.NONE
         if not many and method == "add_scalar":
             return Effect.NONE
         if not many and method == "step" and module.value(owner).kind is Kind.SCHEDULER:
@@ -344,6 +348,9 @@ def _in_arithmetic(
     other = left if node is right else right
     if many or module.value(other).kind is Kind.NDARRAY or _of_numpy(module, other):
         return Effect.NOTICED if many else Effect.BREAKS
+    if isinstance(operation.operator, (cst.Power, *_OF_BITS)):
+        # A tensor of integers has no negative powers, and wraps where a Python number grows.
+        return Effect.NOTICED
     return _effect(module, operation, False, seen)
 
 
