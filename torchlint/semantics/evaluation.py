@@ -156,7 +156,9 @@ class Evaluation:
         if self.module.loops(call):
             return False
         made = self.module.value(call.args[0].value).origin
-        return isinstance(made, cst.Call) and self.module.qualified(made.func) in FACTORIES
+        if not isinstance(made, cst.Call) or self.module.function(made) is not self.module.function(call):
+            return False
+        return self.module.qualified(made.func) in FACTORIES
 
     def _is_switched_on(self, call: cst.Call) -> bool:
         """Whether a ``with`` block around a forward pass switches autograd on: then it is meant."""
