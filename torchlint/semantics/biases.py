@@ -15,6 +15,23 @@ if TYPE_CHECKING:
     from torchlint.semantics.module import Module
 
 
+_VISITED = frozenset({BindingKind.LOOP, BindingKind.PARAMETER, BindingKind.COMPREHENSION})
+
+
+def _tests(around: cst.CSTNode, child: cst.CSTNode) -> list[cst.BaseExpression]:
+    """The conditions under which the ``child`` of a node is evaluated."""
+    if isinstance(around, (cst.If, cst.IfExp)):
+        return [around.test] if child is around.body else []
+    if isinstance(around, (cst.ListComp, cst.SetComp, cst.GeneratorExp)) and child is around.elt:
+        loop: cst.CompFor | None = around.for_in
+        found: list[cst.BaseExpression] = []
+        while loop is not None:
+            found += [condition.test for condition in loop.ifs]
+            loop = loop.inner_for_in
+        return found
+    return []
+
+
 class Biases:
     """Where one file reads the biases of layers, and whether it freezes its norms."""
 
@@ -37,20 +54,30 @@ class Biases:
             ):
                 continue
             kinds = {binding.kind for binding in self.names.bindings(owner)}
-            if kinds & {BindingKind.LOOP, BindingKind.PARAMETER} and self._may_be(owner, attribute, layer):
+            if kinds & _VISITED and self._may_be(owner, attribute, layer):
                 return True
-        return False
+        return self._looked_up
+
+    @cached_property
+    def _looked_up(self) -> bool:
+        """Whether a bias is taken out of a dict of parameters: ``state["0.bias"]``."""
+        return any(
+            isinstance(element.slice, cst.Index)
+            and isinstance(element.slice.value, cst.SimpleString)
+            and str(element.slice.value.evaluated_value).endswith(".bias")
+            for element in self.tree.nodes(cst.SubscriptElement)
+        )
 
     def _may_be(self, owner: cst.Name, at: cst.CSTNode, layer: str) -> bool:
         """Whether the tests around ``at`` admit that ``owner`` is a layer of this class."""
         child: cst.CSTNode = at
         word = next((w for w in ("Conv", "Linear") if w in layer), layer)
         for ancestor in self.tree.ancestors(at):
-            if isinstance(ancestor, (cst.If, cst.IfExp)) and child is ancestor.body:
-                text = self.tree.source(ancestor.test)
+            for test in _tests(ancestor, child):
+                text = self.tree.source(test)
                 tests = [
                     node
-                    for node in self.tree.descendants(ancestor.test)
+                    for node in self.tree.descendants(test)
                     if isinstance(node, cst.Call)
                     and self.module.qualified(node.func) == "builtins.isinstance"
                 ]
@@ -85,8 +112,8 @@ class Biases:
         wanted = self.tree.source(attribute)
         child: cst.CSTNode = attribute
         for ancestor in self.tree.ancestors(attribute):
-            if isinstance(ancestor, (cst.If, cst.IfExp)) and child is ancestor.body:
-                if re.search(rf"(?<![\\w.]){re.escape(wanted)}(?![\\w.])", self.tree.source(ancestor.test)):
+            for test in _tests(ancestor, child):
+                if re.search(rf"(?<![\\w.]){re.escape(wanted)}(?![\\w.])", self.tree.source(test)):
                     return True
             if isinstance(ancestor, cst.Try) and child is ancestor.body:
                 return True
