@@ -1,0 +1,306 @@
+"""What a measurement says: plain data, kept whole as JSON, from which every figure is made.
+
+Times are in seconds, memory in bytes, ratios are time before over time after (1.25 means that the fixed
+program takes 1/1.25 of the time). A ``Results`` file is what ``--json`` writes and ``--html`` draws.
+"""
+
+from __future__ import annotations
+
+import enum
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+FORMAT = 1
+"""The version of the JSON form; a reader refuses any other."""
+
+ORIGINAL = "original"
+"""The name of the variant that the user wrote."""
+
+AGAIN = "again"
+"""The name of the second copy of the original: what differs between the two is noise."""
+
+TOGETHER = "together"
+"""The name of the variant that has all fixes."""
+
+
+class Verdict(enum.Enum):
+    """What the times say of a fix, or why they say nothing."""
+
+    FASTER = "FASTER"
+    SAME = "SAME"
+    SLOWER = "SLOWER"
+    UNCLEAR = "UNCLEAR"
+    UNFIT = "UNFIT"
+    """The machine does not reproduce the original's own time: no number is to be trusted."""
+    REJECTED = "REJECTED"
+    """The fix changes the results, or the fixed program fails: its time is of no interest."""
+    UNMEASURED = "UNMEASURED"
+    """Nothing was timed: the budget, the program's end or the user came first."""
+
+
+class Agreement(enum.Enum):
+    """How the results of a variant compare with the original's."""
+
+    IDENTICAL = "identical"
+    CLOSE = "close"
+    """Within the tolerance, or no further off than the original is from itself."""
+    STREAM_MOVED = "stream moved"
+    """Random numbers come from another generator: shapes, dtypes, devices and moments agree."""
+    DIFFERENT = "different"
+    FAILED = "failed"
+    """The variant ended with an error, or never reached a step."""
+    UNCHECKED = "unchecked"
+
+
+@dataclass(frozen=True)
+class Machine:
+    """Where the measurement ran; None for what could not be found out."""
+
+    device: str
+    """The torch device type that was measured: ``cuda``, ``mps``, ``xpu`` or ``cpu``."""
+    gpu: str | None = None
+    gpu_memory: int | None = None
+    driver: str | None = None
+    cuda: str | None = None
+    torch: str = ""
+    python: str = ""
+    platform: str = ""
+    processor: str | None = None
+    cores: int = 0
+    memory: int | None = None
+    packages: dict[str, str] = field(default_factory=dict)
+    """Versions of further packages that decide about speed, where they are installed."""
+
+
+@dataclass(frozen=True)
+class AppliedFix:
+    """One fix that a variant has and the original has not."""
+
+    code: str
+    name: str
+    message: str
+    """The imperative sentence of the fix."""
+    applicability: str
+    file: str
+    """Relative to the project's folder, with forward slashes."""
+    row: int
+    """The line of the finding in the original file, from 1; 0 if only an earlier fix brought it up."""
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One form of the program."""
+
+    name: str
+    """``ORIGINAL``, ``AGAIN``, ``TOGETHER``, or the rule whose fixes alone it has (``TL202``), with the line
+    behind a colon where each place is measured by itself (``TL202:41``)."""
+    codes: tuple[str, ...] = ()
+    fixes: tuple[AppliedFix, ...] = ()
+    diff: str = ""
+    """A unified diff against the original."""
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A ratio of times with its 95 % interval."""
+
+    ratio: float
+    low: float
+    high: float
+
+    @property
+    def half_width(self) -> float:
+        """Half the width of the interval, relative to the ratio."""
+        return (self.high - self.low) / (2 * self.ratio)
+
+
+@dataclass(frozen=True)
+class Block:
+    """Some steps in a row of one variant, timed as one."""
+
+    variant: str
+    replicate: int
+    round: int
+    """Counts from 0 within a replicate. All variants run the same steps in the same round."""
+    position: int
+    """The place of the block within its round."""
+    steps: int
+    wall: float
+    """Host time of the whole block, the device synchronised before and after it."""
+    device: float | None = None
+    """Time between two events on the device's current stream around the block."""
+    clock: int | None = None
+    """The SM clock in MHz just after the block."""
+    discarded: str | None = None
+    """Why the statistics leave the block out (a throttled clock); None if they use it."""
+
+
+@dataclass(frozen=True)
+class Sameness:
+    """What the comparison of results found."""
+
+    agreement: Agreement
+    steps: int = 0
+    """The number of steps whose results were compared."""
+    largest: float = 0.0
+    """The largest relative difference, scaled as the judge's docstring says."""
+    noise: float = 0.0
+    """The same for the original against itself."""
+    tolerance: float = 0.0
+    where: str = ""
+    """What differs most: ``loss at step 3``, ``gradient of features.0.weight``."""
+    reason: str = ""
+    """One sentence for people."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """What happened at one line of the user's program, or of a library that it called from there."""
+
+    file: str
+    """Relative to the project's folder where it lies in it."""
+    row: int
+    per_step: float
+    """How often, on average."""
+    seconds: float | None = None
+    """Host time per step spent waiting there; None where it was not timed."""
+    what: str = ""
+    """The operation, such as ``aten::item`` or ``cudaStreamSynchronize``."""
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What the device did in an average step; None for what could not be seen."""
+
+    steps: int = 0
+    peak_allocated: int | None = None
+    peak_reserved: int | None = None
+    syncs: float | None = None
+    kernels: float | None = None
+    copies_to_device: float | None = None
+    copies_to_host: float | None = None
+    sync_lines: tuple[Line, ...] = ()
+    """Most calls first."""
+    missing: tuple[str, ...] = ()
+    """What could not be seen, and why, a sentence each."""
+
+
+@dataclass(frozen=True)
+class Examination:
+    """One untimed run of one variant: its results and what the device did."""
+
+    variant: str
+    found_by: str = ""
+    """How steps were found: ``optimizer steps``, ``forward passes``, ``calls of module:function``, ``case``."""
+    steps: int = 0
+    ended: bool = False
+    """Whether the program came to its own end while it was examined."""
+    step_seconds: float | None = None
+    """A rough time of one step, for the plan."""
+    startup_seconds: float | None = None
+    """From the start of the process to its first step."""
+    sameness: Sameness = Sameness(Agreement.UNCHECKED)
+    evidence: Evidence = Evidence()
+    failure: str | None = None
+    """Why the run ended before its time, for people, with the last lines that it printed."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One variant against the original."""
+
+    variant: str
+    verdict: Verdict
+    reason: str
+    """One sentence for people, such as what made it UNCLEAR."""
+    wall: Interval | None = None
+    device: Interval | None = None
+    pairs: int = 0
+    discarded: int = 0
+    memory: float | None = None
+    """Peak memory before over after, as allocated by torch."""
+
+
+@dataclass(frozen=True)
+class Noise:
+    """How well the machine reproduces the original's own time."""
+
+    wall: Interval
+    threshold: float
+    """The relative difference below which two times count as the same (0.03 is 3 %)."""
+    fit: bool
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """One program (and size), all its variants, and what came out."""
+
+    subject: str
+    """The rule's code, or the script relative to its project's folder."""
+    size: str | None = None
+    variants: tuple[Variant, ...] = ()
+    examinations: tuple[Examination, ...] = ()
+    blocks: tuple[Block, ...] = ()
+    noise: Noise | None = None
+    comparisons: tuple[Comparison, ...] = ()
+    replicates: int = 0
+    warmup_steps: int = 0
+    dropped: tuple[str, ...] = ()
+    """What the budget left no time for, a sentence each."""
+    notes: tuple[str, ...] = ()
+    """What a reader should know, a sentence each: torchrun variables that were set, an early end."""
+    source: str = ""
+    """The original text of the script or case, so that a report can show its lines."""
+
+    def comparison(self, variant: str) -> Comparison | None:
+        """What was found about a variant; None if nothing was."""
+        return next((item for item in self.comparisons if item.variant == variant), None)
+
+    def examination(self, variant: str) -> Examination | None:
+        """The untimed run of a variant; None if there was none."""
+        return next((item for item in self.examinations if item.variant == variant), None)
+
+
+@dataclass(frozen=True)
+class Results:
+    """Everything that one command measured."""
+
+    command: str
+    """``bench`` or ``verify``."""
+    torchlint: str
+    started: str
+    """UTC, ISO 8601."""
+    seconds: float
+    machine: Machine
+    measurements: tuple[Measurement, ...] = ()
+    commit: str | None = None
+    """The commit of the checkout that torchlint ran from; None outside of one."""
+    interrupted: bool = False
+    format: int = FORMAT
+
+
+def dump(results: Results) -> str:
+    """The JSON form, indented."""
+    return json.dumps(_converter().unstructure(results), indent=1) + "\n"
+
+
+def load(path: Path) -> Results:
+    """Read a results file.
+
+    Raises:
+        ValueError: the file is of another format, or no results file.
+    """
+    data: Any = json.loads(path.read_text(encoding="utf-8"))
+    if not isinstance(data, dict) or data.get("format") != FORMAT:
+        raise ValueError(f"{path} is no results file of format {FORMAT}")
+    loaded: Results = _converter().structure(data, Results)
+    return loaded
+
+
+def _converter() -> Any:
+    import cattrs
+
+    return cattrs.Converter(forbid_extra_keys=True)

@@ -1,0 +1,51 @@
+"""What a measuring process is told to do. Standard library only: both sides of the pipe read this."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Job:
+    """One run of one variant.
+
+    ``task`` is ``examine`` (results and evidence, nothing timed) or ``time`` (runs blocks when told to).
+    ``form`` says what ``path`` is: a ``script`` to be run as ``__main__``, a ``module`` (``path`` is its
+    dotted name, for scripts with relative imports), an ``entry`` (``function`` of the file is called again
+    and again; each call is a step) or a ``case`` with ``setup(device, size)`` and ``function`` (``step`` or
+    ``step_fixed``). ``folder`` is the working directory, ``search`` what stands first on ``sys.path``.
+    """
+
+    task: str
+    form: str
+    path: str
+    folder: str
+    search: tuple[str, ...] = ()
+    arguments: tuple[str, ...] = ()
+    function: str = ""
+    device: str = "auto"
+    size: str = ""
+    seed: int = 0
+    steps_by: str = "auto"
+    """``optimizer``, ``forward``, or ``auto`` while it is not known yet which of them the program has."""
+
+    # For ``examine`` only.
+    trace: str = ""
+    """Where the original's run writes its results, and the others read them."""
+    reference: bool = False
+    """Whether this run writes ``trace``; the others start from the state in it and compare with it."""
+    compare_steps: int = 8
+    warmup_steps: int = 10
+    evidence_steps: int = 5
+    project: str = ""
+    """The folder to which source lines are reported relatively."""
+
+    def as_json(self) -> dict[str, Any]:
+        """A form that ``Job(**form)`` reads back."""
+        return asdict(self)
+
+    @staticmethod
+    def from_json(form: dict[str, Any]) -> Job:
+        """The inverse of ``as_json``, whose tuples JSON has made lists."""
+        return Job(**{name: tuple(value) if isinstance(value, list) else value for name, value in form.items()})
