@@ -57,3 +57,13 @@ def _marked(program: str) -> dict[str, bool]:
 )
 def test_places_that_may_repeat(program: str, expected: dict[str, bool]) -> None:
     assert _marked(program) == expected
+
+
+def test_functions_that_all_call_each_other_are_searched_once_each() -> None:
+    names = [f"f{number}" for number in range(40)]
+    program = "".join(
+        f'def {name}():\n    mark("{name}")\n' + "".join(f"    {other}()\n" for other in names)
+        for name in names
+    )
+    assert set(_marked(program).values()) == {False}
+    assert set(_marked(program + "for x in y:\n    f7()\n").values()) == {True}

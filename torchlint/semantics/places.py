@@ -748,8 +748,11 @@ def _iterated(node: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
     """An iterable, and what is in the wrappers around it (``tqdm(enumerate(loader))``)."""
     yield node
     if isinstance(node, cst.Call) and last_name(node.func) in ITERATION_WRAPPERS:
+        counts = last_name(node.func) in ("range", "trange")
         for argument in node.args:
-            yield from _iterated(argument.value)
+            # What ``range`` takes is a number, whatever it is called: only ``len`` leads on.
+            if not counts or isinstance(argument.value, cst.Call):
+                yield from _iterated(argument.value)
     elif isinstance(node, cst.Subscript):
         yield from _iterated(node.value)
 

@@ -7,7 +7,7 @@ from functools import cached_property
 import libcst as cst
 
 from torchlint.semantics.api.frameworks import LIGHTNING_BATCH_HOOK, LIGHTNING_STEPS, METHODS_OF_STEPS
-from torchlint.semantics.names import Names, ScopeKind
+from torchlint.semantics.names import Names, Scope, ScopeKind
 from torchlint.syntax import SyntaxTree
 
 _LOOPS = frozenset({cst.For, cst.While, cst.ListComp, cst.SetComp, cst.DictComp, cst.GeneratorExp})
@@ -33,74 +33,93 @@ class Repetition:
         self.tree = tree
         self.names = names
         self._functions: dict[cst.CSTNode, bool] = {}
-        self._known: dict[cst.CSTNode, bool] = {}
-        self._deciding: set[cst.CSTNode] = set()
+        self._around: dict[cst.CSTNode, cst.CSTNode | None] = {}
 
     def possible(self, node: cst.CSTNode) -> bool:
         """Whether ``node`` stands in a loop, or in a function that may be called from one."""
-        parents, known = self.tree.parents, self._known
-        trail: list[cst.CSTNode] = []
-        around: cst.CSTNode | None = node
-        found = False
-        while around is not None:
-            if around in known:
-                found = known[around]
-                break
-            trail.append(around)
-            around = parents.get(around)
-            kind = around.__class__
-            if kind in _LOOPS:
-                found = True
-                break
-            if kind in _BODIES and around is not None:
-                found = self._function(around)
-                break
-        if not self._deciding:
-            # While a function is being decided on, its own calls count as none: no answer to keep.
-            for step in trail:
-                known[step] = found
-        return found
+        holder = self._holder(node)
+        return holder is not None and (holder.__class__ in _LOOPS or self._repeats(holder))
 
-    def _function(self, function: cst.CSTNode) -> bool:
-        found = self._functions.get(function)
-        if found is None:
-            if function in self._deciding:
-                return False  # a function that only calls itself does not repeat
-            self._deciding.add(function)
-            found = self._repeats(function)
-            self._deciding.discard(function)
-            if found or not self._deciding:
-                self._functions[function] = found
+    def _holder(self, node: cst.CSTNode) -> cst.CSTNode | None:
+        """The innermost loop or function around ``node``; None at the level of the module."""
+        parents, known = self.tree.parents, self._around
+        trail: list[cst.CSTNode] = []
+        step: cst.CSTNode | None = node
+        found: cst.CSTNode | None = None
+        while step is not None:
+            if step in known:
+                found = known[step]
+                break
+            trail.append(step)
+            step = parents.get(step)
+            kind = step.__class__
+            if kind in _LOOPS or kind in _BODIES:
+                found = step
+                break
+        for passed in trail:
+            known[passed] = found
         return found
 
     def _repeats(self, function: cst.CSTNode) -> bool:
+        """Whether a function, or one that calls it however indirectly, is run again and again.
+
+        The callers are searched breadth first, each once: functions that call each other in circles have
+        more ways between them than anybody could follow.
+        """
+        known = self._functions
+        if function in known:
+            return known[function]
+        runs: dict[cst.CSTNode, cst.CSTNode | None] = {function: None}
+        waiting = [function]
+        for current in waiting:
+            callers = () if known.get(current) is False else self._callers(current)
+            if known.get(current) or callers is None:
+                # All that it calls on the way down to the function in question repeats with it.
+                step: cst.CSTNode | None = current
+                while step is not None:
+                    known[step] = True
+                    step = runs[step]
+                return True
+            for caller in callers:
+                if caller not in runs:
+                    runs[caller] = current
+                    waiting.append(caller)
+        known.update(dict.fromkeys(waiting, False))
+        return False
+
+    def _callers(self, function: cst.CSTNode) -> list[cst.CSTNode] | None:
+        """The functions that call one; None if it certainly repeats, being called in a loop, say."""
         if not isinstance(function, cst.FunctionDef):
-            return True
+            return None
         name = function.name.value
         scope = self.names.scope(function)
-        if scope.kind is ScopeKind.CLASS:
-            if name == "__init__":
-                assert isinstance(scope.node, cst.ClassDef)
-                return self._made_again(scope.node)
-            if name.startswith("__") or _is_hook(name) or function.decorators:
-                return True
-            return self._called_again(name) or name in self._values
-        if scope.kind is ScopeKind.FUNCTION or function.decorators:
-            return True
-        return self._called_again(name) or name in self._values
+        called = [name]
+        if scope.kind is ScopeKind.CLASS and name == "__init__":
+            assert isinstance(scope.node, cst.ClassDef)
+            called = self._makers(scope.node)
+        elif self._run_unseen(function, scope):
+            return None
+        holders = [self._holder(call) for word in called for call in self._calls.get(word, ())]
+        if any(holder.__class__ in _LOOPS for holder in holders):
+            return None
+        return [holder for holder in holders if holder is not None]
 
-    def _made_again(self, definition: cst.ClassDef) -> bool:
-        """Whether instances of a class, or of an heir, are made at a place that repeats.
+    def _run_unseen(self, function: cst.FunctionDef, scope: Scope) -> bool:
+        """Whether a function may be run by other means than a call of its name in this file."""
+        name = function.name.value
+        if scope.kind is ScopeKind.CLASS and (name.startswith("__") or _is_hook(name)):
+            return True
+        return scope.kind is ScopeKind.FUNCTION or bool(function.decorators) or name in self._values
+
+    def _makers(self, definition: cst.ClassDef) -> list[str]:
+        """By which names instances of a class, or of an heir, are made.
 
         Modules are made in loops while a model is built, never at each step.
         """
         name = definition.name.value
         if any(isinstance(s, cst.FunctionDef) and s.name.value == "forward" for s in definition.body.body):
-            return False
-        return self._called_again(name) or any(self._called_again(heir) for heir in self._heirs.get(name, ()))
-
-    def _called_again(self, name: str) -> bool:
-        return any(self.possible(call) for call in self._calls.get(name, ()))
+            return []
+        return [name, *self._heirs.get(name, ())]
 
     @cached_property
     def _calls(self) -> dict[str, list[cst.Call]]:
