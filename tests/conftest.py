@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import importlib.util
 import shutil
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
-from types import MappingProxyType
+from types import MappingProxyType, ModuleType
 
 import pytest
 
@@ -53,3 +55,14 @@ def use_rules(monkeypatch: pytest.MonkeyPatch) -> Callable[..., LintSettings]:
         return LintSettings(rules=tuple(sorted(found)), fixable=frozenset(found), unsafe_fixes=True)
 
     return use
+
+
+@pytest.fixture(scope="session")
+def synthetic() -> ModuleType:
+    """``tests/verify/synthetic.py``, which makes results of measurements."""
+    path = ROOT / "tests" / "verify" / "synthetic.py"
+    spec = importlib.util.spec_from_file_location("torchlint_synthetic", path)
+    assert spec is not None and spec.loader is not None
+    module = sys.modules[spec.name] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module

@@ -39,6 +39,7 @@ LAYERS = (
     ("torchlint.checker",),
     ("torchlint.fixer",),
     ("torchlint.runner",),
+    ("torchlint.verify",),
     ("torchlint.render",),
     ("torchlint.testing",),
     ("torchlint.commands",),

@@ -67,10 +67,13 @@ class Report:
 
     def paint(self, text: str, color: Color = "", *, bold: bool = False) -> str:
         """``text`` in a colour, if this report is coloured."""
-        if not self.color or not text:
-            return text
-        codes = [str(code) for code in ((1,) if bold else ()) + ((_ANSI[color],) if color else ())]
-        return f"\x1b[{';'.join(codes)}m{text}\x1b[0m" if codes else text
+        return paint(text, color, bold=bold) if self.color else text
+
+
+def paint(text: str, color: Color = "", *, bold: bool = False) -> str:
+    """``text`` between the escape sequences for a colour."""
+    codes = [str(code) for code in ((1,) if bold else ()) + ((_ANSI[color],) if color else ())]
+    return f"\x1b[{';'.join(codes)}m{text}\x1b[0m" if codes and text else text
 
 
 def severity_color(severity: Severity) -> Color:

@@ -193,7 +193,7 @@ class Examination:
 
     variant: str
     found_by: str = ""
-    """How steps were found: ``optimizer steps``, ``forward passes``, ``calls of module:function``, ``case``."""
+    """What a step is: ``optimizer steps``, ``forward passes``, ``calls of module:function``, ``case``."""
     steps: int = 0
     ended: bool = False
     """Whether the program came to its own end while it was examined."""
@@ -234,6 +234,50 @@ class Noise:
     reason: str = ""
 
 
+class SyncStatus(enum.Enum):
+    """How what the linter says of a line and what happened there go together."""
+
+    CONFIRMED = "confirmed"
+    NOT_SEEN = "predicted, not seen"
+    """A finding says that the line waits for the device, and it did not in the steps that were watched."""
+    NOT_PREDICTED = "seen, not predicted"
+    """The line waited for the device, and no finding says so."""
+
+
+@dataclass(frozen=True)
+class SyncRow:
+    """One line of the program that waits for the device, or is said to."""
+
+    file: str
+    """Relative to the project's folder where it lies in it."""
+    row: int
+    status: SyncStatus
+    codes: tuple[str, ...] = ()
+    """The rules that have a finding there; none if nothing was predicted."""
+    message: str = ""
+    """What the finding says; empty if nothing was predicted."""
+    per_step: float = 0.0
+    """How often it waited, on average."""
+    seconds: float | None = None
+    """Host time per step spent waiting there; None where it was not timed."""
+    what: str = ""
+    """The operation, as in ``Line``."""
+    text: str = ""
+    """The source line itself, without its indentation; empty if it cannot be read."""
+
+
+@dataclass(frozen=True)
+class SyncReport:
+    """The synchronising calls of an original program, joined with what the linter predicts."""
+
+    steps: int
+    """The number of steps that were watched."""
+    rows: tuple[SyncRow, ...] = ()
+    """Most calls first within a status, and the statuses in the order of their declaration."""
+    missing: tuple[str, ...] = ()
+    """What could not be seen, and why, a sentence each."""
+
+
 @dataclass(frozen=True)
 class Measurement:
     """One program (and size), all its variants, and what came out."""
@@ -254,6 +298,8 @@ class Measurement:
     """What a reader should know, a sentence each: torchrun variables that were set, an early end."""
     source: str = ""
     """The original text of the script or case, so that a report can show its lines."""
+    syncs: SyncReport | None = None
+    """What ``verify --syncs`` found; None where it was not asked for."""
 
     def comparison(self, variant: str) -> Comparison | None:
         """What was found about a variant; None if nothing was."""

@@ -48,4 +48,6 @@ class Job:
     @staticmethod
     def from_json(form: dict[str, Any]) -> Job:
         """The inverse of ``as_json``, whose tuples JSON has made lists."""
-        return Job(**{name: tuple(value) if isinstance(value, list) else value for name, value in form.items()})
+        return Job(
+            **{name: tuple(value) if isinstance(value, list) else value for name, value in form.items()}
+        )

@@ -1,0 +1,372 @@
+"""What ``bench`` and ``verify`` measured, as a table and sentences for the terminal."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from torchlint.registry import catalogue
+from torchlint.render.report import paint, visible
+from torchlint.render.snippet import cells
+from torchlint.verify import words
+from torchlint.verify.results import (
+    ORIGINAL,
+    TOGETHER,
+    Agreement,
+    Comparison,
+    Machine,
+    Measurement,
+    Results,
+    SyncReport,
+    SyncRow,
+    SyncStatus,
+    Verdict,
+)
+from torchlint.verify.words import About, Remark
+
+_SENTENCES = 110
+"""No line of running text is longer."""
+
+_GAPS = ("  ", " ")
+"""What stands between two columns, and what if there is little room."""
+
+_ARROW = "→"
+
+_VERDICT_COLORS = {
+    Verdict.FASTER: "green",
+    Verdict.SLOWER: "red",
+    Verdict.REJECTED: "red",
+    Verdict.UNFIT: "yellow",
+    Verdict.UNCLEAR: "yellow",
+}
+
+_AGREEMENTS = {Agreement.STREAM_MOVED: "moved", Agreement.UNCHECKED: words.NOTHING}
+"""What is too long, or says nothing, in a column."""
+
+_STATUSES = {
+    SyncStatus.CONFIRMED: ("Confirmed: predicted, and seen to wait", "green"),
+    SyncStatus.NOT_SEEN: ("Predicted, but not seen", "yellow"),
+    SyncStatus.NOT_PREDICTED: ("Seen, but not predicted", "cyan"),
+}
+
+
+@dataclass(frozen=True)
+class _Column:
+    header: str
+    cells: tuple[str, ...]
+    colors: tuple[str, ...] = ()
+    right: bool = False
+    spare: int = 0
+    """The columns with the highest number go first when there is no room; those with 0 never do."""
+
+    @property
+    def width(self) -> int:
+        return max(map(cells, (self.header, *self.cells)))
+
+    @property
+    def empty(self) -> bool:
+        return not any(cell not in ("", words.NOTHING) for cell in self.cells)
+
+
+@dataclass(frozen=True)
+class _Row:
+    """A line of the table: the original (without a comparison), or one variant."""
+
+    measurement: Measurement
+    variant: str
+    comparison: Comparison | None = None
+
+
+def render(results: Results, width: int, *, color: bool = False) -> str:
+    """The table, what there is to say about it, and where the device was waited for.
+
+    ``width`` is the number of columns of the terminal. Columns that do not fit are left out by name.
+    """
+    out = _heading(results, width, color)
+    if results.command == "bench":
+        out += _table(_bench_columns(list(map(_headline, results.measurements))), width, color)
+        out += _bench_remarks(results.measurements, width, color)
+    for measurement in results.measurements:
+        if results.command != "bench":
+            out += _title(measurement, color)
+            compared = [_Row(measurement, item.variant, item) for item in words.compared(measurement)]
+            if compared:
+                out += _table(_verify_columns([_Row(measurement, ORIGINAL), *compared]), width, color)
+            out += _remarks(measurement, width, color)
+        if measurement.syncs is not None:
+            out += render_syncs(measurement.syncs, width, color=color)
+    if results.interrupted:
+        out += "\nInterrupted: this is what was measured until then.\n"
+    return out
+
+
+def render_syncs(report: SyncReport, width: int, *, color: bool = False) -> str:
+    """The lines that wait for the device: confirmed, predicted but not seen, seen but not predicted."""
+    out = f"\nSynchronising calls over {_plural(report.steps, 'step')}\n"
+    for status, (title, hue) in _STATUSES.items():
+        rows = [row for row in report.rows if row.status is status]
+        if not rows:
+            continue
+        out += f"\n{_paint(f'{title} ({len(rows)})', color, hue, bold=True)}\n"
+        for row in rows:
+            out += _sync(row, width, color)
+    counts = [sum(row.status is status for row in report.rows) for status in _STATUSES]
+    if not report.rows:
+        out += "\nNo line is predicted to wait for the device, and none was seen to.\n"
+    else:
+        out += (
+            f"\n{_plural(counts[0], 'line')} confirmed, {counts[1]} predicted but not seen, "
+            f"{counts[2]} seen but not predicted.\n"
+        )
+    for text in report.missing:
+        out += _paragraph("", text, width)
+    return out
+
+
+def _sync(row: SyncRow, width: int, color: bool) -> str:
+    where = _paint(f"{visible(row.file)}:{row.row}", color, bold=True)
+    figures = []
+    if row.per_step:
+        figures.append(f"{words.count(row.per_step)} a step")
+    if row.seconds is not None:
+        figures.append(f"{words.seconds(row.seconds)} a step waiting")
+    if row.what:
+        figures.append(visible(row.what))
+    out = f"  {where}{'  ' if figures else ''}{', '.join(figures)}\n"
+    if row.text:
+        out += f"      {visible(row.text.strip())}\n"
+    if row.codes:
+        out += _paragraph("    " + ", ".join(row.codes), row.message, width)
+    return out
+
+
+def _heading(results: Results, width: int, color: bool) -> str:
+    name = visible(words.hardware(results.machine))
+    versions = ", ".join(_versions(results.machine))
+    text = f"Measured on {name}, {versions}, in {words.duration(results.seconds)}"
+    filled = textwrap.fill(text, min(width, _SENTENCES), subsequent_indent="  ", break_long_words=False)
+    return filled.replace(name, _paint(name, color, bold=True), 1) + "\n"
+
+
+def _versions(machine: Machine) -> Iterator[str]:
+    yield f"torch {visible(machine.torch)}"
+    if machine.cuda:
+        yield f"CUDA {visible(machine.cuda)}"
+    if machine.driver:
+        yield f"driver {visible(machine.driver)}"
+
+
+def _title(measurement: Measurement, color: bool) -> str:
+    size = f", {visible(measurement.size)}" if measurement.size else ""
+    return f"\n{_paint(visible(measurement.subject) + size, color, bold=True)}\n"
+
+
+# --- the table -------------------------------------------------------------------------------------------
+
+
+def _table(columns: Sequence[_Column], width: int, color: bool) -> str:
+    columns = [column for column in columns if not (column.spare and column.empty)]
+    if not columns[0].cells:
+        return "\nNothing was measured.\n"
+    kept, gap = _fit(columns, width)
+    out = "\n" + gap.join(_pad(column.header, column) for column in kept).rstrip() + "\n"
+    for number in range(len(kept[0].cells)):
+        parts = []
+        for column in kept:
+            hue = column.colors[number] if column.colors else ""
+            parts.append(_paint(_pad(column.cells[number], column), color, hue, bold=bool(hue)))
+        out += gap.join(parts).rstrip() + "\n"
+    if any(column.header in ("syncs", "kernels") for column in kept):
+        out += "\nSynchronising calls and kernels are counted per step.\n"
+    dropped = [column.header for column in columns if column not in kept and column.header]
+    if dropped:
+        out += f"Left out for want of room: {', '.join(dropped)}.\n"
+    return out
+
+
+def _pad(text: str, column: _Column) -> str:
+    blank = " " * (column.width - cells(text))
+    return blank + text if column.right else text + blank
+
+
+def _fit(columns: Sequence[_Column], width: int) -> tuple[list[_Column], str]:
+    """The columns for which there is room, and what stands between them."""
+    kept = list(columns)
+    while True:
+        for gap in _GAPS:
+            if sum(column.width for column in kept) + len(gap) * (len(kept) - 1) <= width:
+                return kept, gap
+        last = max(kept, key=lambda column: column.spare)
+        if not last.spare:
+            return kept, _GAPS[-1]
+        kept.remove(last)
+
+
+def _headline(measurement: Measurement) -> _Row:
+    found = words.headline(measurement)
+    return _Row(measurement, found.variant if found else TOGETHER, found)
+
+
+def _bench_columns(rows: Sequence[_Row]) -> list[_Column]:
+    codes, names, shown = [], [], ""
+    known = catalogue()
+    for row in rows:
+        code = row.measurement.subject
+        repeated = code == shown
+        codes.append("" if repeated else visible(code))
+        names.append("" if repeated or code not in known else known[code].name)
+        shown = code
+    sizes = tuple(visible(row.measurement.size or "") for row in rows)
+    return [
+        _Column("rule", tuple(codes)),
+        # Without a header, as nobody misses it: the code says the same.
+        _Column("", tuple(names), spare=9),
+        _Column("size", sizes),
+        _Column("before", _texts(rows, _before), right=True, spare=5),
+        *_common(rows),
+    ]
+
+
+def _verify_columns(rows: Sequence[_Row]) -> list[_Column]:
+    return [
+        _Column("", _texts(rows, lambda row: visible(words.label(row.variant)))),
+        *_common(rows),
+    ]
+
+
+def _common(rows: Sequence[_Row]) -> list[_Column]:
+    return [
+        _Column("results", _texts(rows, _agreement)),
+        _Column("speed-up", _texts(rows, _speedup)),
+        _Column("verdict", _texts(rows, _verdict), tuple(map(_verdict_color, rows))),
+        _Column("peak memory", _texts(rows, _memory), spare=1),
+        _Column("syncs", _texts(rows, _syncs), spare=2),
+        _Column("kernels", _texts(rows, _kernels), spare=3),
+    ]
+
+
+def _texts(rows: Sequence[_Row], text: Callable[[_Row], str]) -> tuple[str, ...]:
+    return tuple(map(text, rows))
+
+
+def _agreement(row: _Row) -> str:
+    if row.variant == ORIGINAL:
+        return ""
+    examination = row.measurement.examination(row.variant)
+    agreement = Agreement.UNCHECKED if examination is None else examination.sameness.agreement
+    return _AGREEMENTS.get(agreement, agreement.value)
+
+
+def _before(row: _Row) -> str:
+    step = words.step_seconds(row.measurement, ORIGINAL)
+    return words.NOTHING if step is None else words.seconds(step)
+
+
+def _speedup(row: _Row) -> str:
+    if row.variant == ORIGINAL:
+        step = words.step_seconds(row.measurement, row.variant)
+        return "" if step is None else f"{words.seconds(step)} a step"
+    interval = None if row.comparison is None else words.speedup(row.comparison)
+    return words.NOTHING if interval is None else f"{words.ratio(interval)} ({words.span(interval)})"
+
+
+def _verdict(row: _Row) -> str:
+    return row.comparison.verdict.value if row.comparison is not None else ""
+
+
+def _verdict_color(row: _Row) -> str:
+    return "" if row.comparison is None else _VERDICT_COLORS.get(row.comparison.verdict, "")
+
+
+def _change(row: _Row, figure: Callable[[Measurement, str], str | None]) -> str:
+    before = figure(row.measurement, ORIGINAL)
+    if row.variant == ORIGINAL:
+        return before or words.NOTHING
+    after = figure(row.measurement, row.variant)
+    return words.NOTHING if after is None else words.change(before, after, _ARROW)
+
+
+def _memory(row: _Row) -> str:
+    def figure(measurement: Measurement, variant: str) -> str | None:
+        peak = words.evidence(measurement, variant).peak_allocated
+        return None if peak is None else words.size(peak)
+
+    return _change(row, figure)
+
+
+def _syncs(row: _Row) -> str:
+    def figure(measurement: Measurement, variant: str) -> str | None:
+        number = words.evidence(measurement, variant).syncs
+        return None if number is None else words.count(number)
+
+    return _change(row, figure)
+
+
+def _kernels(row: _Row) -> str:
+    def figure(measurement: Measurement, variant: str) -> str | None:
+        number = words.evidence(measurement, variant).kernels
+        return None if number is None else words.count(number)
+
+    return _change(row, figure)
+
+
+# --- sentences -------------------------------------------------------------------------------------------
+
+
+def _remarks(measurement: Measurement, width: int, color: bool) -> str:
+    out = "\n"
+    noise = measurement.noise
+    if noise is not None:
+        text = (
+            f"The original against a copy of itself: {words.ratio(noise.wall)} ({words.span(noise.wall)}). "
+            f"Less than {words.percent(noise.threshold)} counts as the same."
+        )
+        out += _paragraph("", text, width)
+    for remark in words.remarks(measurement):
+        out += _paragraph(_about(remark, remark.variant), remark.text, width, color=color)
+    return out if out.strip() else ""
+
+
+def _bench_remarks(measurements: Sequence[Measurement], width: int, color: bool) -> str:
+    """What there is to say of each rule, once for all sizes of which it is true."""
+    sizes: dict[tuple[str, Remark], list[str]] = {}
+    for measurement in measurements:
+        for remark in words.remarks(measurement):
+            sizes.setdefault((measurement.subject, remark), []).append(measurement.size or "")
+    out = ""
+    for (subject, remark), found in sizes.items():
+        variant = "" if remark.variant == words.label(TOGETHER) else remark.variant
+        head = " ".join(filter(None, (subject, ", ".join(filter(None, found)), variant)))
+        out += _paragraph(_about(remark, head), remark.text, width, color=color)
+    return f"\n{out}" if out else ""
+
+
+def _about(remark: Remark, subject: str) -> str:
+    what = remark.about.value if remark.about in (About.RESULTS, About.FAILURE) else ""
+    return ", ".join(filter(None, (subject, what)))
+
+
+def _paragraph(head: str, text: str, width: int, *, color: bool = False) -> str:
+    """A sentence behind what it is about; what a program printed keeps its lines."""
+    first, *rest = text.strip().splitlines() or [""]
+    indent = " " * (len(head) - len(head.lstrip()))
+    plain = visible(head.strip()) + (": " if head.strip() else "")
+    filled = textwrap.fill(
+        indent + plain + visible(first),
+        min(width, _SENTENCES),
+        subsequent_indent=indent + "  ",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    if plain:
+        filled = filled.replace(plain.strip(), _paint(plain.strip(), color, bold=True), 1)
+    return "".join(f"{line}\n" for line in (filled, *(f"    {visible(line)}".rstrip() for line in rest)))
+
+
+def _paint(text: str, color: bool, hue: str = "", *, bold: bool = False) -> str:
+    return paint(text, hue, bold=bold) if color else text
+
+
+def _plural(count: int, noun: str) -> str:
+    return f"1 {noun}" if count == 1 else f"{count} {noun}s"

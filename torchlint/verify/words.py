@@ -1,0 +1,238 @@
+"""How measurements are put into words and figures: shared by the terminal, the HTML report and the docs."""
+
+from __future__ import annotations
+
+import enum
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from statistics import median
+
+from torchlint.verify.results import (
+    AGAIN,
+    ORIGINAL,
+    TOGETHER,
+    Agreement,
+    Comparison,
+    Evidence,
+    Interval,
+    Machine,
+    Measurement,
+    Verdict,
+)
+
+VERDICTS: Mapping[Verdict, str] = {
+    Verdict.FASTER: "The whole interval lies above the noise threshold: the fixed program takes less time.",
+    Verdict.SAME: "The whole interval lies within the noise threshold: the fix gains and costs no time here.",
+    Verdict.SLOWER: "The whole interval lies below the noise threshold: the fixed program takes more time.",
+    Verdict.UNCLEAR: "The interval reaches over the edge of the noise threshold: more steps or a quieter "
+    "machine would be needed to tell.",
+    Verdict.UNFIT: "The machine does not reproduce the original's own time: the program was timed against a "
+    "copy of itself and the two differed, so no speed-up measured here can be trusted.",
+    Verdict.REJECTED: "The fix changes what the program computes, or the fixed program fails: its time is of "
+    "no interest.",
+    Verdict.UNMEASURED: "Nothing was timed: the budget, the end of the program or the user came first.",
+}
+"""What each verdict says."""
+
+AGREEMENTS: Mapping[Agreement, str] = {
+    Agreement.IDENTICAL: "Every number that was compared is the same, bit by bit.",
+    Agreement.CLOSE: "The numbers agree within the tolerance, or the original differs as much from itself.",
+    Agreement.STREAM_MOVED: "Random numbers come from another generator; shapes, types, devices and moments "
+    "agree.",
+    Agreement.DIFFERENT: "The numbers differ by more than the tolerance.",
+    Agreement.FAILED: "The program ended with an error, or never reached a step.",
+    Agreement.UNCHECKED: "The results were not compared.",
+}
+"""What each outcome of the comparison of results says."""
+
+TIMED = (Verdict.FASTER, Verdict.SAME, Verdict.SLOWER, Verdict.UNCLEAR)
+"""The verdicts with which a speed-up may be shown."""
+
+NOTHING = "–"
+"""Stands where there is no figure."""
+
+
+class About(enum.Enum):
+    """What a remark is about."""
+
+    REASON = "verdict"
+    RESULTS = "results"
+    FAILURE = "failure"
+    MISSING = "not seen"
+    NOTE = "note"
+    DROPPED = "left out"
+
+
+@dataclass(frozen=True)
+class Remark:
+    """A sentence (a failure may have several lines) that belongs to a measurement."""
+
+    about: About
+    variant: str
+    """The label of the variant that it is about; empty for all."""
+    text: str
+
+
+def remarks(measurement: Measurement) -> Iterator[Remark]:
+    """What there is to say beside the figures, each sentence once."""
+    said: set[str] = set()
+
+    def new(text: str) -> bool:
+        known = text in said or not text.strip()
+        said.add(text)
+        return not known
+
+    for comparison in compared(measurement):
+        examination = measurement.examination(comparison.variant)
+        name = label(comparison.variant)
+        if new(comparison.reason):
+            yield Remark(About.REASON, name, comparison.reason)
+        if examination is None:
+            continue
+        same = examination.sameness
+        if same.agreement not in (Agreement.IDENTICAL, Agreement.UNCHECKED) and new(same.reason):
+            yield Remark(About.RESULTS, name, same.reason)
+    if measurement.noise is not None and new(measurement.noise.reason):
+        yield Remark(About.NOTE, "", measurement.noise.reason)
+    for examination in measurement.examinations:
+        if examination.failure and new(examination.failure):
+            yield Remark(About.FAILURE, label(examination.variant), examination.failure)
+    for examination in measurement.examinations:
+        for text in filter(new, examination.evidence.missing):
+            yield Remark(About.MISSING, "", text)
+    for text in filter(new, measurement.notes):
+        yield Remark(About.NOTE, "", text)
+    for text in filter(new, measurement.dropped):
+        yield Remark(About.DROPPED, "", text)
+
+
+def compared(measurement: Measurement) -> list[Comparison]:
+    """The comparisons of the fixed variants, all fixes together first, the others in their order."""
+    order = {variant.name: number for number, variant in enumerate(measurement.variants)}
+    found = [item for item in measurement.comparisons if item.variant not in (ORIGINAL, AGAIN)]
+    return sorted(found, key=lambda item: (item.variant != TOGETHER, order.get(item.variant, len(order))))
+
+
+def headline(measurement: Measurement) -> Comparison | None:
+    """The comparison that stands for the measurement: all fixes together, else the first."""
+    return next(iter(compared(measurement)), None)
+
+
+def speedup(comparison: Comparison) -> Interval | None:
+    """The speed-up, if the verdict lets it be shown."""
+    return comparison.wall if comparison.verdict in TIMED else None
+
+
+def evidence(measurement: Measurement, variant: str) -> Evidence:
+    """What the device did in a step of a variant; an empty one if nobody looked."""
+    examination = measurement.examination(variant)
+    return Evidence() if examination is None else examination.evidence
+
+
+def step_seconds(measurement: Measurement, variant: str) -> float | None:
+    """The median time of a step over the blocks of a variant."""
+    times = [
+        block.wall / block.steps
+        for block in measurement.blocks
+        if block.variant == variant and block.steps > 0 and block.discarded is None
+    ]
+    return median(times) if times else None
+
+
+def label(variant: str) -> str:
+    """A variant's name as people read it."""
+    return {ORIGINAL: "original", AGAIN: "original again", TOGETHER: "all fixes"}.get(variant, variant)
+
+
+def hardware(machine: Machine) -> str:
+    """``NVIDIA H200``, or what stands for it without a GPU."""
+    if machine.gpu:
+        return machine.gpu
+    return (machine.processor or "CPU") if machine.device == "cpu" else machine.device
+
+
+# --- figures ---------------------------------------------------------------------------------------------
+
+
+def decimals(interval: Interval) -> int:
+    """How many decimals of an interval mean something."""
+    if interval.ratio >= 9.995:
+        return 1 if interval.ratio < 99.95 else 0
+    return 3 if interval.high - interval.low < 0.02 else 2
+
+
+def ratio(interval: Interval) -> str:
+    """``1.32``."""
+    return f"{interval.ratio:.{decimals(interval)}f}"
+
+
+def span(interval: Interval) -> str:
+    """``1.28–1.36``."""
+    places = decimals(interval)
+    return f"{interval.low:.{places}f}–{interval.high:.{places}f}"
+
+
+def percent(fraction: float) -> str:
+    """``3 %``, ``0.4 %``."""
+    value = abs(fraction) * 100
+    digits = 0 if value >= 10 or math.isclose(value, round(value), abs_tol=0.005) else 1
+    return f"{value:.{digits}f} %"
+
+
+def seconds(value: float) -> str:
+    """``12.4 ms``: three figures and the unit that fits."""
+    for unit, size in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
+        if value >= size * 0.9995:
+            return f"{_three(value / size)} {unit}"
+    return "0 s" if value == 0 else f"{_three(value / 1e-9)} ns"
+
+
+def duration(value: float) -> str:
+    """``4 min 12 s``: how long a command took."""
+    whole = round(value)
+    if whole < 60:
+        return f"{whole} s" if value >= 9.5 else f"{value:.1f} s"
+    minutes, rest = divmod(whole, 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s"
+
+
+def _three(value: float) -> str:
+    if value >= 99.95:
+        return f"{value:.0f}"
+    return f"{value:.1f}" if value >= 9.995 else f"{value:.2f}"
+
+
+def size(value: float) -> str:
+    """``2.81 GiB``: three figures and the unit that fits."""
+    unit, scale = _unit(value)
+    return f"{_three(value / scale)} {unit}" if scale > 1 else f"{value:.0f} {unit}"
+
+
+def _unit(value: float) -> tuple[str, int]:
+    for unit, power in (("TiB", 4), ("GiB", 3), ("MiB", 2), ("KiB", 1)):
+        if value >= 1024**power * 0.9995:
+            return unit, 1024**power
+    return "B", 1
+
+
+def count(value: float) -> str:
+    """``2``, ``0.25``, ``1204``: how often something happens in a step."""
+    if value >= 100 or math.isclose(value, round(value), abs_tol=0.005):
+        return f"{value:.0f}"
+    return f"{value:.1f}" if value >= 10 else f"{value:.2f}".rstrip("0")
+
+
+def change(before: str | None, after: str | None, arrow: str = " → ") -> str:
+    """``3.10 → 2.81 GiB``: the unit once if it is the same, one figure if both are."""
+    if before is None and after is None:
+        return NOTHING
+    if before == after and before is not None:
+        return before
+    if before is None or after is None:
+        return f"{before or '?'}{arrow}{after or '?'}"
+    number, _, unit = before.partition(" ")
+    if unit and after.endswith(f" {unit}"):
+        return f"{number}{arrow}{after}"
+    return f"{before}{arrow}{after}"
