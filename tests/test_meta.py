@@ -135,7 +135,8 @@ def rank(name: str) -> int | None:
 
 
 ENGINE = sorted((ROOT / "torchlint").rglob("*.py"))
-RULE_FILES = sorted((ROOT / "rules").rglob("*.py"))
+CASE_FILES = sorted((ROOT / "rules").glob("*/cases/*.py"))
+RULE_FILES = sorted(set((ROOT / "rules").rglob("*.py")) - set(CASE_FILES))
 
 
 @pytest.mark.parametrize("path", ENGINE, ids=module_name)
@@ -158,6 +159,13 @@ def test_rules_see_only_the_model(path: Path) -> None:
         top = module.partition(".")[0]
         seen = any(below(module, part) for part in RULES_SEE)
         assert seen or top == "libcst" or top in sys.stdlib_module_names, f"{path}:{line}: {module}"
+
+
+@pytest.mark.parametrize("path", CASE_FILES, ids=module_name)
+def test_cases_are_programs_of_their_own(path: Path) -> None:
+    for module, line in imported(path):
+        top = module.partition(".")[0]
+        assert top == "torch" or top in sys.stdlib_module_names, f"{path}:{line}: {module}"
 
 
 def test_what_needs_no_parser_does_not_import_it() -> None:
