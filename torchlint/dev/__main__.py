@@ -38,6 +38,8 @@ def main(arguments: list[str] | None = None) -> int:
         parser.error(str(error))
     for path in created:
         print(path.relative_to(ROOT))
+    case = f"rules/{given.family}/cases/{given.name.replace('-', '_')}.py"
+    print(f"If the rule claims speed or memory, write its bench case, {case}: see CONTRIBUTING.md")
     return 0
 
 

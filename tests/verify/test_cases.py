@@ -1,0 +1,225 @@
+"""Every bench case is found by its own rule, changed by its own fix, and computes the same in both forms."""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+from torchlint.checker import check
+from torchlint.dev import ROOT
+from torchlint.diagnostics import Diagnostic, Severity
+from torchlint.options import LintSettings
+from torchlint.registry import catalogue
+from torchlint.rule import Rule
+from torchlint.source import Source
+from torchlint.verify.cases import Case, case_path, cases, fixed_text, read
+
+CASES = {case.code: case for case in cases()}
+
+# What these find is an error or concerns the linter itself: they claim neither speed nor memory.
+WITHOUT_CASE = {"TL001", "TL002", "TL003", "TL105", "TL106"}
+
+# Forms that sum in another order. All others compute the same bit for bit on the CPU.
+ROUNDED = {
+    "TL202": "the total is a float32 tensor instead of a Python float",
+    "TL206": "the mean is taken over another selection of rows",
+    "TL401": "the norm subtracts a mean that has no bias in it",
+}
+
+A_CASE = "SIZES = {'small': 1}\ndef setup(device, size): ...\ndef step(state): ...\n"
+
+
+def found(case: Case, text: str) -> list[Diagnostic]:
+    """What the rule of a case finds in ``text``."""
+    settings = LintSettings(rules=(case.code,), fixable=frozenset({case.code}), unsafe_fixes=True)
+    return check(Source(case.path, text), settings)
+
+
+def rows(case: Case, function: str) -> range:
+    """The lines of a function of a case."""
+    for node in ast.parse(case.text).body:
+        if isinstance(node, ast.FunctionDef) and node.name == function:
+            assert node.end_lineno is not None
+            return range(node.lineno, node.end_lineno + 1)
+    raise AssertionError(f"{case.path} has no {function}")
+
+
+# --- which cases there are -------------------------------------------------------------------------------
+
+
+def test_every_rule_that_claims_speed_or_memory_has_a_case() -> None:
+    assert set(catalogue()) - set(CASES) == WITHOUT_CASE
+    assert list(CASES) == sorted(CASES)
+
+
+def test_no_case_lacks_its_rule() -> None:
+    files = {path for path in (ROOT / "rules").glob("*/cases/*.py") if path.name != "__init__.py"}
+    assert {case.path.resolve() for case in CASES.values()} == files
+
+
+def test_some_are_chosen_by_code() -> None:
+    assert [case.code for case in cases(["TL202", "TL105", "TL101"])] == ["TL101", "TL202"]
+    with pytest.raises(ValueError, match=r"^no rule has the code `TL999`$"):
+        cases(["TL202", "TL999"])
+
+
+def test_the_case_of_a_rule_pack_stands_beside_its_rule(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = tmp_path / "pack_with_cases" / "cases"
+    package.mkdir(parents=True)
+    (package.parent / "__init__.py").touch()
+    (package.parent / "rules.py").touch()
+    (package / "slow_thing.py").write_text(A_CASE, encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+
+    def check(node: object, module: object) -> Iterator[Any]:
+        yield from ()
+
+    check.__module__ = "pack_with_cases.rules"
+    rule = Rule("XY101", "slow-thing", Severity.WARNING, "none", (), (), False, check)
+    path = case_path(rule)
+    assert path == package / "slow_thing.py"
+    assert read(rule, path) == Case("XY101", "slow-thing", path, A_CASE, ("small",), False)
+    assert case_path(Rule("XY102", "other-thing", Severity.WARNING, "none", (), (), False, check)) is None
+
+
+def test_listing_cases_imports_neither_torch_nor_the_parser() -> None:
+    code = "import sys, torchlint.verify.cases as c; c.cases(); print({'torch', 'libcst'} & set(sys.modules))"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout == "set()\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (A_CASE.replace("setup", "prepare"), "a case defines `setup`"),
+        (A_CASE.replace("step", "run"), "a case defines `step`"),
+        (A_CASE.replace("SIZES", "LENGTHS"), "a case has its sizes as the keys of a dictionary `SIZES`"),
+        (A_CASE.replace("'small'", "small"), "a case has its sizes as the keys of a dictionary `SIZES`"),
+        (A_CASE.replace("'small': 1", ""), "a case has its sizes as the keys of a dictionary `SIZES`"),
+        (A_CASE.replace("):", ")"), "expected ':'"),
+    ],
+)
+def test_what_is_no_case_is_refused(text: str, reason: str, tmp_path: Path) -> None:
+    path = tmp_path / "slow_thing.py"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(ValueError, match=re.escape(f"{path}: {reason}")):
+        read(catalogue()["TL202"], path)
+
+
+# --- what every case keeps to ----------------------------------------------------------------------------
+
+
+@pytest.fixture(params=CASES)
+def case(request: pytest.FixtureRequest) -> Case:
+    """Each case in turn."""
+    return CASES[request.param]
+
+
+def test_the_page_of_a_case_says_what_each_size_is(case: Case) -> None:
+    assert case.sizes == ("small", "medium", "large")
+    page = ast.get_docstring(ast.parse(case.text)) or ""
+    assert re.findall(r"^- (\w+): \d+ \w+", page, re.MULTILINE) == list(case.sizes)
+
+
+def test_a_case_has_what_its_rule_finds(case: Case) -> None:
+    findings = found(case, case.text)
+    assert findings and {finding.code for finding in findings} == {case.code}
+    assert {finding.severity for finding in findings} <= {Severity.WARNING, Severity.ERROR}
+    if case.has_step_fixed:
+        assert all(finding.start.row in rows(case, "step") for finding in findings)
+
+
+def test_the_fixer_makes_the_good_form(case: Case) -> None:
+    fixed = fixed_text(case)
+    compile(fixed, case.path, "exec")
+    if case.has_step_fixed:
+        assert fixed == case.text
+        # Where there is a fix for what was found, the fix is what is measured.
+        assert all(finding.fix is None for finding in found(case, case.text))
+    else:
+        assert fixed != case.text and found(case, fixed) == []
+
+
+def test_a_case_without_anything_to_fix_is_refused() -> None:
+    case = CASES["TL202"]
+    good = Case(case.code, case.name, case.path, fixed_text(case), case.sizes, False)
+    with pytest.raises(ValueError, match=r"the fixer leaves the case unchanged$"):
+        fixed_text(good)
+
+
+# --- both forms compute the same -------------------------------------------------------------------------
+
+
+@pytest.fixture
+def one_thread() -> Iterator[None]:
+    """Programs this small only lose by sharing their work out, and tests may run beside each other."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+@pytest.mark.usefixtures("one_thread")
+@pytest.mark.filterwarnings("ignore:'pin_memory' argument is set as true:UserWarning")
+@pytest.mark.filterwarnings("ignore:This DataLoader will create 4 worker processes:UserWarning")
+def test_both_forms_compute_the_same(
+    case: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bad = imported(case.text, tmp_path / "bad_form.py", monkeypatch)
+    good = imported(fixed_text(case), tmp_path / "good_form.py", monkeypatch)
+    bad_step, good_step = bad.step, good.step_fixed if case.has_step_fixed else good.step
+
+    torch.manual_seed(0)
+    before = bad.setup("cpu", "small")
+    random = torch.get_rng_state()
+    start = {name: value.detach().clone() for name, value in parameters(before).items()}
+    expected = [bad_step(before) for _ in range(2)]
+
+    torch.manual_seed(0)
+    after = good.setup("cpu", "small")
+    trained = parameters(after)
+    assert trained.keys() <= start.keys()
+    with torch.no_grad():
+        for name, value in trained.items():
+            value.copy_(start[name])
+    torch.set_rng_state(random)
+    results = [good_step(after) for _ in range(2)]
+
+    tolerance = {"rtol": 1e-5, "atol": 1e-6} if case.code in ROUNDED else {"rtol": 0.0, "atol": 0.0}
+    torch.testing.assert_close(results, expected, **tolerance)
+    wanted = {name: value for name, value in parameters(before).items() if name in trained}
+    torch.testing.assert_close(trained, wanted, **tolerance)
+    assert all(isinstance(result, torch.Tensor) and not result.requires_grad for result in results)
+    assert all(result.isfinite().all() for result in expected)
+    # One line a batch against one a step.
+    if case.code == "TL204":
+        assert len(re.findall("^loss tensor", capsys.readouterr().out, re.MULTILINE)) == 2 * (4 + 1)
+
+
+def imported(text: str, path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A form of a case as a module, found again by name for as long as the test runs."""
+    path.write_text(text, encoding="utf-8")
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, path.stem, module)
+    spec.loader.exec_module(module)
+    return module
+
+
+def parameters(state: Any) -> dict[str, torch.Tensor]:
+    """The parameters of the model in the state of a case."""
+    (model,) = (value for value in vars(state).values() if isinstance(value, nn.Module))
+    return dict(model.named_parameters())
