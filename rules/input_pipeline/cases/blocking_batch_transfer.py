@@ -4,7 +4,7 @@ One step trains on one batch. Worker processes copy the images out of a store of
 again and again, so that an epoch never ends.
 
 - small: 16 images of 32 by 32 pixels, three layers of 16 channels; launch-bound
-- medium: 64 images of 224 by 224 pixels, one layer of 16 channels; the copy takes longer than the training
+- medium: 64 images of 224 by 224 pixels, one layer of 16 channels; large batches and little to compute
 - large: 64 images of 224 by 224 pixels, six layers of 64 channels; compute-bound
 """
 
@@ -32,7 +32,7 @@ class Images(Dataset):
 class Trainer:
     def __init__(self, device: str, images: int, pixels: int, depth: int, channels: int) -> None:
         self.device = device
-        self.loader = DataLoader(Images(pixels), batch_size=images, num_workers=4, pin_memory=True)
+        self.loader = DataLoader(Images(pixels), batch_size=images, num_workers=8, pin_memory=True)
         self.batches = iter(self.loader)
         layers: list[nn.Module] = [nn.Conv2d(3, channels, 3, padding=1), nn.ReLU()]
         for _ in range(depth - 1):

@@ -4,7 +4,7 @@ One step trains on one batch. Worker processes copy the images out of a store of
 again and again, so that an epoch never ends.
 
 - small: 16 images of 32 by 32 pixels, three layers of 16 channels; launch-bound
-- medium: 64 images of 224 by 224 pixels, one layer of 16 channels; the copy takes longer than the training
+- medium: 64 images of 224 by 224 pixels, one layer of 16 channels; large batches and little to compute
 - large: 64 images of 224 by 224 pixels, six layers of 64 channels; compute-bound
 """
 
@@ -42,7 +42,7 @@ class State:
 
 def setup(device: str = "cuda", size: str = "small") -> State:
     images, pixels, depth, channels = SIZES[size]
-    loader = DataLoader(Images(pixels), batch_size=images, num_workers=4)
+    loader = DataLoader(Images(pixels), batch_size=images, num_workers=8)
     layers: list[nn.Module] = [nn.Conv2d(3, channels, 3, padding=1), nn.ReLU()]
     for _ in range(depth - 1):
         layers += [nn.Conv2d(channels, channels, 3, padding=1), nn.ReLU()]
