@@ -1,11 +1,11 @@
 """An image classifier is trained from compressed images that the training process itself decodes.
 
-One step trains on one batch. Each image is decompressed, resized and normalised; always the same 64 images come
-round again, so that an epoch never ends.
+One step trains on one batch. Each image is decompressed, resized and normalised; always the same 64 images
+come round again, so that an epoch never ends.
 
 - small: 8 images of 32 by 32 pixels, three layers of 16 channels; launch-bound
 - medium: 32 images of 160 by 160 pixels, four layers of 32 channels; decoding takes most of the time
-- large: 16 images of 224 by 224 pixels, sixteen layers of 64 channels; the device has as much to do as the host
+- large: 16 images of 224 by 224 pixels, sixteen layers of 64 channels; training takes about as long
 """
 
 from __future__ import annotations
