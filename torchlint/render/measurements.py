@@ -230,7 +230,7 @@ def _bench_columns(rows: Sequence[_Row]) -> list[_Column]:
 
 def _verify_columns(rows: Sequence[_Row]) -> list[_Column]:
     return [
-        _Column("", _texts(rows, lambda row: visible(words.label(row.variant)))),
+        _Column("", _texts(rows, lambda row: visible(words.label(row.measurement, row.variant)))),
         *_common(rows),
     ]
 
@@ -324,7 +324,8 @@ def _remarks(measurement: Measurement, width: int, color: bool) -> str:
         )
         out += _paragraph("", text, width)
     for remark in words.remarks(measurement):
-        out += _paragraph(_about(remark, remark.variant), remark.text, width, color=color)
+        name = words.label(measurement, remark.variant)
+        out += _paragraph(_about(remark, name), remark.text, width, color=color)
     return out if out.strip() else ""
 
 
@@ -336,7 +337,8 @@ def _bench_remarks(measurements: Sequence[Measurement], width: int, color: bool)
             sizes.setdefault((measurement.subject, remark), []).append(measurement.size or "")
     out = ""
     for (subject, remark), found in sizes.items():
-        variant = "" if remark.variant == words.label(TOGETHER) else remark.variant
+        # There is one fixed program, and its name would tell nothing.
+        variant = "" if remark.variant == TOGETHER else remark.variant
         head = " ".join(filter(None, (subject, ", ".join(filter(None, found)), variant)))
         out += _paragraph(_about(remark, head), remark.text, width, color=color)
     return f"\n{out}" if out else ""

@@ -56,6 +56,7 @@ NOTHING = "–"
 class About(enum.Enum):
     """What a remark is about."""
 
+    NOISE = "noise"
     REASON = "verdict"
     RESULTS = "results"
     FAILURE = "failure"
@@ -70,41 +71,56 @@ class Remark:
 
     about: About
     variant: str
-    """The label of the variant that it is about; empty for all."""
+    """The name of the variant that it is about; empty for all."""
     text: str
 
 
 def remarks(measurement: Measurement) -> Iterator[Remark]:
-    """What there is to say beside the figures, each sentence once."""
-    said: set[str] = set()
+    """What there is to say beside the figures, each sentence once for what it is about."""
+    said: set[tuple[str, str]] = set()
 
-    def new(text: str) -> bool:
-        known = text in said or not text.strip()
-        said.add(text)
+    def new(text: str, name: str = "") -> bool:
+        known = (name, text) in said or ("", text) in said or not text.strip()
+        said.add((name, text))
         return not known
 
+    noise = measurement.noise
+    if noise is not None and new(noise.reason):
+        yield Remark(About.NOISE, "", sentence(noise.reason))
     for comparison in compared(measurement):
         examination = measurement.examination(comparison.variant)
-        name = label(comparison.variant)
-        if new(comparison.reason):
-            yield Remark(About.REASON, name, comparison.reason)
+        name = comparison.variant
+        # The others say in words what the interval says in figures.
+        if comparison.verdict not in (Verdict.FASTER, Verdict.SAME, Verdict.SLOWER) and new(
+            comparison.reason, name
+        ):
+            yield Remark(About.REASON, name, sentence(comparison.reason))
         if examination is None:
             continue
         same = examination.sameness
-        if same.agreement not in (Agreement.IDENTICAL, Agreement.UNCHECKED) and new(same.reason):
-            yield Remark(About.RESULTS, name, same.reason)
-    if measurement.noise is not None and new(measurement.noise.reason):
-        yield Remark(About.NOTE, "", measurement.noise.reason)
+        if same.agreement not in (Agreement.IDENTICAL, Agreement.UNCHECKED) and new(same.reason, name):
+            yield Remark(About.RESULTS, name, sentence(same.reason))
     for examination in measurement.examinations:
-        if examination.failure and new(examination.failure):
-            yield Remark(About.FAILURE, label(examination.variant), examination.failure)
+        name = examination.variant
+        if examination.failure and new(examination.failure, name):
+            yield Remark(About.FAILURE, name, sentence(examination.failure))
     for examination in measurement.examinations:
         for text in filter(new, examination.evidence.missing):
-            yield Remark(About.MISSING, "", text)
+            yield Remark(About.MISSING, "", sentence(text))
     for text in filter(new, measurement.notes):
-        yield Remark(About.NOTE, "", text)
+        yield Remark(About.NOTE, "", sentence(text))
     for text in filter(new, measurement.dropped):
-        yield Remark(About.DROPPED, "", text)
+        yield Remark(About.DROPPED, "", sentence(text))
+
+
+def sentence(text: str) -> str:
+    """A clause with a capital and a full stop; a text of several lines ends with what a program printed."""
+    text = text.strip()
+    if "\n" not in text and text and text[-1] not in ".!?:…":
+        text += "."
+    first = text.split(maxsplit=1)[0] if text else ""
+    # A name, a path or a rule's code keeps its spelling.
+    return text[:1].upper() + text[1:] if first.rstrip(",;:").isalpha() and first.islower() else text
 
 
 def compared(measurement: Measurement) -> list[Comparison]:
@@ -140,9 +156,12 @@ def step_seconds(measurement: Measurement, variant: str) -> float | None:
     return median(times) if times else None
 
 
-def label(variant: str) -> str:
+def label(measurement: Measurement, variant: str) -> str:
     """A variant's name as people read it."""
-    return {ORIGINAL: "original", AGAIN: "original again", TOGETHER: "all fixes"}.get(variant, variant)
+    if variant == TOGETHER:
+        codes = {code for item in measurement.variants if item.name == TOGETHER for code in item.codes}
+        return "all fixes" if len(codes) > 1 else "fixed"
+    return {ORIGINAL: "original", AGAIN: "original again"}.get(variant, variant)
 
 
 def hardware(machine: Machine) -> str:

@@ -1,0 +1,471 @@
+"""The HTML page: whole, self-contained, escaped, legible in both themes and at both widths."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from functools import cache
+from html.parser import HTMLParser
+from itertools import pairwise
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from torchlint.verify import report, words
+from torchlint.verify.report.axis import Axis
+from torchlint.verify.report.listing import annotate, parse_diff, to_original
+from torchlint.verify.results import ORIGINAL, Agreement, Interval, Line, Verdict
+
+VOID = {"meta", "br", "link", "img", "input", "hr", "base"}
+ALLOWED = """
+html head meta title style body header main section div span h1 h2 h3 h4 p a ul li dl dt dd strong br code pre
+table caption thead tbody tr th td details summary figure figcaption
+svg g defs path use rect text tspan clippath
+"""
+
+
+@dataclass
+class Page(HTMLParser):
+    """What a page is made of."""
+
+    open: list[str] = field(default_factory=list)
+    tags: Counter[str] = field(default_factory=Counter)
+    attributes: list[tuple[str, str, str]] = field(default_factory=list)
+    text: list[tuple[str, str]] = field(default_factory=list)
+    rows: list[list[str]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags[tag] += 1
+        self.attributes += [(tag, name, value or "") for name, value in attrs]
+        if tag not in VOID:
+            self.open.append(tag)
+        if tag == "tr":
+            self.rows.append([])
+        elif tag in ("td", "th") and self.rows:
+            self.rows[-1].append("")
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.handle_starttag(tag, attrs)
+        if tag not in VOID:
+            self.open.pop()
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open and self.open[-1] == tag, f"</{tag}> inside {self.open}"
+        self.open.pop()
+
+    def handle_data(self, data: str) -> None:
+        self.text.append((self.open[-1] if self.open else "", data))
+        if self.rows and {"td", "th"} & set(self.open):
+            self.rows[-1][-1] += data
+
+    def row(self, start: str) -> list[str]:
+        """The cells of the first table row that begins with a text."""
+        found = next(cells for cells in self.rows if cells and " ".join(cells[0].split()).startswith(start))
+        return [" ".join(cell.split()) for cell in found]
+
+
+def parse(html: str) -> Page:
+    page = Page()
+    page.feed(html)
+    page.close()
+    assert page.open == []
+    return page
+
+
+@cache
+def rendered(synthetic: ModuleType, shape: str) -> str:
+    """Each page is made once."""
+    makers: dict[str, Any] = {
+        "verify": synthetic.verify_results,
+        "bench": synthetic.bench_results,
+        "cpu": lambda: synthetic.verify_results(cpu=True),
+        "unfit": lambda: synthetic.verify_results(fit=False),
+        "hostile": synthetic.hostile_results,
+    }
+    return report.render(makers[shape]())
+
+
+SHAPES = ["verify", "bench", "cpu", "unfit", "hostile"]
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_the_page_is_whole_and_needs_nothing_else(synthetic: ModuleType, shape: str) -> None:
+    html = rendered(synthetic, shape)
+    page = parse(html)
+    assert set(page.tags) <= set(ALLOWED.split())
+    for tag, name, value in page.attributes:
+        assert not name.startswith("on"), (tag, name)
+        if name.rpartition(":")[2] in ("href", "src", "action", "data", "poster", "srcset"):
+            assert value.startswith("#"), (tag, name, value)
+        if name == "style":
+            assert not re.search(r"url\((?!#)", value), value
+    styles = "".join(text for tag, text in page.text if tag == "style")
+    assert styles and "url(" not in styles and "@import" not in styles
+    policies = [value for _, name, value in page.attributes if name == "content" and "-src" in value]
+    assert policies == ["default-src 'none'; style-src 'unsafe-inline'"]
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_identifiers_are_unique_and_links_lead_somewhere(synthetic: ModuleType, shape: str) -> None:
+    page = parse(rendered(synthetic, shape))
+    names = Counter(value for _, name, value in page.attributes if name == "id")
+    assert [name for name, count in names.items() if count > 1] == []
+    wanted = {
+        match
+        for _, name, value in page.attributes
+        for match in re.findall(r"^#(.+)|url\(#([^)]+)\)", value)
+        for match in match
+        if match and name != "content"
+    }
+    assert wanted <= set(names)
+
+
+def test_nothing_of_the_user_is_markup(synthetic: ModuleType) -> None:
+    html = rendered(synthetic, "hostile")
+    page = parse(html)
+    assert not {"script", "img"} & set(page.tags)
+    text = "".join(text for _, text in page.text)
+    for place in (
+        "train.py",
+        "Set the gradients to None",
+        "The program ended after 640 steps",
+        "def main():",
+    ):
+        assert re.search(
+            re.escape("<script>alert(1)</script>") + r"[^<]*<img[^<]*" + re.escape(place), text
+        ), place
+    assert "{{ 7*7 }}" in text and "49" not in re.findall(r"\{\{.*?\}\}", text)
+    assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f]", html)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_headings_form_an_outline_and_tables_have_headers(synthetic: ModuleType, shape: str) -> None:
+    html = rendered(synthetic, shape)
+    levels = [int(level) for level in re.findall(r"<h([1-6])[ >]", html)]
+    assert levels[0] == 1 and levels.count(1) == 1
+    assert all(after <= before + 1 for before, after in pairwise(levels))
+    for table in re.findall(r"<table.*?</table>", html, re.DOTALL):
+        assert 'scope="col"' in table and 'scope="row' in table
+    for drawing in re.findall(r"<svg[^>]*>", html):
+        assert "aria-label=" in drawing or 'aria-hidden="true"' in drawing
+
+
+def test_the_verdicts_stand_in_one_row_each(synthetic: ModuleType) -> None:
+    page = parse(rendered(synthetic, "verify"))
+    assert page.row("all fixes") == [
+        "all fixesTL201, TL202, TL302, TL401",
+        "▲ FASTER",
+        "1.34 (1.32–1.36)",
+        "stream moved",
+        page.row("all fixes")[4],
+        "3.10 → 2.77 GiB",
+        "2 → 1",
+        "212 → 187",
+    ]
+    assert re.fullmatch(r"12\.\d → 9\.\d\d ms", page.row("all fixes")[4])
+    assert page.row("TL202:38")[0] == "TL202:38Accumulate the tensor and read it after the loop"
+    assert page.row("TL201:31")[1:4] == ["? UNCLEAR", "1.02 (0.97–1.07)", "stream moved"]
+    rejected = page.row("TL302Set")
+    assert rejected[1:] == ["× REJECTED", "–", "failed", "–", "–", "–", "–"]
+
+
+@pytest.mark.parametrize("shape", ["verify", "bench", "unfit"])
+def test_what_occurs_is_explained(synthetic: ModuleType, shape: str) -> None:
+    html = rendered(synthetic, shape)
+    text = " ".join("".join(text for _, text in parse(html).text).split())
+    for verdict in Verdict:
+        assert (words.VERDICTS[verdict] in text) == (f"{verdict.value}</span></td>" in html), verdict
+    assert words.AGREEMENTS[Agreement.DIFFERENT] in text
+    assert words.AGREEMENTS[Agreement.UNCHECKED] in text
+
+
+def test_the_outcome_is_told_in_a_sentence(synthetic: ModuleType) -> None:
+    leads = {
+        shape: " ".join(re.findall(r'<p class="lead">(.*?)</p>', rendered(synthetic, shape))[0].split())
+        for shape in SHAPES
+    }
+    assert leads["verify"].startswith(
+        "With all 4 fixes the program runs 1.34 (95 % interval 1.32–1.36) times as fast."
+    )
+    assert leads["verify"].endswith("Peak memory: 3.10 → 2.77 GiB.")
+    assert leads["unfit"].startswith("This machine does not reproduce the program&#39;s own time")
+    assert leads["bench"] == (
+        "12 measurements: 5 FASTER, 2 SAME, 1 SLOWER, 1 UNCLEAR, 1 UNFIT, 1 REJECTED, 1 UNMEASURED."
+    )
+
+
+def test_bench_has_a_chapter_for_each_rule_and_a_part_for_each_size(synthetic: ModuleType) -> None:
+    html = rendered(synthetic, "bench")
+    page = parse(html)
+    assert page.row("TL202")[:4] == ["TL202item-in-hot-loop", "small", "▲ FASTER", "1.41 (1.39–1.43)"]
+    chapters = html.split('<details class="chapter">')[1:]
+    assert len(chapters) == 4
+    for chapter in chapters:
+        assert chapter.count('<section class="part"') == 3
+        # The diff is the same at every size.
+        assert chapter.count('<pre class="diff">') == 1
+        assert chapter.count("The fix is the one shown for small.") == 2
+
+
+def test_the_source_is_annotated_with_what_the_fixes_left(synthetic: ModuleType) -> None:
+    page = parse(rendered(synthetic, "verify"))
+    lines = {cells[0]: cells for cells in page.rows if cells[0].isdigit()}
+    assert lines["38"] == ["38", "TL202", "1 → 0", "3.10 ms", "            total += loss.item()"]
+    assert lines["39"] == ["39", "", "1 → 1", "70.0 µs", "            if loss > 100:"]
+    assert lines["31"][1:4] == ["TL201", "", ""] and lines["30"][1:4] == ["", "", ""]
+    assert any(cells[0].endswith("site-packages/torch/optim/sgd.py:101") for cells in page.rows)
+    html = rendered(synthetic, "verify")
+    assert '<span class="del">-            total += loss.item()\n</span>' in html
+    assert '<span class="add">+            total += loss.detach()\n</span>' in html
+
+
+def test_predicted_and_seen_waits_are_joined(synthetic: ModuleType) -> None:
+    page = parse(rendered(synthetic, "verify"))
+    titles = ["Confirmed: predicted, and seen to wait", "Predicted, but not seen", "Seen, but not predicted"]
+    assert [cells[0] for cells in page.rows if cells[0] in titles] == titles
+    assert any(cells[:4] == ["train.py:31", "TL201", "0", "–"] for cells in page.rows)
+
+
+def test_without_a_gpu_the_page_says_what_was_not_seen(synthetic: ModuleType) -> None:
+    html = rendered(synthetic, "cpu")
+    assert "Synchronising calls are seen on CUDA devices only." in html
+    assert "Where the host waits" not in html and "Peak memory of a step" not in html
+    assert page_figures(html) == 2
+
+
+def page_figures(html: str) -> int:
+    """The number of drawings."""
+    return html.count("<figure>")
+
+
+def test_a_figure_says_in_words_what_it_shows(synthetic: ModuleType) -> None:
+    html = rendered(synthetic, "verify")
+    assert page_figures(html) == 3
+    assert re.search(r'aria-label="Step times; medians: original 12\.\d ms, original again 12\.', html)
+    assert 'aria-label="Peak memory: original 3.10 GiB, all fixes 2.77 GiB' in html
+    assert "2 blocks are left out of the statistics, marked by a cross" in html
+
+
+def test_the_same_results_give_the_same_page(synthetic: ModuleType) -> None:
+    assert report.render(synthetic.verify_results()) == rendered(synthetic, "verify")
+
+
+def test_little_is_enough_for_a_page(synthetic: ModuleType) -> None:
+    results = synthetic.verify_results()
+    (found,) = results.measurements
+    nothing = report.render(replace(results, measurements=(), interrupted=True))
+    assert "Nothing was measured." in nothing and "Interrupted." in nothing
+    parse(nothing)
+    for few in (
+        replace(found, comparisons=(), blocks=(), noise=None),
+        replace(found, blocks=found.blocks[:1], syncs=None),
+        replace(found, examinations=(), variants=(), source=""),
+        replace(found, blocks=tuple(replace(block, discarded="throttled") for block in found.blocks)),
+    ):
+        page = parse(report.render(replace(results, measurements=(few,))))
+        assert page.tags["h1"] == 1
+    only_syncs = replace(found, comparisons=(), blocks=(), noise=None, variants=(), examinations=())
+    html = report.render(replace(results, measurements=(only_syncs,)))
+    assert "1 confirmed, 1 predicted, not seen, 2 seen, not predicted." in html
+
+
+def test_the_report_can_be_imported_without_what_it_draws_with() -> None:
+    code = (
+        "import sys, torchlint.verify.report, torchlint.render.measurements\n"
+        "print(sorted({'jinja2', 'markupsafe', 'matplotlib', 'numpy', 'cattrs', 'torch'} & set(sys.modules)))"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "[]"
+
+
+# --- the scale -------------------------------------------------------------------------------------------
+
+
+def test_half_and_double_are_equally_far_from_one() -> None:
+    axis = Axis.around([Interval(0.5, 0.5, 0.5), Interval(2.0, 2.0, 2.0)], 0.03)
+    assert axis.at(1.0) == pytest.approx(50, abs=0.01)
+    assert axis.at(2.0) - axis.at(1.0) == pytest.approx(axis.at(1.0) - axis.at(0.5), abs=0.02)
+
+
+@pytest.mark.parametrize("ratio", [0.4, 0.93, 1.001, 1.34, 2.6, 12.0, 251.0])
+def test_ticks_are_few_and_apart_and_one_is_among_them(ratio: float) -> None:
+    axis = Axis.around([Interval(ratio, ratio * 0.99, ratio * 1.01)], 0.03)
+    ticks = axis.ticks()
+    assert "1" in [tick.text for tick in ticks] and 1 <= len(ticks) <= 6
+    assert all(after.at - before.at >= 16 for before, after in pairwise(ticks))
+    assert axis.beyond(ratio) == (ratio > 5)
+    assert 0 <= axis.at(ratio) <= 100
+    assert len(ticks) >= 2 or ratio < 1.1
+
+
+# --- program text ----------------------------------------------------------------------------------------
+
+DIFF = """\
+--- a/train.py
++++ b/train.py
+@@ -1,4 +1,6 @@
+ import torch
++import os
++import sys
+ a = 1
+---b
++++c
+ d = 2
+@@ -20,3 +22,2 @@
+ x
+-y
+ z
+--- a/other.py
++++ b/other.py
+@@ -1 +1 @@
+-p
++q
+"""
+
+
+def test_a_diff_is_read_by_its_counts() -> None:
+    lines = parse_diff(DIFF)
+    assert Counter(line.kind for line in lines) == {"file": 4, "hunk": 3, "same": 5, "add": 4, "del": 3}
+    assert [(line.kind, line.text) for line in lines if "b" in line.text and line.kind == "del"] == [
+        ("del", "---b")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("row", "original"),
+    [(1, 1), (2, None), (3, None), (4, 2), (5, 3), (6, 4), (10, 8), (22, 20), (23, 22), (40, 39)],
+)
+def test_rows_of_the_fixed_file_are_found_in_the_original(row: int, original: int | None) -> None:
+    assert to_original(parse_diff(DIFF), "train.py", row) == original
+
+
+def test_a_file_that_the_diff_does_not_touch_keeps_its_rows() -> None:
+    assert to_original(parse_diff(DIFF), "model.py", 7) == 7
+    assert to_original(parse_diff(DIFF), "other.py", 1) == 1
+
+
+def test_a_long_program_is_shown_around_its_marks() -> None:
+    source = "".join(f"line{number}\n" for number in range(1, 201))
+    waits = [Line("a.py", 100, 1.0, 0.001, "aten::item"), Line("a.py", 100, 0.5, 0.002, "aten::nonzero")]
+    shown = annotate(source, [], waits, [(150, Line("a.py", 151, 2.0))])
+    assert [line.row for line in shown] == [0, *range(97, 104), 0, *range(147, 154), 0]
+    marked = {line.row: line for line in shown if line.marked}
+    assert marked.keys() == {100, 150}
+    assert (marked[100].before, marked[100].after, marked[100].what) == (
+        1.5,
+        0.0,
+        "aten::item, aten::nonzero",
+    )
+    assert marked[100].seconds == pytest.approx(0.003)
+    assert (marked[150].before, marked[150].after) == (None, 2.0)
+    assert annotate(source, [], [], None) == []
+
+
+# --- as it is seen ---------------------------------------------------------------------------------------
+
+# Every text that is shown, with the contrast between its colour and what lies behind it.
+FAINT = """
+(() => {
+  const numbers = text => text.match(/[\\d.]+/g).map(Number);
+  const parse = text => [...numbers(text), 1].slice(0, 4);
+  const light = ([r, g, b]) => [r, g, b].map(v => v / 255)
+    .map(v => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4)
+    .reduce((sum, v, i) => sum + v * [0.2126, 0.7152, 0.0722][i], 0);
+  const faint = [];
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  let seen = 0;
+  while (walker.nextNode()) {
+    const node = walker.currentNode, element = node.parentElement;
+    if (!node.data.trim() || !element.getClientRects().length) continue;
+    const style = getComputedStyle(element);
+    const ink = parse(element.closest('svg') ? style.fill : style.color);
+    let back = [255, 255, 255, 1];
+    for (let at = element; at; at = at.parentElement) {
+      const color = parse(getComputedStyle(at).backgroundColor);
+      if (color[3] === 1) { back = color; break; }
+    }
+    const [a, b] = [light(ink), light(back)].sort((x, y) => y - x);
+    const contrast = (a + 0.05) / (b + 0.05);
+    seen += 1;
+    if (contrast < 4.5) faint.push(`${contrast.toFixed(2)}: ${node.data.trim().slice(0, 40)}`);
+  }
+  return [seen, faint];
+})()
+"""
+
+# What is wider than the page although nothing around it scrolls.
+WIDE = """
+[...document.querySelectorAll('main *, header *')].filter(element => {
+  const box = element.getBoundingClientRect();
+  if (!box.width || element.closest('.scroll, pre, .hidden, svg')) return false;
+  return box.right > document.documentElement.clientWidth + 1 || box.left < -1;
+}).map(element => element.outerHTML.slice(0, 80))
+"""
+
+
+def load_browser() -> ModuleType:
+    """``browser.py`` beside this file; the tests are no package."""
+    spec = importlib.util.spec_from_file_location("torchlint_browser", Path(__file__).with_name("browser.py"))
+    assert spec is not None and spec.loader is not None
+    module = sys.modules[spec.name] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    module = load_browser()
+    program = module.find()
+    if program is None:
+        pytest.skip(f"no Chromium on PATH ({', '.join(module.NAMES)}): nobody looked at the page")
+    with module.launch(program, tmp_path_factory.mktemp("chromium")) as browser:
+        yield browser
+
+
+@pytest.mark.parametrize(
+    ("shape", "dark", "width"),
+    [
+        *(
+            (shape, dark, width)
+            for shape in ("verify", "bench")
+            for dark in (False, True)
+            for width in (390, 1280)
+        ),
+        ("hostile", False, 390),
+    ],
+)
+def test_the_page_in_a_browser(
+    synthetic: ModuleType, chromium: Any, tmp_path: Path, shape: str, dark: bool, width: int
+) -> None:
+    path = tmp_path / f"{shape}.html"
+    path.write_text(rendered(synthetic, shape), encoding="utf-8")
+    chromium.open(path, width=width, dark=dark)
+    assert chromium.complaints() == []
+    assert chromium.requests() == [path.as_uri()]
+    chromium.evaluate("document.querySelectorAll('details').forEach(item => { item.open = true; })")
+    assert chromium.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert chromium.evaluate(WIDE) == []
+    seen, faint = chromium.evaluate(FAINT)
+    assert seen > 200
+    assert faint == []
+    page, ink = chromium.evaluate(
+        "[getComputedStyle(document.body).backgroundColor, getComputedStyle(document.body).color]"
+    )
+    assert (sum(map(int, re.findall(r"\d+", page))) < sum(map(int, re.findall(r"\d+", ink)))) == dark
+    chromium.screenshot(tmp_path / "page.png", whole=False)
+    assert (tmp_path / "page.png").stat().st_size > 20_000
+
+
+def test_the_original_is_among_the_figures(synthetic: ModuleType) -> None:
+    (found,) = synthetic.verify_results().measurements
+    assert words.step_seconds(found, ORIGINAL) == pytest.approx(0.0125, rel=0.05)

@@ -1,0 +1,639 @@
+"""From results to the page: what each part of the template shows."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import groupby
+
+from torchlint.registry import catalogue
+from torchlint.verify import words
+from torchlint.verify.report import figures
+from torchlint.verify.report.axis import Axis, Tick
+from torchlint.verify.report.figures import Drawing
+from torchlint.verify.report.listing import DiffLine, SourceLine, annotate, parse_diff, to_original
+from torchlint.verify.results import (
+    AGAIN,
+    ORIGINAL,
+    TOGETHER,
+    Agreement,
+    Comparison,
+    Interval,
+    Line,
+    Machine,
+    Measurement,
+    Results,
+    SyncRow,
+    SyncStatus,
+    Variant,
+    Verdict,
+)
+from torchlint.verify.words import Remark
+
+SIGNS = {
+    Verdict.FASTER: "▲",
+    Verdict.SAME: "=",
+    Verdict.SLOWER: "▼",
+    Verdict.UNCLEAR: "?",
+    Verdict.UNFIT: "!",
+    Verdict.REJECTED: "×",
+    Verdict.UNMEASURED: "–",
+}
+"""What stands before a verdict, so that its colour is not the only sign of it."""
+
+
+@dataclass(frozen=True)
+class Mark:
+    """An interval on the scale of its table, in per cent of the width."""
+
+    low: float
+    ratio: float
+    high: float
+    band_low: float
+    band_high: float
+    one: float
+    beyond: int
+    """1 if the ratio lies beyond the right end of the scale, -1 beyond the left; else 0."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """A line of the table of verdicts."""
+
+    title: str
+    notes: tuple[str, ...]
+    anchor: str
+    verdict: Verdict
+    sign: str
+    reason: str
+    speedup: str
+    span: str
+    mark: Mark | None
+    times: str
+    agreement: Agreement
+    memory: str
+    syncs: str
+    kernels: str
+    size: str = ""
+
+
+@dataclass(frozen=True)
+class Group:
+    """Rows that share a heading: the sizes of one rule."""
+
+    title: str
+    name: str
+    rows: tuple[Row, ...]
+
+
+@dataclass(frozen=True)
+class Table:
+    """The verdicts, and the scale that their intervals are drawn on."""
+
+    groups: tuple[Group, ...]
+    ticks: tuple[Tick, ...]
+    verdicts: tuple[tuple[Verdict, str, str], ...]
+    """What occurs in it, with its sign and its meaning."""
+    agreements: tuple[tuple[Agreement, str], ...]
+    beyond: bool
+    """Whether a ratio lies outside of the scale."""
+
+
+@dataclass(frozen=True)
+class Figures:
+    """All that is known of one variant, for a table of its own."""
+
+    title: str
+    step: str
+    device: str
+    pairs: str
+    compared: str
+    largest: str
+    allocated: str
+    reserved: str
+    syncs: str
+    kernels: str
+    to_device: str
+    to_host: str
+    startup: str
+
+
+@dataclass(frozen=True)
+class Patch:
+    """The diff of a variant."""
+
+    title: str
+    notes: tuple[str, ...]
+    lines: tuple[DiffLine, ...]
+
+
+@dataclass(frozen=True)
+class SyncGroup:
+    """The lines of one status of ``--syncs``."""
+
+    title: str
+    rows: tuple[SyncRow, ...]
+
+
+@dataclass(frozen=True)
+class Part:
+    """What the page says of one measurement beside its verdicts."""
+
+    anchor: str
+    title: str
+    verdicts: tuple[Row, ...]
+    remarks: tuple[Remark, ...]
+    drawings: tuple[Drawing, ...]
+    noise: str
+    figures: tuple[Figures, ...]
+    file: str
+    listing: tuple[SourceLine, ...]
+    elsewhere: tuple[Line, ...]
+    added: tuple[Line, ...]
+    """Waits that only the fixed program has."""
+    watched: bool
+    """Whether anybody looked where the host waits."""
+    syncs: tuple[SyncGroup, ...]
+    sync_steps: int
+    patches: tuple[Patch, ...]
+    method: tuple[str, ...]
+    repeated: str = ""
+    """The title of an earlier part with the same diff and the same lines."""
+
+
+@dataclass(frozen=True)
+class Chapter:
+    """The parts of a script, or of a rule with its sizes."""
+
+    title: str
+    name: str
+    summary: str
+    parts: tuple[Part, ...]
+
+
+def render(results: Results) -> str:
+    """The page.
+
+    Raises:
+        ImportError: Jinja or Matplotlib is missing; both come with the extra ``verify``.
+    """
+    import jinja2
+
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("torchlint.verify.report"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["size"] = words.size
+    environment.filters["seconds"] = words.seconds
+    environment.filters["count"] = words.count
+    environment.globals["NOTHING"] = words.NOTHING
+    chapters = tuple(_chapters(results))
+    page = environment.get_template("page.html.jinja").render(
+        results=results,
+        title=_title(results),
+        lead=_lead(results),
+        table=_table(results),
+        chapters=chapters,
+        bench=results.command == "bench",
+        machine=tuple(_machine(results.machine)),
+        run=tuple(_run(results)),
+        took=words.duration(results.seconds),
+        hardware=words.hardware(results.machine),
+    )
+    return _printable(page.strip()) + "\n"
+
+
+def _printable(text: str) -> str:
+    """Control characters as visible ones and halves of pairs as question marks: HTML allows neither."""
+    return text.translate(_CONTROL).encode("utf-8", "replace").decode("utf-8")
+
+
+_CONTROL = {
+    **{code: chr(0x2400 + code) for code in range(0x20) if chr(code) not in "\t\n"},
+    **dict.fromkeys(range(0x7F, 0xA0), "\ufffd"),
+}
+
+
+def _title(results: Results) -> str:
+    subjects = dict.fromkeys(item.subject for item in results.measurements)
+    if results.command == "bench":
+        return f"torchlint bench: {len(subjects)} rule{'' if len(subjects) == 1 else 's'}"
+    return f"torchlint {results.command}: {', '.join(subjects) or 'nothing'}"
+
+
+# --- the verdicts ----------------------------------------------------------------------------------------
+
+
+def _lead(results: Results) -> str:
+    """The outcome in a sentence or two."""
+    if not results.measurements:
+        return "Nothing was measured."
+    if results.command == "bench" or len(results.measurements) > 1:
+        found = [words.headline(item) for item in results.measurements]
+        counts = Counter(item.verdict for item in found if item is not None)
+        told = ", ".join(f"{counts[verdict]} {verdict.value}" for verdict in Verdict if counts[verdict])
+        return f"{_plural(len(found), 'measurement')}: {told}." if told else "No fix was measured."
+    (measurement,) = results.measurements
+    head = words.headline(measurement)
+    if head is None:
+        return "No fix was measured." if measurement.syncs is None else _sync_lead(measurement)
+    return _outcome(measurement, head)
+
+
+def _outcome(measurement: Measurement, head: Comparison) -> str:
+    variant = _variant(measurement, head.variant)
+    fixes = len(variant.fixes)
+    what = f"all {fixes} fixes" if fixes > 1 else "the fix" if fixes == 1 else "the fixes"
+    interval = words.speedup(head)
+    if interval is None:
+        tell = {
+            Verdict.UNFIT: "This machine does not reproduce the program's own time: no speed-up can be told.",
+            Verdict.REJECTED: f"With {what} the program does not give the same results, or fails.",
+        }
+        return tell.get(head.verdict, f"The program with {what} was not timed.")
+    ratio = f"{words.ratio(interval)} (95 % interval {words.span(interval)})"
+    tell = {
+        Verdict.FASTER: f"With {what} the program runs {ratio} times as fast.",
+        Verdict.SAME: f"With {what} the program takes the same time: {ratio}.",
+        Verdict.SLOWER: f"With {what} the program is slower: it runs {ratio} times as fast.",
+        Verdict.UNCLEAR: f"Whether the program is faster with {what} is not clear: {ratio}.",
+    }
+    told = tell[head.verdict]
+    before, after = _step(measurement, ORIGINAL), _step(measurement, head.variant)
+    if before and after:
+        told += f" A step took {before} before and {after} after."
+    memory = _memory(measurement, head.variant)
+    if "→" in memory:
+        told += f" Peak memory: {memory}."
+    return told
+
+
+def _sync_lead(measurement: Measurement) -> str:
+    rows = measurement.syncs.rows if measurement.syncs else ()
+    counts = Counter(row.status for row in rows)
+    told = ", ".join(f"{counts[status]} {status.value}" for status in SyncStatus if counts[status])
+    return f"Lines that wait for the device: {told}." if told else "No line waits for the device."
+
+
+def _table(results: Results) -> Table:
+    bench = results.command == "bench"
+    shown = [
+        (number, measurement, comparison)
+        for number, measurement in enumerate(results.measurements, start=1)
+        for comparison in words.compared(measurement)[: 1 if bench else None]
+    ]
+    intervals = [interval for *_, item in shown if (interval := words.speedup(item)) is not None]
+    thresholds = [item.noise.threshold for _, item, _ in shown if item.noise is not None and item.noise.fit]
+    axis = Axis.around(intervals, max(thresholds, default=0.03))
+    groups = []
+    for subject, members in groupby(shown, key=lambda member: member[1].subject):
+        rows = tuple(_row(number, measurement, item, axis) for number, measurement, item in members)
+        groups.append(Group(subject, _rule_name(subject) if bench else "", rows))
+    every = [row for group in groups for row in group.rows]
+    verdicts = {row.verdict for row in every}
+    agreements = {row.agreement for row in every}
+    return Table(
+        tuple(groups),
+        tuple(axis.ticks()) if intervals else (),
+        tuple((item, SIGNS[item], words.VERDICTS[item]) for item in Verdict if item in verdicts),
+        tuple((item, words.AGREEMENTS[item]) for item in Agreement if item in agreements),
+        any(row.mark is not None and row.mark.beyond != 0 for row in every),
+    )
+
+
+def _row(number: int, measurement: Measurement, comparison: Comparison, axis: Axis | None) -> Row:
+    name = comparison.variant
+    examination = measurement.examination(name)
+    interval = words.speedup(comparison)
+    mark = None
+    if interval is not None and axis is not None:
+        threshold = measurement.noise.threshold if measurement.noise else 0.0
+        mark = Mark(
+            low=axis.at(interval.low),
+            ratio=axis.at(interval.ratio),
+            high=axis.at(interval.high),
+            band_low=axis.at(1 / (1 + threshold)),
+            band_high=axis.at(1 + threshold),
+            one=axis.at(1.0),
+            beyond=axis.beyond(interval.ratio),
+        )
+    agreement = examination.sameness.agreement if examination else Agreement.UNCHECKED
+    return Row(
+        title=words.label(measurement, name),
+        notes=_row_notes(_variant(measurement, name)),
+        anchor=f"m{number}",
+        verdict=comparison.verdict,
+        sign=SIGNS[comparison.verdict],
+        reason=words.sentence(comparison.reason),
+        speedup=words.ratio(interval) if interval else words.NOTHING,
+        span=words.span(interval) if interval else "",
+        mark=mark,
+        times=words.change(_step(measurement, ORIGINAL), _step(measurement, name))
+        if interval
+        else words.NOTHING,
+        agreement=agreement,
+        memory=_memory(measurement, name),
+        syncs=_counts(measurement, name, "syncs"),
+        kernels=_counts(measurement, name, "kernels"),
+        size=measurement.size or "",
+    )
+
+
+def _row_notes(variant: Variant) -> tuple[str, ...]:
+    """What the fix of a variant does; of several only the rules."""
+    messages = dict.fromkeys(fix.message for fix in variant.fixes)
+    if len(messages) == 1:
+        # The name of the variant has the rule, and the line where there is one.
+        rows = [str(fix.row) for fix in variant.fixes if fix.row and not variant.name.endswith(f":{fix.row}")]
+        return (next(iter(messages)) + _lines(rows),)
+    return (", ".join(codes),) if (codes := dict.fromkeys(fix.code for fix in variant.fixes)) else ()
+
+
+def _fix_notes(variant: Variant) -> tuple[str, ...]:
+    """What a variant's fixes do, each once, with the lines that they touch."""
+    places: dict[tuple[str, str], list[str]] = {}
+    several = len({fix.file for fix in variant.fixes}) > 1
+    for fix in variant.fixes:
+        known = places.setdefault((fix.code, fix.message), [])
+        if fix.row:
+            known.append(f"{fix.file}:{fix.row}" if several else str(fix.row))
+    return tuple(f"{code}: {message}{_lines(rows)}" for (code, message), rows in places.items())
+
+
+def _lines(rows: list[str]) -> str:
+    rows = list(dict.fromkeys(rows))
+    return f" (line{'s' if len(rows) > 1 else ''} {', '.join(rows)})" if rows else ""
+
+
+# --- one measurement -------------------------------------------------------------------------------------
+
+
+def _chapters(results: Results) -> Iterator[Chapter]:
+    bench = results.command == "bench"
+    number = 0
+    for subject, members in groupby(results.measurements, key=lambda item: item.subject):
+        parts: list[Part] = []
+        summary = []
+        for measurement in members:
+            number += 1
+            part = _part(measurement, number, bench=bench)
+            alike = next((old for old in parts if old.patches == part.patches and not old.repeated), None)
+            parts.append(_without_patches(part, alike.title) if alike is not None and part.patches else part)
+            head = words.headline(measurement)
+            if head is not None:
+                interval = words.speedup(head)
+                told = f"{measurement.size or ''} {head.verdict.value}".strip()
+                summary.append(told + (f" {words.ratio(interval)}" if interval else ""))
+        yield Chapter(subject, _rule_name(subject) if bench else "", ", ".join(summary), tuple(parts))
+
+
+def _without_patches(part: Part, earlier: str) -> Part:
+    return replace(part, patches=(), repeated=earlier)
+
+
+def _part(measurement: Measurement, number: int, *, bench: bool) -> Part:
+    compared = words.compared(measurement)
+    names = [ORIGINAL, *(item.variant for item in compared)]
+    examined = {item.variant for item in measurement.examinations}
+    timed = [ORIGINAL, AGAIN, *names[1:]]
+    head = words.headline(measurement)
+    drawings = (
+        figures.step_times(measurement, timed, f"t{number}"),
+        figures.course(measurement, head.variant if head else AGAIN, f"c{number}"),
+        figures.memory(measurement, names, f"m{number}"),
+    )
+    file = _file(measurement, bench=bench)
+    listing, elsewhere, added = _waits(measurement, head, file)
+    return Part(
+        anchor=f"m{number}",
+        title=measurement.size or measurement.subject,
+        verdicts=tuple(_row(number, measurement, item, None) for item in compared),
+        remarks=tuple(_remarks(measurement, bench=bench)),
+        drawings=tuple(drawing for drawing in drawings if drawing is not None),
+        noise=_noise(measurement),
+        figures=tuple(_figures(measurement, name) for name in names if name in examined),
+        file=file,
+        listing=tuple(listing),
+        elsewhere=tuple(elsewhere),
+        added=tuple(added),
+        watched=words.evidence(measurement, ORIGINAL).syncs is not None,
+        syncs=tuple(_sync_groups(measurement)),
+        sync_steps=measurement.syncs.steps if measurement.syncs else 0,
+        patches=tuple(
+            Patch(
+                words.label(measurement, variant.name), _fix_notes(variant), tuple(parse_diff(variant.diff))
+            )
+            for variant in _in_order(measurement)
+            if variant.diff.strip()
+        ),
+        method=tuple(_method(measurement)),
+    )
+
+
+def _remarks(measurement: Measurement, *, bench: bool) -> Iterator[Remark]:
+    """What there is to say, with the variants as people call them."""
+    for remark in words.remarks(measurement):
+        # In a bench case there is one fixed program, and its name would tell nothing.
+        silent = bench and remark.variant == TOGETHER
+        yield replace(remark, variant="" if silent else words.label(measurement, remark.variant))
+
+
+def _in_order(measurement: Measurement) -> list[Variant]:
+    return sorted(measurement.variants, key=lambda variant: variant.name != TOGETHER)
+
+
+def _file(measurement: Measurement, *, bench: bool) -> str:
+    """The file that ``source`` is the text of, as the lines call it."""
+    if not bench:
+        return measurement.subject
+    named = [fix.file for variant in measurement.variants for fix in variant.fixes]
+    named += [
+        line.file for line in words.evidence(measurement, ORIGINAL).sync_lines if line.file[:1] not in "/<"
+    ]
+    return named[0] if named else measurement.subject
+
+
+def _waits(
+    measurement: Measurement, head: Comparison | None, file: str
+) -> tuple[list[SourceLine], list[Line], list[Line]]:
+    """The annotated source, the waits in other files, and those that only the fixed program has."""
+    lines = words.evidence(measurement, ORIGINAL).sync_lines
+    here = [line for line in lines if line.file == file]
+    elsewhere = [line for line in lines if line.file != file]
+    after: list[tuple[int, Line]] | None = None
+    added = []
+    variant = _variant(measurement, head.variant if head else TOGETHER)
+    if head is not None and words.evidence(measurement, head.variant).syncs is not None:
+        diff = parse_diff(variant.diff)
+        after = []
+        for line in words.evidence(measurement, head.variant).sync_lines:
+            if line.file != file:
+                continue
+            row = to_original(diff, file, line.row)
+            if row is None:
+                added.append(line)
+            else:
+                after.append((row, line))
+    fixes = [fix for fix in variant.fixes if fix.file == file]
+    return annotate(measurement.source, fixes, here, after), elsewhere, added
+
+
+def _sync_groups(measurement: Measurement) -> Iterator[SyncGroup]:
+    if measurement.syncs is None:
+        return
+    titles = {
+        SyncStatus.CONFIRMED: "Confirmed: predicted, and seen to wait",
+        SyncStatus.NOT_SEEN: "Predicted, but not seen",
+        SyncStatus.NOT_PREDICTED: "Seen, but not predicted",
+    }
+    for status, title in titles.items():
+        rows = tuple(row for row in measurement.syncs.rows if row.status is status)
+        if rows:
+            yield SyncGroup(title, rows)
+
+
+def _noise(measurement: Measurement) -> str:
+    noise = measurement.noise
+    if noise is None:
+        return ""
+    told = (
+        f"Noise floor: the original against a copy of itself gave {words.ratio(noise.wall)} "
+        f"({words.span(noise.wall)}); differences under {words.percent(noise.threshold)} count as none."
+    )
+    return told if noise.fit else f"{told} That is too much for a verdict."
+
+
+def _figures(measurement: Measurement, name: str) -> Figures:
+    seen = words.evidence(measurement, name)
+    examination = measurement.examination(name)
+    comparison = measurement.comparison(name)
+    same = examination.sameness if examination else None
+    checked = same is not None and same.agreement not in (Agreement.UNCHECKED, Agreement.FAILED)
+
+    def shown(value: float | None, how: object = words.count) -> str:
+        return words.NOTHING if value is None or not callable(how) else str(how(value))
+
+    pairs = words.NOTHING
+    if comparison is not None and comparison.pairs:
+        pairs = str(comparison.pairs)
+        if comparison.discarded:
+            pairs += f" ({_plural(comparison.discarded, 'block')} left out)"
+    device = comparison.device if comparison is not None and words.speedup(comparison) else None
+    return Figures(
+        title=words.label(measurement, name),
+        step=_step(measurement, name) or words.NOTHING,
+        device=_interval(device),
+        pairs=pairs,
+        compared=_plural(same.steps, "step") if same and checked and name != ORIGINAL else words.NOTHING,
+        largest=f"{same.largest:.1e}" if same and checked and name != ORIGINAL else words.NOTHING,
+        allocated=shown(seen.peak_allocated, words.size),
+        reserved=shown(seen.peak_reserved, words.size),
+        syncs=shown(seen.syncs),
+        kernels=shown(seen.kernels),
+        to_device=shown(seen.copies_to_device),
+        to_host=shown(seen.copies_to_host),
+        startup=shown(examination.startup_seconds if examination else None, words.seconds),
+    )
+
+
+def _interval(interval: Interval | None) -> str:
+    return words.NOTHING if interval is None else f"{words.ratio(interval)} ({words.span(interval)})"
+
+
+def _method(measurement: Measurement) -> Iterator[str]:
+    """How this measurement was done, in numbers."""
+    blocks = measurement.blocks
+    examination = measurement.examination(ORIGINAL)
+    if examination is not None and examination.found_by:
+        told = f"Steps: {examination.found_by}"
+        if examination.sameness.steps:
+            told += f"; the results of {_plural(examination.sameness.steps, 'step')} were compared"
+        yield f"{told}."
+    if not blocks:
+        return
+    steps = sorted({block.steps for block in blocks})
+    lengths = sorted(block.wall for block in blocks)
+    variants = len({block.variant for block in blocks})
+    each = str(steps[0]) if len(steps) == 1 else f"{steps[0]} to {steps[-1]}"
+    processes = _plural(variants, "fresh process", "es")
+    yield (
+        f"{_plural(measurement.replicates, 'replicate')}, each with {processes} and "
+        f"{_plural(measurement.warmup_steps, 'step')} of warm-up; {_plural(len(blocks), 'block')} of "
+        f"{each} step{'s' if each != '1' else ''} "
+        f"(median {words.seconds(lengths[len(lengths) // 2])} a block)."
+    )
+    discarded = [block for block in blocks if block.discarded is not None]
+    if discarded:
+        yield f"Left out of the statistics: {_plural(len(discarded), 'block')} on a throttled clock."
+
+
+# --- the run ---------------------------------------------------------------------------------------------
+
+
+def _machine(machine: Machine) -> Iterator[tuple[str, str]]:
+    if machine.gpu:
+        memory = f", {words.size(machine.gpu_memory)}" if machine.gpu_memory else ""
+        yield "GPU", f"{machine.gpu}{memory}"
+    else:
+        yield "Device", machine.device
+    for name, value in (
+        ("Driver", machine.driver),
+        ("CUDA", machine.cuda),
+        ("torch", machine.torch),
+        ("Python", machine.python),
+        ("Processor", machine.processor),
+        ("Cores", str(machine.cores) if machine.cores else None),
+        ("Memory", words.size(machine.memory) if machine.memory else None),
+        ("Platform", machine.platform),
+    ):
+        if value:
+            yield name, value
+    yield from sorted(machine.packages.items())
+
+
+def _run(results: Results) -> Iterator[tuple[str, str]]:
+    commit = f" ({results.commit[:12]})" if results.commit else ""
+    yield "torchlint", f"{results.torchlint}{commit}"
+    yield "Started", results.started.replace("T", " ").replace("+00:00", " UTC")
+    yield "Took", words.duration(results.seconds)
+
+
+# --- small things ----------------------------------------------------------------------------------------
+
+
+def _variant(measurement: Measurement, name: str) -> Variant:
+    return next((item for item in measurement.variants if item.name == name), Variant(name))
+
+
+def _step(measurement: Measurement, variant: str) -> str | None:
+    seconds = words.step_seconds(measurement, variant)
+    return None if seconds is None else words.seconds(seconds)
+
+
+def _memory(measurement: Measurement, variant: str) -> str:
+    before = words.evidence(measurement, ORIGINAL).peak_allocated
+    after = words.evidence(measurement, variant).peak_allocated
+    if before is None or after is None:
+        return words.NOTHING
+    return words.change(words.size(before), words.size(after))
+
+
+def _counts(measurement: Measurement, variant: str, what: str) -> str:
+    before: float | None = getattr(words.evidence(measurement, ORIGINAL), what)
+    after: float | None = getattr(words.evidence(measurement, variant), what)
+    if before is None or after is None:
+        return words.NOTHING
+    return words.change(words.count(before), words.count(after))
+
+
+def _rule_name(code: str) -> str:
+    rule = catalogue().get(code)
+    return rule.name if rule is not None else ""
+
+
+def _plural(count: int, noun: str, ending: str = "s") -> str:
+    return f"{count} {noun}{'' if count == 1 else ending}"
