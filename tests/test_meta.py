@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from torchlint.checker import check
-from torchlint.dev import ROOT, pages, readme
+from torchlint.dev import ROOT, measured, pages, readme
 from torchlint.diagnostics import Diagnostic
 from torchlint.options import LintSettings
 from torchlint.registry import catalogue, rules
@@ -265,7 +265,7 @@ def test_a_rule_is_named_after_the_bad_pattern(rule: Rule) -> None:
 
 
 def test_the_generated_docs_are_current() -> None:
-    for path, text in {**pages.generate(), **readme.generate()}.items():
+    for path, text in {**pages.generate(), **readme.generate(), **measured.generate()}.items():
         assert path.exists() and path.read_text(encoding="utf-8") == text, f"{path}: run `make generate`"
     assert list(pages.orphans()) == []
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from torchlint.dev import __main__ as command
-from torchlint.dev import pages, readme
+from torchlint.dev import measured, pages, readme
 
 
 @pytest.fixture
@@ -19,6 +19,8 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (directory / "TL998.md").write_text("gone\n", encoding="utf-8")
     monkeypatch.setattr(pages, "DIRECTORY", directory)
     monkeypatch.setattr(readme, "README", tmp_path / "README.md")
+    monkeypatch.setattr(measured, "RESULTS", tmp_path / "results")
+    monkeypatch.setattr(measured, "PAGE", tmp_path / "docs" / "measured.md")
     monkeypatch.setattr(command, "ROOT", tmp_path)
     return tmp_path
 

@@ -8,9 +8,13 @@ import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from torchlint.dev import ROOT, pages, readme, scaffold
+from torchlint.dev import ROOT, measured, pages, readme, scaffold
 
-GENERATORS: tuple[Callable[[], Mapping[Path, str]], ...] = (pages.generate, readme.generate)
+GENERATORS: tuple[Callable[[], Mapping[Path, str]], ...] = (
+    pages.generate,
+    readme.generate,
+    measured.generate,
+)
 """Each says what the files that it looks after should contain."""
 
 
@@ -20,7 +24,8 @@ def main(arguments: list[str] | None = None) -> int:
     commands = parser.add_subparsers(dest="command", required=True)
 
     generate = commands.add_parser(
-        "generate", help="write the rule pages and the generated parts of README.md"
+        "generate",
+        help="write the rule pages, the page of what was measured and the generated parts of README.md",
     )
     generate.add_argument("--check", action="store_true", help="write nothing; exit 1 if anything is stale")
 

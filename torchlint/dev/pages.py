@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from torchlint.dev import ROOT
+from torchlint.dev import ROOT, measured
 from torchlint.registry import catalogue
 from torchlint.rule import Rule
 
@@ -34,7 +34,10 @@ _FIXES = {
 
 def generate() -> Mapping[Path, str]:
     """The text of every page under ``docs/rules/``."""
-    written = {path_of(rule): _page(rule) for rule in catalogue().values()}
+    cases = measured.load("bench")
+    written = {
+        path_of(rule): _page(rule) + measured.section(cases, rule.code) for rule in catalogue().values()
+    }
     return {**written, DIRECTORY / "README.md": f"# Rules\n\n{table('')}"}
 
 
