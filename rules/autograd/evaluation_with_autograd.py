@@ -22,7 +22,9 @@ def evaluation_with_autograd(call: cst.Call, module: Module) -> Iterator[Finding
     """## What it does
     Finds forward passes whose results are never backpropagated, though autograd records them: in functions
     that evaluate, validate, test, predict, generate or sample, after `.eval()`, over a validation or test
-    loader. One finding is made for each function or loop.
+    loader, and in training code beside its steps: samples drawn once in a while, data that nothing is trained
+    on. The call of a helper that training shares counts as well. One finding is made for each function or
+    loop.
 
     Silent where autograd is off in any way (a decorator, a `with` block, `torch.set_grad_enabled(False)`, all
     callers in the file, the hooks of Lightning and Trainer), where the model's parameters are frozen, where

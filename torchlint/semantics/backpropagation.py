@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.semantics.names import Binding, BindingKind
+from torchlint.semantics.throttling import Function
 from torchlint.semantics.values import Graph, Kind
 
 if TYPE_CHECKING:
@@ -61,6 +62,20 @@ class Backward:
     roots: tuple[cst.BaseExpression, ...]
     losses: tuple[cst.BaseExpression, ...]
     retains: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Flow:
+    """What some values are computed from, however far back.
+
+    ``calls`` are those that lead there. ``own`` and ``own_calls`` leave out what is inside of a function
+    that one of the calls runs.
+    """
+
+    places: frozenset[Place]
+    own: frozenset[Place]
+    calls: frozenset[cst.CSTNode]
+    own_calls: frozenset[cst.CSTNode]
 
 
 class Backpropagation:
@@ -137,6 +152,9 @@ class Backpropagation:
                     return True
                 if dotted == "torch.set_grad_enabled" and node.args:
                     return self.module.value(node.args[0].value).constant is not False
+                if isinstance(node.func, cst.Attribute) and node.func.attr.value == "adapt":
+                    # Learners of few-shot models take gradient steps of their own.
+                    return True
                 if isinstance(node.func, cst.Attribute) and node.func.attr.value == "requires_grad_":
                     return not (node.args and self.module.value(node.args[0].value).constant is False)
                 return any(
@@ -169,17 +187,23 @@ class Backpropagation:
 
     def feeds(self, place: cst.BaseExpression) -> bool:
         """Whether what is kept under this name or attribute may take part in a backward pass."""
-        return any(key in self._reached for key in self.keys(place))
+        return any(key in self._reached.places for key in self.keys(place))
 
     def freed(self, node: cst.BaseExpression) -> bool:
         """Whether a backward pass that keeps no graph runs through a tensor that ``node`` is made of."""
+        freed = self._freed
         for name in self._live(node):
-            if isinstance(name, cst.Name) and any(b in self._freed for b in self.module.bindings(name)):
+            if isinstance(name, cst.Name) and any(b in freed.places for b in self.module.bindings(name)):
                 if self.is_loss(name) or self._is_attached(name):
                     return True
+        flow = self._closure([node])
+        # What a helper computes is freed by a backward in it, or for its calls that are backpropagated.
+        backpropagated = not flow.own_calls.isdisjoint(freed.calls)
         return any(
-            isinstance(key, Binding) and key in self._freed and self._attached(key)
-            for key in self._closure([node])
+            isinstance(key, Binding)
+            and key in (freed.places if backpropagated or key in flow.own else freed.own)
+            and self._attached(key)
+            for key in flow.places
         )
 
     def is_loss(self, node: cst.BaseExpression) -> bool:
@@ -215,18 +239,20 @@ class Backpropagation:
     def depends(self, node: cst.BaseExpression, place: cst.BaseExpression) -> bool:
         """Whether the value of ``node`` is computed from what is kept under ``place``."""
         keys = set(self.keys(place))
-        return any(key in keys for key in self._closure([node]))
+        return any(key in keys for key in self._closure([node]).places)
 
     def reaches(self, target: cst.CSTNode) -> bool:
-        """Whether what is assigned here, or returned by this function, takes part in a backward pass.
+        """Whether what is assigned or called here, or returned by this function, is backpropagated.
 
         Unlike ``feeds`` this is about one assignment, not about all that a name is ever given.
         """
+        if isinstance(target, cst.Call):
+            return target in self._reached.calls
         if isinstance(target, cst.Attribute):
-            return target.attr.value in self._reached
+            return target.attr.value in self._reached.places
         if isinstance(target, (cst.FunctionDef, cst.Lambda)):
-            return target in self._reached
-        return self.module.names.by_node.get(target, target) in self._reached
+            return target in self._reached.places
+        return self.module.names.by_node.get(target, target) in self._reached.places
 
     def carries_graph(self, node: cst.BaseExpression) -> bool:
         """Whether the value of an expression holds a tensor with its graph, as far as the file shows."""
@@ -237,7 +263,8 @@ class Backpropagation:
             return False
         if any(isinstance(inner, cst.Call) and self._is_attached(inner) for inner in self._live(node)):
             return True
-        return any(isinstance(key, Binding) and self._attached(key) for key in self._closure([node]))
+        places = self._closure([node]).places
+        return any(isinstance(key, Binding) and self._attached(key) for key in places)
 
     def _live(self, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
         """``node`` and the nodes below it that gradients can flow back to."""
@@ -271,21 +298,26 @@ class Backpropagation:
         return value.tensorlike and value.graph is Graph.ATTACHED
 
     @cached_property
-    def _reached(self) -> frozenset[Place]:
+    def _reached(self) -> _Flow:
         roots = [root for backward in self.passes for root in backward.roots]
         return self._closure([*roots, *self._framework_roots])
 
     @cached_property
-    def _freed(self) -> frozenset[Place]:
+    def _freed(self) -> _Flow:
         roots = [root for backward in self.passes if not backward.retains for root in backward.roots]
         return self._closure([*roots, *self._framework_roots])
 
-    def _closure(self, roots: Iterable[cst.BaseExpression]) -> frozenset[Place]:
-        """The places from which the values of these expressions are computed, however far back."""
-        found: set[Place] = set()
-        waiting: list[cst.CSTNode] = list(roots)
+    def _closure(self, roots: Iterable[cst.BaseExpression]) -> _Flow:
+        """What the values of these expressions are computed from, however far back.
+
+        A function that is entered through a call gets what this call gives it, and nothing of what others
+        do: a loss computed by a helper in training says nothing about its use in validation.
+        """
+        places: set[tuple[Place, Function | None]] = set()
+        calls: set[tuple[cst.CSTNode, Function | None]] = set()
+        waiting: list[tuple[cst.CSTNode, Function | None]] = [(root, None) for root in roots]
         while waiting:
-            node = waiting.pop()
+            node, entered = waiting.pop()
             match node:
                 case cst.Name():
                     keys: Iterable[Place] = self.module.bindings(node)
@@ -293,28 +325,44 @@ class Backpropagation:
                     if node.attr.value in _CUTS or self.module.qualified(node) is not None:
                         continue
                     keys = [node.attr.value]
-                    waiting.append(node.value)
+                    waiting.append((node.value, entered))
                 case cst.Call():
                     if self._is_cut(node):
                         continue
-                    waiting.extend(argument.value for argument in node.args)
+                    calls.add((node, entered))
+                    waiting.extend((argument.value, entered) for argument in node.args)
                     if isinstance(node.func, cst.Attribute):
-                        waiting.append(node.func.value)
+                        waiting.append((node.func.value, entered))
                     callee = self.module.callee(node)
-                    if callee is not None and callee not in found:
-                        found.add(callee)
-                        waiting.extend(self._returns(callee))
+                    if callee is not None and (callee, callee) not in places:
+                        places.add((callee, callee))
+                        waiting.extend((value, callee) for value in self._returns(callee))
                     continue
                 case cst.Lambda() | cst.Comparison():
                     continue
                 case _:
-                    waiting.extend(self._children(node))
+                    waiting.extend((child, entered) for child in self._children(node))
                     continue
             for key in keys:
-                if key not in found:
-                    found.add(key)
-                    waiting.extend(self._sources(key))
-        return frozenset(found)
+                inside = entered if self._is_local(key, entered) else None
+                if (key, inside) not in places and (key, None) not in places:
+                    places.add((key, inside))
+                    waiting.extend((source, inside) for source in self._sources(key, inside))
+        return _Flow(
+            frozenset(place for place, _ in places),
+            frozenset(place for place, inside in places if inside is None),
+            frozenset(call for call, _ in calls),
+            frozenset(call for call, inside in calls if inside is None),
+        )
+
+    def _is_local(self, key: Place, function: Function | None) -> bool:
+        """Whether a place is a variable of this function."""
+        if function is None or not isinstance(key, Binding):
+            return False
+        holder = key.scope.node
+        return holder is function or (
+            not isinstance(holder, (cst.FunctionDef, cst.Lambda)) and self.module.function(holder) is function
+        )
 
     def _is_cut(self, call: cst.Call) -> bool:
         if isinstance(call.func, cst.Attribute) and call.func.attr.value in _CUTS:
@@ -335,8 +383,11 @@ class Backpropagation:
             if statement.value is not None and self.module.function(statement) is function:
                 yield statement.value
 
-    def _sources(self, key: Place) -> Iterator[cst.CSTNode]:
-        """The expressions that a name or attribute gets its value from."""
+    def _sources(self, key: Place, entered: Function | None) -> Iterator[cst.CSTNode]:
+        """The expressions that a name or attribute gets its value from.
+
+        The parameters of the function ``entered`` get theirs from the call that led into it.
+        """
         if isinstance(key, str):
             for assigned in self.module.names.attributes.get(key, ()):
                 if assigned.value is not None:
@@ -350,7 +401,8 @@ class Backpropagation:
         ):
             return
         if key.kind is BindingKind.PARAMETER:
-            yield from self._passed(key)
+            if entered is None:
+                yield from self._passed(key)
         elif key.value is not None:
             yield key.value
         siblings = key.scope.bindings.get(key.name, ())

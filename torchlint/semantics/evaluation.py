@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.semantics.api.results import FACTORIES
+from torchlint.semantics.asides import Asides
 from torchlint.semantics.names import BindingKind
 from torchlint.semantics.places import Grad, Phase
 from torchlint.semantics.retention import kept
@@ -83,6 +84,7 @@ class Evaluation:
     def __init__(self, module: Module) -> None:
         self.module = module
         self.tree = module.tree
+        self._shared: dict[cst.FunctionDef, bool] = {}
 
     def recorded(self, call: cst.Call) -> Region | None:
         """What to put under ``no_grad`` because of the forward pass ``call``; None if it is none or meant.
@@ -107,6 +109,10 @@ class Evaluation:
                     return region if inner is call else None
         return None
 
+    @cached_property
+    def _asides(self) -> Asides:
+        return Asides(self.module)
+
     def _is_test(self, function: cst.CSTNode | None, call: cst.Call) -> bool:
         """Whether a function is a unit test, or tries a model out once."""
         if not isinstance(function, cst.FunctionDef) or not function.name.value.startswith("test"):
@@ -120,7 +126,23 @@ class Evaluation:
     # ------------------------------------------------------------------ forward passes
 
     def _evaluates(self, call: cst.Call) -> bool:
-        """Whether a call is the forward pass of a model, made for evaluation with autograd on."""
+        """Whether a call is the forward pass of a model, made for evaluation with autograd on.
+
+        So is the call of a helper that makes the pass, if training calls the helper as well.
+        """
+        module = self.module
+        if not self._is_forward_pass(call) and not self._is_shared_pass(call):
+            return False
+        if module.grad(call) is not Grad.ON:
+            return False
+        if module.phase(call) is not Phase.EVALUATION and not self._asides.holds(call):
+            return False
+        if self._is_switched_on(call):
+            return False
+        return module.value(call).graph is not Graph.DETACHED and not self._proves_no_graph(call)
+
+    def _is_forward_pass(self, call: cst.Call) -> bool:
+        """Whether a call runs a model that has parameters, and not only to try it out."""
         module = self.module
         model = call.func
         if isinstance(model, cst.Attribute) and model.attr.value == "forward":
@@ -133,13 +155,31 @@ class Evaluation:
         value = module.value(model)
         if value.kind is not Kind.MODULE or (value.cls is not None and _PARAMETERLESS.match(value.cls)):
             return False
-        if not self._shown_module(model, value) or self._tries_out(call):
+        return self._shown_module(model, value) and not self._tries_out(call)
+
+    def _is_shared_pass(self, call: cst.Call) -> bool:
+        """Whether a call runs a function, made for training too, that computes a forward pass."""
+        callee = self.module.callee(call)
+        if not isinstance(callee, cst.FunctionDef) or self.module.backpropagation.reaches(call):
             return False
-        if module.phase(call) is not Phase.EVALUATION or module.grad(call) is not Grad.ON:
+        if callee not in self._shared:
+            self._shared[callee] = self._shares(callee)
+        return self._shared[callee]
+
+    def _shares(self, function: cst.FunctionDef) -> bool:
+        module = self.module
+        if not module.backpropagation.reaches(function) or self._is_callback(function):
             return False
-        if self._is_switched_on(call):
+        if self._wants_gradients(function) or module.backpropagation.computes_gradients(function.body):
             return False
-        return module.value(call).graph is not Graph.DETACHED and not self._proves_no_graph(call)
+        return any(
+            isinstance(inner, cst.Call)
+            and module.function(inner) is function
+            and module.grad(inner) is Grad.ON
+            and self._is_forward_pass(inner)
+            and not self._is_frozen(inner.func)
+            for inner in self.tree.descendants(function.body)
+        )
 
     def _shown_module(self, model: cst.BaseExpression, value: Value) -> bool:
         """Whether more than its name shows that something is a module.
@@ -293,7 +333,7 @@ class Evaluation:
 
     def _only_evaluates(self, function: cst.FunctionDef) -> bool:
         """Whether evaluation is all that a function without gradients is for."""
-        if self.module.phase(_first_statement(function)) is Phase.EVALUATION:
+        if self.module.phase(_first_statement(function)) is Phase.EVALUATION or self._asides.runs(function):
             return True
         return any(
             isinstance(call, cst.Call)

@@ -471,18 +471,23 @@ class Names:
         """
         found: list[tuple[int, str]] = []
         for name, bindings in self.module_scope.bindings.items():
-            if len(bindings) != 1 or bindings[0].kind is not BindingKind.IMPORT:
+            # ``import torch`` and ``import torch.utils.data`` bind the same name to the same package.
+            targets = {canonical(binding.imported or "") for binding in bindings}
+            if len(targets) != 1 or any(binding.kind is not BindingKind.IMPORT for binding in bindings):
                 continue
-            target = canonical(bindings[0].imported or "")
+            (target,) = targets
             if qualified != target and not qualified.startswith(target + "."):
                 continue
-            in_reach = self.lookup(name, at) is self.module_scope
-            later = self.tree.order[bindings[0].node] > self.tree.order[at]
-            conditional = self.tree.enclosing(bindings[0].node, cst.If, cst.Try, cst.TryStar) is not None
-            if in_reach and not conditional and not (later and self.scope(at) is self.module_scope):
+            if self.lookup(name, at) is self.module_scope and any(self._is_in_force(b, at) for b in bindings):
                 text = name + qualified[len(target) :]
                 found.append((len(text), text))
         return min(found)[1] if found else None
+
+    def _is_in_force(self, binding: Binding, at: cst.CSTNode) -> bool:
+        """Whether an import of the module level has been made whenever code at ``at`` runs."""
+        later = self.tree.order[binding.node] > self.tree.order[at]
+        conditional = self.tree.enclosing(binding.node, cst.If, cst.Try, cst.TryStar) is not None
+        return not conditional and not (later and self.scope(at) is self.module_scope)
 
 
 _UNMOVED = frozenset(

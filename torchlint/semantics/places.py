@@ -199,6 +199,10 @@ class Places:
                 return False
         return self._throttling.between(node, self.module.function(node) or self.tree.root)
 
+    def throttled_in(self, node: cst.CSTNode, loop: Loop) -> bool:
+        """Whether ``node`` runs in few of the iterations of this loop, one around it."""
+        return self._throttling.between(node, loop)
+
     # ------------------------------------------------------------------ heat
 
     def heat(self, loop: Loop) -> Heat:

@@ -1,0 +1,122 @@
+"""Forward passes that training code makes beside its steps: samples to look at, checks on other data."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchlint.semantics.places import Loop, Phase
+from torchlint.semantics.spellings import last_name
+
+if TYPE_CHECKING:
+    from torchlint.semantics.module import Module
+
+_OTHER_DATA = re.compile(r"(?:^|_)(?:test|val|valid|validation|eval|dev|held_?out)(?:_|$|\d)", re.IGNORECASE)
+# Functions of other files that may backpropagate what they are given.
+_TRAINS = re.compile(
+    r"(?:^|_)(?:train\w*|fit|update\w*|step|learn|optimi[sz]e\w*|backward|backprop\w*|adapt|penalty)(?:_|$)"
+)
+_BRANCHES = (cst.IndentedBlock, cst.SimpleStatementSuite, cst.Else)
+
+
+class Asides:
+    """The forward passes of one file that are no part of a training step, though training makes them."""
+
+    def __init__(self, module: Module) -> None:
+        self.module = module
+        self.tree = module.tree
+        self._functions: dict[cst.CSTNode, bool] = {}
+
+    def holds(self, call: cst.Call) -> bool:
+        """Whether a forward pass in training code is made now and then, and never backpropagated."""
+        if self.module.phase(call) is not Phase.TRAINING or self.module.backpropagation.reaches(call):
+            return False
+        if not self._takes_other_data(call) and not self._stands_aside(call):
+            return False
+        return not self._is_handed_to_training(call)
+
+    def _takes_other_data(self, call: cst.Call) -> bool:
+        """``model(x_test)``: data that is called after what nothing is trained on."""
+        names = (last_name(argument.value) for argument in call.args)
+        return any(name is not None and _OTHER_DATA.search(name) is not None for name in names)
+
+    def _stands_aside(self, node: cst.CSTNode) -> bool:
+        """Whether a place is run in few iterations of a loop that trains, or once beside such a loop."""
+        gradients = self.module.backpropagation
+        loop = next((loop for loop in self.module.loops(node) if gradients.steps(loop)), None)
+        if loop is not None:
+            return not self._trains_directly(loop) or self._is_interlude(node, loop)
+        function = self.module.function(node)
+        return isinstance(function, cst.FunctionDef) and self.runs(function)
+
+    def runs(self, function: cst.FunctionDef) -> bool:
+        """Whether every call of a function that computes no gradients stands aside."""
+        if function not in self._functions:
+            # A function that calls itself shows nothing by that.
+            self._functions[function] = False
+            callers = self.module.callers(function)
+            self._functions[function] = (
+                bool(callers)
+                and not self.module.backpropagation.computes_gradients(function.body)
+                and all(self._stands_aside(call) for call in callers)
+            )
+        return self._functions[function]
+
+    def _trains_directly(self, holder: cst.CSTNode) -> bool:
+        """Whether a loop or function computes gradients each time round, and not in loops inside of it."""
+        passes = {backward.call for backward in self.module.backpropagation.passes}
+        seen: set[cst.CSTNode] = set()
+        waiting = [holder]
+        while waiting:
+            current = waiting.pop()
+            for inner in self.tree.descendants(current):
+                if not isinstance(inner, cst.Call):
+                    continue
+                loops = self.module.loops(inner)
+                if loops and loops[0] is not current and self.tree.contains(current, loops[0]):
+                    continue
+                if inner in passes:
+                    return True
+                callee = self.module.callee(inner)
+                if callee is not None and callee not in seen:
+                    seen.add(callee)
+                    waiting.append(callee)
+        return False
+
+    def _is_interlude(self, node: cst.CSTNode, loop: Loop) -> bool:
+        """Whether a branch without a training step, taken in few iterations of the loop, holds ``node``."""
+        throttled_in = self.module.places.throttled_in
+        if not throttled_in(node, loop):
+            return False
+        child = node
+        for around in self.tree.ancestors(node):
+            if around is loop:
+                return False
+            if isinstance(around, cst.If) and isinstance(child, _BRANCHES):
+                if not throttled_in(around, loop):
+                    return not self.module.backpropagation.computes_gradients(child)
+            child = around
+        return False
+
+    def _is_handed_to_training(self, call: cst.Call) -> bool:
+        """Whether the result goes to code of another file that may backpropagate it."""
+        reads: list[cst.CSTNode] = [call]
+        match self.tree.parent(call):
+            case cst.Assign(targets=[cst.AssignTarget(target=cst.Name() as target)]):
+                binding = self.module.binding_of(target)
+                reads += self.module.uses(binding) if binding is not None else []
+            case _:
+                pass
+        return any(self._is_argument_of_training(read) for read in reads)
+
+    def _is_argument_of_training(self, node: cst.CSTNode) -> bool:
+        for around in self.tree.ancestors(node):
+            if isinstance(around, cst.BaseStatement):
+                return False
+            if isinstance(around, cst.Call) and self.module.callee(around) is None:
+                name = last_name(around.func)
+                if name is not None and _TRAINS.search(name):
+                    return True
+        return False
