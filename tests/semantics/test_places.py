@@ -476,6 +476,27 @@ PROGRAMS = {
                     h, c = cell(batch)
                 use(h)  #: use(h) => hot=batch
     """,
+    "a loop over several loaders": """
+        def evaluate(model, loader):
+            use(0)  #: use(0) => hot=no
+            for x in loader:
+                use(1)  #: use(1) => hot=x
+                model(x)
+
+
+        def check(model, loaders, config):
+            for split in config["eval_dataloaders"]:
+                use(2)  #: use(2) => hot=no
+                evaluate(model, split)
+            for name, loader in loaders.items():
+                use(3)  #: use(3) => hot=no
+                for x in loader:
+                    use(4)  #: use(4) => hot=x
+                    model(x)
+            for x, y in zip(*loaders):
+                use(5)  #: use(5) => hot=x
+                model(x)
+    """,
     "not hot at all": """
         import torch
         from torch import nn
@@ -696,6 +717,23 @@ PROGRAMS = {
 
 
         Block().register_forward_hook(hook)
+    """,
+    "a trainer that is a module": """
+        import torch
+
+
+        class Trainer(torch.nn.Module):
+            def __init__(self, model, optimizer, loader):
+                super().__init__()
+                self.model, self.optimizer, self.loader = model, optimizer, loader
+                self.register_buffer("step", torch.tensor(0))
+
+            def forward(self):
+                use(1)  #: use(1) => hot=no phase=training
+                for x in self.loader:
+                    use(2)  #: use(2) => hot=x phase=training
+                    self.model(x).mean().backward()
+                    self.optimizer.step()
     """,
     "closures of an optimizer": """
         import torch

@@ -464,7 +464,7 @@ class Phases:
                 return Phase.EVALUATION
             if _LIGHTNING_TRAINS.match(name):
                 return Phase.TRAINING
-        if info.kind is Kind.MODULE and name == "forward":
+        if info.kind is Kind.MODULE and name == "forward" and self._trains(function) is None:
             return Phase.FORWARD
         if name in ("__getitem__", "__getitems__", "__iter__", "__next__", "__len__"):
             if info.kind in (Kind.DATASET, Kind.SAMPLER):

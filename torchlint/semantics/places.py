@@ -210,7 +210,7 @@ class Places:
         work = self._work_of(loop)
         if work.starts:
             return Heat.COLD
-        if self._over_loader(loop):
+        if self._over_loader(loop) and not (work.batches and self._over_several(loop)):
             return Heat.HOT if work.steps else work.heat
         if work.heat is Heat.HOT:
             # What is done once beside a loop that trains, or at the end of an epoch, is no step.
@@ -340,6 +340,15 @@ class Places:
             self._is_loader(part)
             for part in _iterated(loop.iter if isinstance(loop, cst.For) else loop.for_in.iter)
         )
+
+    def _over_several(self, loop: Loop) -> bool:
+        """Whether the loop goes through several loaders, and not through the batches of one."""
+        if isinstance(loop, cst.While):
+            return False
+        iterable = loop.iter if isinstance(loop, cst.For) else loop.for_in.iter
+        if isinstance(iterable, cst.Call) and last_name(iterable.func) in ("items", "values", "keys"):
+            return True
+        return any((last_name(part) or "").endswith("loaders") for part in _iterated(iterable))
 
     def _is_loader(self, node: cst.BaseExpression) -> bool:
         value = self.module.value(node)
@@ -491,7 +500,9 @@ class Places:
         if owner is not None:
             info = self.module.classes.info(owner)
             if info.kind is Kind.MODULE and name == "forward":
-                return "`forward` runs at every step"
+                work = self._work_of(function)
+                # The forward of a trainer is a whole run.
+                return None if work.trains or work.training_steps else "`forward` runs at every step"
             if info.lightning and (name in LIGHTNING_STEPS or LIGHTNING_BATCH_HOOK.match(name)):
                 return f"Lightning calls `{name}` for every batch"
             for base in info.bases:
