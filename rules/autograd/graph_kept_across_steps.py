@@ -100,9 +100,11 @@ def _severity(node: cst.CSTNode, item: Kept, module: Module) -> Severity | None:
     loops = module.loops(item.stored)
     if gradients.freed(item.stored):
         loop: cst.CSTNode | None = next((loop for loop in loops if gradients.steps(loop)), None)
-        if loop is None and isinstance(item.place, cst.Attribute) and module.hot(node) is not None:
-            # A method that runs once a step.
-            loop = module.function(node)
+        if loop is None and isinstance(item.place, cst.Attribute):
+            function = module.function(node)
+            if module.hot(node) is not None or _collects(function, item.place, module):
+                # A method that runs once a step.
+                loop = function
         return WARNING if loop is not None and outlives(item.place, loop, module) else None
     function = module.function(node)
     if module.phase(node) is not Phase.EVALUATION or module.grad(node) is not Grad.ON:
@@ -114,6 +116,38 @@ def _severity(node: cst.CSTNode, item: Kept, module: Module) -> Severity | None:
     if gradients.computes_gradients(function or module.tree.root):
         return None
     return ERROR
+
+
+def _collects(function: cst.CSTNode | None, place: cst.Attribute, module: Module) -> bool:
+    """Whether a method stores for a backward pass in another attribute, which is emptied; this one is not."""
+    if not isinstance(function, cst.FunctionDef) or _is_emptied(place, module):
+        return False
+    return any(
+        isinstance(other.place, cst.Attribute)
+        and other.place.attr.value != place.attr.value
+        and module.backpropagation.feeds(other.place)
+        and _is_emptied(other.place, module)
+        for call in module.tree.descendants(function.body)
+        if isinstance(call, cst.Call)
+        for other in kept(call, module)
+    )
+
+
+def _is_emptied(place: cst.Attribute, module: Module) -> bool:
+    """Whether a method other than the constructor makes a new container for an attribute, or clears it."""
+    name = place.attr.value
+    for assigned in module.names.attributes.get(name, ()):
+        function = module.function(assigned.target)
+        if not (isinstance(function, cst.FunctionDef) and function.name.value == "__init__"):
+            return True
+    for attribute in module.tree.nodes(cst.Attribute):
+        if attribute.attr.value == name:
+            parent = module.tree.parent(attribute)
+            if isinstance(parent, cst.Attribute) and parent.attr.value in ("clear", "popleft", "pop"):
+                return True
+            if isinstance(parent, cst.Subscript) and isinstance(module.tree.parent(parent), cst.Del):
+                return True
+    return False
 
 
 def _has_graph(node: cst.BaseExpression, module: Module) -> bool:
@@ -141,10 +175,26 @@ def _is_part(node: cst.BaseExpression, module: Module) -> bool:
         return False
     for binding in module.bindings(node):
         if binding.path and isinstance(binding.value, cst.Call):
-            own = module.callee(binding.value) is not None
-            if own or module.value(binding.value).kind is Kind.BATCH:
+            callee = module.callee(binding.value)
+            if callee is not None:
+                if not _returns_tensors(callee, binding.path, module):
+                    return True
+            elif module.value(binding.value).kind is Kind.BATCH:
                 return True
     return False
+
+
+def _returns_tensors(function: cst.CSTNode, path: tuple[object, ...], module: Module) -> bool:
+    """Whether all that a function returns are tuples written out, with no unknown part in this place."""
+    returns = [r.value for r in module.tree.nodes(cst.Return) if module.function(r) is function]
+    if not returns or len(path) != 1 or not isinstance(path[0], int):
+        return False
+    for value in returns:
+        if not isinstance(value, cst.Tuple) or not -len(value.elements) <= path[0] < len(value.elements):
+            return False
+        if _is_part(value.elements[path[0]].value, module):
+            return False
+    return True
 
 
 def _may_be_detached(name: cst.Name, module: Module) -> bool:

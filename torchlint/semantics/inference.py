@@ -30,7 +30,7 @@ from torchlint.semantics.conventions import (
     OPTIMIZER_NAME,
     OTHER_RUNTIME_CLASS,
 )
-from torchlint.semantics.library import MODULE_CONTAINERS, TENSOR_TYPES, Library
+from torchlint.semantics.library import DISTRIBUTION_METHODS, MODULE_CONTAINERS, TENSOR_TYPES, Library
 from torchlint.semantics.names import Binding, BindingKind, Names, dotted_text
 from torchlint.semantics.values import (
     BATCH,
@@ -271,7 +271,9 @@ class Inference:
             narrowed = self._narrowed(node, bindings)
             if narrowed is not None:
                 return narrowed
-        if result.kind is Kind.BATCH and self._by_use(node).kind is Kind.TENSOR:
+        if result.kind is Kind.BATCH and (
+            self._by_use(node).kind is Kind.TENSOR or any(self._taken_as_tensor(b) for b in bindings)
+        ):
             return replace(result, kind=Kind.TENSOR)
         if result.kind is Kind.UNKNOWN:
             shown = self._by_use(node)
@@ -640,6 +642,27 @@ class Inference:
         owner = self.tree.enclosing(node, cst.ClassDef)
         return [use for use in uses if self.tree.enclosing(use[0], cst.ClassDef) is owner]
 
+    def _taken_as_tensor(self, binding: Binding) -> bool:
+        """Whether a function that takes tensors only, or a loss of torch, gets a variable as it is."""
+        for use in self.names.uses(binding):
+            argument = self.tree.parent(use)
+            call = self.tree.parent(argument) if isinstance(argument, cst.Arg) else None
+            if not isinstance(call, cst.Call) or call.args[0] is not argument or call.args[0].star:
+                continue
+            qualified = self.names.qualified(call.func)
+            if qualified is not None:
+                package, _, name = qualified.rpartition(".")
+                if package == "torch.nn.functional" or (
+                    package == "torch" and name in results.TENSOR_METHODS
+                ):
+                    return True
+            elif (
+                isinstance(call.func, (cst.Name, cst.Attribute))
+                and self.value(call.func).cls in results.NN_LOSSES
+            ):
+                return True
+        return False
+
     def _by_use(self, node: cst.CSTNode) -> Value:
         """What a variable must be, given what is asked of it nearby."""
         used = self.used_attributes(node)
@@ -732,7 +755,7 @@ class Inference:
             case Kind.BATCH:
                 if attr == "device":
                     return Value(Kind.DEVICE, device=base.device)
-                if attr in results.TENSOR_METHODS:
+                if attr in results.TENSOR_METHODS or attr in DISTRIBUTION_METHODS:
                     return self._method(base, attr)
                 fact = results.TENSOR_ATTRIBUTES.get(attr)
                 if fact is not None and attr not in ("T", "data", "name", "names"):

@@ -124,6 +124,7 @@ _RECEIVER_OF_CLASS = {
     "torch.Storage": "storage",
     "torch.finfo": "finfo",
 }
+DISTRIBUTION_METHODS = frozenset({"entropy", "log_prob", "rsample"})
 _STRING_METHODS = {
     **dict.fromkeys(("split", "rsplit", "splitlines"), Value(Kind.LIST, item=STRING)),
     **dict.fromkeys(("startswith", "endswith", "isdigit", "isalpha"), BOOL),
@@ -660,6 +661,9 @@ class Library:
             return self._batch_method(base, name)
         fact = results.TENSOR_METHODS.get(name)
         if fact is None:
+            if name in DISTRIBUTION_METHODS:
+                # One of several results of a model: no tensor, but the distribution that it parametrizes.
+                return Value(Kind.TENSOR, device=base.device, graph=base.graph)
             return UNKNOWN
         if isinstance(fact, results.Depends):
             fact = fact.choose(self._deciding(node, fact, method=True))

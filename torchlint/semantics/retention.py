@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint.semantics.names import BindingKind
+from torchlint.semantics.names import AttributeBinding, Binding, BindingKind
+from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import MISSING, Kind
 
 if TYPE_CHECKING:
@@ -69,8 +70,38 @@ def _kept(
                     yield owner, arguments[0]
                 elif method == "insert" and len(arguments) == 2:
                     yield owner, arguments[1]
+                elif meters and method == "update" and arguments and _is_average(owner, module):
+                    yield owner, arguments[0]
         case _:
             pass
+
+
+def _is_average(owner: cst.BaseExpression, module: Module) -> bool:
+    """Whether a meter of another file adds up what it is given: the `AverageMeter` that everybody copies."""
+    bindings: Sequence[Binding | AttributeBinding] = ()
+    if isinstance(owner, cst.Attribute):
+        bindings = module.names.attributes.get(owner.attr.value, ())
+    elif isinstance(owner, cst.Name):
+        bindings = module.bindings(owner)
+    assigned = [_assigned(binding) for binding in bindings]
+    return bool(assigned) and all(
+        isinstance(value, cst.Call)
+        and (module.qualified(value.func) or last_name(value.func) or "").endswith("AverageMeter")
+        for value in assigned
+    )
+
+
+def _assigned(binding: Binding | AttributeBinding) -> cst.BaseExpression | None:
+    """What a name or attribute is set to, by itself or as one of several that are written out."""
+    match binding.value, binding.path:
+        case ((cst.Tuple(elements=elements) | cst.List(elements=elements)), (int(index),)) if index < len(
+            elements
+        ):
+            return elements[index].value
+        case value, ():
+            return value
+        case _:
+            return None
 
 
 def _branches(value: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
