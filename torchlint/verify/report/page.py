@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -23,6 +24,7 @@ from torchlint.verify.results import (
     Line,
     Machine,
     Measurement,
+    Noise,
     Results,
     SyncRow,
     SyncStatus,
@@ -79,12 +81,25 @@ class Row:
 
 
 @dataclass(frozen=True)
+class NoiseRow:
+    """The last line of a program's table: the original against a copy of itself."""
+
+    speedup: str
+    span: str
+    mark: Mark
+    times: str
+    fit: bool
+    verdict: None = None
+
+
+@dataclass(frozen=True)
 class Group:
     """Rows that share a heading: the sizes of one rule."""
 
     title: str
     name: str
     rows: tuple[Row, ...]
+    noise: tuple[NoiseRow, ...]
 
 
 @dataclass(frozen=True)
@@ -195,7 +210,7 @@ def render(results: Results) -> str:
     page = environment.get_template("page.html.jinja").render(
         results=results,
         title=_title(results),
-        lead=_lead(results),
+        lead=_tied(_lead(results)),
         table=_table(results),
         chapters=chapters,
         bench=results.command == "bench",
@@ -216,6 +231,14 @@ _CONTROL = {
     **{code: chr(0x2400 + code) for code in range(0x20) if chr(code) not in "\t\n"},
     **dict.fromkeys(range(0x7F, 0xA0), "\ufffd"),
 }
+
+
+def _tied(text: str) -> str:
+    """Numbers and their units on one line."""
+    return _UNIT.sub("\u00a0", text)
+
+
+_UNIT = re.compile(r"(?<=\d) (?=%|(?:[mµn]?s|[KMGT]?i?B)\b)")
 
 
 def _title(results: Results) -> str:
@@ -287,12 +310,16 @@ def _table(results: Results) -> Table:
         for comparison in words.compared(measurement)[: 1 if bench else None]
     ]
     intervals = [interval for *_, item in shown if (interval := words.speedup(item)) is not None]
-    thresholds = [item.noise.threshold for _, item, _ in shown if item.noise is not None and item.noise.fit]
-    axis = Axis.around(intervals, max(thresholds, default=0.03))
+    floors = [item.noise for _, item, _ in shown if item.noise is not None]
+    intervals += [] if bench else [floor.wall for floor in floors]
+    axis = Axis.around(intervals, max((floor.threshold for floor in floors if floor.fit), default=0.03))
     groups = []
-    for subject, members in groupby(shown, key=lambda member: member[1].subject):
+    for subject, found in groupby(shown, key=lambda member: member[1].subject):
+        members = list(found)
         rows = tuple(_row(number, measurement, item, axis) for number, measurement, item in members)
-        groups.append(Group(subject, _rule_name(subject) if bench else "", rows))
+        last = members[-1][1]
+        floor = () if bench or last.noise is None else (_noise_row(last, last.noise, axis),)
+        groups.append(Group(subject, _rule_name(subject) if bench else "", rows, floor))
     every = [row for group in groups for row in group.rows]
     verdicts = {row.verdict for row in every}
     agreements = {row.agreement for row in every}
@@ -309,18 +336,8 @@ def _row(number: int, measurement: Measurement, comparison: Comparison, axis: Ax
     name = comparison.variant
     examination = measurement.examination(name)
     interval = words.speedup(comparison)
-    mark = None
-    if interval is not None and axis is not None:
-        threshold = measurement.noise.threshold if measurement.noise else 0.0
-        mark = Mark(
-            low=axis.at(interval.low),
-            ratio=axis.at(interval.ratio),
-            high=axis.at(interval.high),
-            band_low=axis.at(1 / (1 + threshold)),
-            band_high=axis.at(1 + threshold),
-            one=axis.at(1.0),
-            beyond=axis.beyond(interval.ratio),
-        )
+    threshold = measurement.noise.threshold if measurement.noise else 0.0
+    mark = None if interval is None or axis is None else _mark(interval, threshold, axis)
     agreement = examination.sameness.agreement if examination else Agreement.UNCHECKED
     return Row(
         title=words.label(measurement, name),
@@ -340,6 +357,28 @@ def _row(number: int, measurement: Measurement, comparison: Comparison, axis: Ax
         syncs=_counts(measurement, name, "syncs"),
         kernels=_counts(measurement, name, "kernels"),
         size=measurement.size or "",
+    )
+
+
+def _noise_row(measurement: Measurement, noise: Noise, axis: Axis) -> NoiseRow:
+    return NoiseRow(
+        speedup=words.ratio(noise.wall),
+        span=words.span(noise.wall),
+        mark=_mark(noise.wall, noise.threshold, axis),
+        times=words.change(_step(measurement, ORIGINAL), _step(measurement, AGAIN)),
+        fit=noise.fit,
+    )
+
+
+def _mark(interval: Interval, threshold: float, axis: Axis) -> Mark:
+    return Mark(
+        low=axis.at(interval.low),
+        ratio=axis.at(interval.ratio),
+        high=axis.at(interval.high),
+        band_low=axis.at(1 / (1 + threshold)),
+        band_high=axis.at(1 + threshold),
+        one=axis.at(1.0),
+        beyond=axis.beyond(interval.ratio),
     )
 
 
@@ -414,7 +453,7 @@ def _part(measurement: Measurement, number: int, *, bench: bool) -> Part:
         verdicts=tuple(_row(number, measurement, item, None) for item in compared),
         remarks=tuple(_remarks(measurement, bench=bench)),
         drawings=tuple(drawing for drawing in drawings if drawing is not None),
-        noise=_noise(measurement),
+        noise=_tied(_noise(measurement)),
         figures=tuple(_figures(measurement, name) for name in names if name in examined),
         file=file,
         listing=tuple(listing),
@@ -529,7 +568,9 @@ def _figures(measurement: Measurement, name: str) -> Figures:
         device=_interval(device),
         pairs=pairs,
         compared=_plural(same.steps, "step") if same and checked and name != ORIGINAL else words.NOTHING,
-        largest=f"{same.largest:.1e}" if same and checked and name != ORIGINAL else words.NOTHING,
+        largest=(f"{same.largest:.1e}" if same.largest else "0")
+        if same and checked and name != ORIGINAL
+        else words.NOTHING,
         allocated=shown(seen.peak_allocated, words.size),
         reserved=shown(seen.peak_reserved, words.size),
         syncs=shown(seen.syncs),
