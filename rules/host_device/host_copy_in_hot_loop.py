@@ -9,7 +9,15 @@ import libcst as cst
 from torchlint.rule import NOTE, WARNING, Finding, rule
 from torchlint.semantics.collection import collect_on_device
 from torchlint.semantics.module import Module
-from torchlint.semantics.synchronisation import host_copy, trail, waiting_place, when
+from torchlint.semantics.purpose import below_saving, computes_on_host, offloads, reads_items, writes_results
+from torchlint.semantics.synchronisation import (
+    after_a_decision,
+    after_a_guard,
+    host_copy,
+    trail,
+    waiting_place,
+    when,
+)
 from torchlint.semantics.usage import (
     feeds_host_engine,
     leaves_torch,
@@ -75,17 +83,25 @@ def host_copy_in_hot_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
     """
     tensor = host_copy(module, call) if module.may_repeat(call) else None
     hot = waiting_place(module, call) if tensor is not None else None
-    if tensor is None or hot is None:
+    if tensor is None or hot is None or offloads(module, call):
+        return
+    if after_a_decision(module, call) or after_a_guard(module, call):
         return
     what = f".{call.func.attr.value}()" if isinstance(call.func, cst.Attribute) else "this call"
     message = f"`{what}` copies to host memory, and the host waits for the device, {when(module, hot)}"
-    handed_to = list(receivers(module, call))
-    purpose = stored_by_writer(module, call) or leaves_torch(module, call, tensor)
-    purpose = purpose or any(
-        steps_environment(module, receiver)
-        or writes_out(module, receiver)
-        or feeds_host_engine(module, receiver)
-        for receiver in handed_to
+    purpose = (
+        stored_by_writer(module, call)
+        or below_saving(module, call)
+        or leaves_torch(module, call, tensor)
+        or computes_on_host(module, call)
+        or reads_items(module, call)
+        or any(
+            steps_environment(module, receiver)
+            or writes_out(module, receiver)
+            or feeds_host_engine(module, receiver)
+            for receiver in receivers(module, call)
+        )
+        or writes_results(module, hot)
     )
     fix = None if purpose else collect_on_device(module, call, tensor)
     yield Finding(call, message, fix, severity=NOTE if purpose else None, related=trail(module, hot))

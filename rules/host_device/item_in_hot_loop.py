@@ -9,6 +9,7 @@ import libcst as cst
 from torchlint.rule import NOTE, WARNING, Finding, rule
 from torchlint.semantics.accumulation import keep_on_device
 from torchlint.semantics.module import Module
+from torchlint.semantics.purpose import below_saving, writes_results
 from torchlint.semantics.synchronisation import after_a_decision, conversion, trail, waiting_place, when
 from torchlint.semantics.usage import receivers, steps_environment
 
@@ -82,7 +83,9 @@ def item_in_hot_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
         )
         yield Finding(call, advice, severity=NOTE, related=trail(module, hot))
         return
-    yield Finding(call, message, keep_on_device(module, call, tensor), related=trail(module, hot))
+    severity = NOTE if below_saving(module, call) or writes_results(module, hot) else None
+    fix = keep_on_device(module, call, tensor)
+    yield Finding(call, message, fix, severity=severity, related=trail(module, hot))
 
 
 def _spelling(call: cst.Call) -> str:

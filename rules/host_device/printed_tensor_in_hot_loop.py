@@ -8,6 +8,7 @@ import libcst as cst
 
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.module import Module
+from torchlint.semantics.purpose import writes_results
 from torchlint.semantics.synchronisation import after_a_decision, trail, waiting_place, when, written_out
 
 _PLACES = (cst.Call, cst.FormattedString, cst.BinaryOperation)
@@ -69,7 +70,7 @@ def printed_tensor_in_hot_loop(
     if tensor is None or not _first_of_statement(module, node):
         return
     hot = waiting_place(module, node)
-    if hot is None or after_a_decision(module, node):
+    if hot is None or after_a_decision(module, node) or writes_results(module, hot):
         return
     text = module.tree.source(tensor)
     subject = f"`{text}`" if len(text) <= 40 and "\n" not in text else "the tensor"

@@ -35,6 +35,13 @@ LOSS_NAME = re.compile(
 # Those of a packed sequence always are on the host.
 HOST_NAME = re.compile(r"(^|_)(host|cpu)(_|$)|^batch_sizes$")
 
+OPTIONS_NAME = re.compile(
+    r"(^|\.|_)(opts?|args|cfg|config|conf|hparams|hps|flags|options|settings)$", re.IGNORECASE
+)
+
+# What is called after the host on purpose: ``x_host``, ``host`` for a device.
+SAYS_HOST = re.compile(r"(^|_)host(_|$)")
+
 # Strings that name an accelerator, as ``torch.device`` takes them.
 ACCELERATOR_STRING = re.compile(r"^(cuda|mps|xpu|npu|hpu|xla|musa|mlu)(:|$)")
 

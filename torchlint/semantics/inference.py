@@ -28,6 +28,7 @@ from torchlint.semantics.conventions import (
     LOSS_NAME,
     MODEL_NAME,
     OPTIMIZER_NAME,
+    OPTIONS_NAME,
     OTHER_RUNTIME_CLASS,
 )
 from torchlint.semantics.library import DISTRIBUTION_METHODS, MODULE_CONTAINERS, TENSOR_TYPES, Library
@@ -335,6 +336,10 @@ class Inference:
             if constructor and LOSS_NAME.match(binding.name):
                 return False  # it is given a loss to compute later, or a switch
             return self.annotation(binding) is None
+        if binding.kind is BindingKind.ASSIGN and isinstance(binding.value, cst.Attribute):
+            # ``zero_out_loss = opt.zero_out_loss``: what options hold are numbers, words and switches.
+            owner = dotted_text(binding.value.value) or ""
+            return not OPTIONS_NAME.search(owner)
         return binding.kind in (BindingKind.ASSIGN, BindingKind.LOOP, BindingKind.WITH, BindingKind.WALRUS)
 
     @staticmethod

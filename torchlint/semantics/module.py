@@ -322,6 +322,14 @@ class Module:
         """The loops and comprehensions around a node within its function, innermost first."""
         return self.places.loops(node)
 
+    def over_loader(self, loop: Loop) -> bool:
+        """Whether a loop goes over the batches of a loader."""
+        return self.places.over_loader(loop)
+
+    def computes(self, node: cst.CSTNode) -> bool:
+        """Whether a statement or expression runs a model, computes gradients or steps an optimizer."""
+        return self.places.computes(node)
+
     def throttled(self, node: cst.CSTNode) -> bool:
         """Whether a node runs only in some iterations of the loop around it."""
         return self.places.throttled(node)

@@ -210,7 +210,7 @@ class Places:
         work = self._work_of(loop)
         if work.starts:
             return Heat.COLD
-        if self._over_loader(loop) and not (work.batches and self._over_several(loop)):
+        if self.over_loader(loop) and not (work.batches and self._over_several(loop)):
             return Heat.HOT if work.steps else work.heat
         if work.heat is Heat.HOT:
             # What is done once beside a loop that trains, or at the end of an epoch, is no step.
@@ -245,13 +245,13 @@ class Places:
                 continue
             if self._over_layers(loop):
                 work.add(done)
-            elif isinstance(loop, COMPREHENSIONS) and not self._over_loader(loop):
+            elif isinstance(loop, COMPREHENSIONS) and not self.over_loader(loop):
                 work.add(done)
                 work.add_inner(done)
             elif self.heat(loop) is Heat.HOT or done.steps:
                 work.steps = True
                 work.training_steps = work.training_steps or done.trains or done.training_steps
-                work.batches = work.batches or self._over_loader(loop)
+                work.batches = work.batches or self.over_loader(loop)
             work.batches = work.batches or done.batches
         if work.heat is Heat.COLD and not work.steps:
             for call in calls:
@@ -332,7 +332,15 @@ class Places:
             operands.append(call.func.value)
         return any(self.module.value(operand).kind is Kind.TENSOR for operand in operands)
 
-    def _over_loader(self, loop: Loop) -> bool:
+    def computes(self, node: cst.CSTNode) -> bool:
+        """Whether ``node`` holds a call that gives the device a whole step of work."""
+        for part in self.tree.descendants(node):
+            done = self._work_of_call(part) if isinstance(part, cst.Call) else None
+            if done is not None and (done.heat is Heat.HOT or done.steps):
+                return True
+        return False
+
+    def over_loader(self, loop: Loop) -> bool:
         """Whether the loop goes over the batches of a loader."""
         if isinstance(loop, cst.While):
             return False
@@ -433,10 +441,22 @@ class Places:
                 warm = Hot(loop, (), self._reason(loop))
         if self._throttling.between(node, function or self.tree.root):
             return None, None
+        if function is not None and not self.loops(node) and self._beside_decoding(node, function):
+            return None, None
         if warm is not None and (restricted or self._work_of(function or self.tree.root).steps):
             # Beside a loop of steps, a loop of a few operations reports on it.
             warm = None
         return warm, function
+
+    def _beside_decoding(self, node: cst.CSTNode, function: Function) -> bool:
+        """Whether ``node`` is reached once for all the steps of a loop beside it that does not train.
+
+        A model that is used step by step, to sample or to decode, waits for itself long enough.
+        """
+        work = self._work_of(function)
+        if not work.steps or work.trains or work.training_steps or work.batches:
+            return False
+        return self.phase(node) is Phase.EVALUATION
 
     def _reason(self, loop: Loop) -> str:
         return self._work_of(loop).reason or "the loop goes over batches that the model works on"

@@ -21,6 +21,8 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.semantics.api.results import EXPLICIT_SYNCS, FUNCTION_SYNCS, METHOD_SYNCS
+from torchlint.semantics.spellings import last_name
+from torchlint.semantics.throttling import FUNCTIONS
 from torchlint.semantics.values import Device, Kind, Value, item_of
 
 if TYPE_CHECKING:
@@ -61,12 +63,51 @@ def waiting_place(module: Module, node: cst.CSTNode) -> Hot | None:
 
     The text of an error and the message of an assertion are made at most once, weights are merged, saved
     and converted once, and an optimizer that calls a closure (LBFGS) needs its loss on the host whatever
-    the closure does.
+    the closure does. Where each round generates a whole sequence, one wait more or less is nothing.
     """
     hot = module.hot(node)
     if hot is None or _only_on_failure(module, node) or _in_optimizer_closure(module, node):
         return None
+    if _searches_lines(module, node) or _generates(module, node, hot):
+        return None
     return None if _administers(module, (node, *hot.path)) else hot
+
+
+def _generates(module: Module, node: cst.CSTNode, hot: Hot) -> bool:
+    """Whether something else that runs with ``node`` lets a model ``generate``, token by token."""
+    if ".generate(" not in module.tree.text:
+        return False
+    inner = [module.function(place) for place in (node, *hot.path[1:])] if hot.path else []
+    regions: list[cst.CSTNode] = [hot.loop, *(function for function in inner if function is not None)]
+    for call in module.tree.nodes(cst.Call):
+        if not isinstance(call.func, cst.Attribute) or call.func.attr.value != "generate":
+            continue
+        model = call.func.value
+        if module.value(model).kind is not Kind.MODULE and not _GENERATOR.search(last_name(model) or ""):
+            continue
+        loops = module.loops(call)
+        holder = loops[0] if loops else module.function(call)
+        if holder in regions and not module.throttled(call):
+            return True
+    return False
+
+
+_GENERATOR = re.compile(r"(^|_)(model|lm|llm|gpt\d?|t5|bart|decoder)$", re.IGNORECASE)
+
+
+def _searches_lines(module: Module, node: cst.CSTNode) -> bool:
+    """Whether ``node`` belongs to an optimizer that evaluates its closure in a loop, as a line search does.
+
+    Such an algorithm goes by the numbers that it gets.
+    """
+    function = module.function(node)
+    owner = module.classes.owner(function) if function is not None else None
+    if owner is None or module.classes.info(owner).kind is not Kind.OPTIMIZER:
+        return False
+    return any(
+        isinstance(call, cst.Call) and last_name(call.func) == "closure" and module.loops(call)
+        for call in module.tree.descendants(owner)
+    )
 
 
 _ADMINISTRATION = re.compile(r"^_*(un)?(merge|fuse|load|save|export|convert|quantize|dequantize)(_|$)")
@@ -115,6 +156,21 @@ def after_a_decision(module: Module, node: cst.CSTNode) -> bool:
         if isinstance(parent, (cst.FunctionDef, cst.Lambda)):
             return False
         child = parent
+    return False
+
+
+def after_a_guard(module: Module, node: cst.CSTNode) -> bool:
+    """``if not mask.any(): continue`` some lines above, with no model and no gradients in between."""
+    statement = module.tree.statement(node)
+    block = module.tree.parent(statement)
+    if not isinstance(block, cst.IndentedBlock):
+        return False
+    position = next((i for i, other in enumerate(block.body) if other is statement), 0)
+    for other in reversed(block.body[:position]):
+        if isinstance(other, cst.If) and any(asks_device(module, other.test)):
+            return True
+        if isinstance(other, cst.BaseCompoundStatement) or module.computes(other):
+            return False
     return False
 
 
@@ -561,15 +617,15 @@ def _is_run(module: Module, node: cst.BaseExpression) -> bool:
 
 def when(module: Module, hot: Hot) -> str:
     """How often a hot place is reached, for the end of a sentence: "in every iteration of the loop"."""
-    often = "in every iteration" if isinstance(hot.loop, (cst.For, cst.While)) else "each time it runs"
-    if isinstance(hot.loop, cst.FunctionDef) and hot.loop.name.value == "forward":
-        often = "in every forward pass"
+    if isinstance(hot.loop, FUNCTIONS):
+        name = hot.loop.name.value if isinstance(hot.loop, cst.FunctionDef) else ""
+        often = "in every forward pass" if name == "forward" else f"each time `{name}` runs"
+        return f"{often}, which leads here" if hot.path else often
     if not hot.path:
-        return often
+        return "in every iteration"
     caller = module.function(hot.path[0])
-    if isinstance(caller, cst.FunctionDef):
-        return f"{often} of what calls it in `{caller.name.value}`"
-    return f"{often} of what calls it"
+    where = f" in `{caller.name.value}`" if isinstance(caller, cst.FunctionDef) else ""
+    return f"in every iteration of the loop{where} that leads here"
 
 
 # --- waits for their own sake -----------------------------------------------------------------------

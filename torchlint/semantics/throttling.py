@@ -337,7 +337,7 @@ class Throttling:
             picked = truth is isinstance(operator, cst.In) and self._counts(left)
             return self._tied(left) if picked and _is_collection(right) else None
         if (equal and truth) or (unequal and not truth):
-            if _is_host(left, right) or _is_host(right, left):
+            if _is_odd_device(left, right) or _is_odd_device(right, left):
                 return _ALWAYS
             if _is_debug_text(right) or _is_debug_text(left):
                 return _ALWAYS
@@ -376,6 +376,8 @@ class Throttling:
             return _ALWAYS
         if not truth and self.names.qualified(call.func) in _HAS_ACCELERATOR:
             return _ALWAYS
+        if not truth and name == "hasattr" and self.names.qualified(call.args[0].value) in _NAMESPACES:
+            return _ALWAYS  # what takes the place of a function that the installed release lacks
         if not truth and name in ("mod", "fmod", "remainder") and len(call.args) == 2:
             return self._tied(call.args[0].value)
         if truth and (_SWITCHES.search(name) or _MOMENTS.search(name)):
@@ -470,16 +472,66 @@ class Throttling:
 
     def _filled(self, branch: cst.If) -> Restriction | None:
         """A branch that fills what it tests to be missing, a cache or a lazy attribute: once."""
-        missing = set(_missing(branch.test))
+        missing = set(self._missing(branch.test))
         if not missing:
             return None
         for node in self.tree.descendants(branch.body):
             if isinstance(node, (cst.AssignTarget, cst.AnnAssign)):
                 target: cst.CSTNode = node.target
+                stored = isinstance(target, cst.Subscript)
                 if isinstance(target, cst.Subscript):
                     target = target.value
-                if dotted_text(target) in missing and self._outlives(target):
+                if dotted_text(target) not in missing:
+                    continue
+                if self._outlives(target):
                     return _ALWAYS
+                if isinstance(target, cst.Name) and not stored:
+                    return self._first_round(target, branch)
+        return None
+
+    def _first_round(self, target: cst.Name, branch: cst.If) -> Restriction | None:
+        """``if x is None: x = …`` in a loop that starts with ``x = None`` before it: in its first round."""
+        found: Restriction | None = None
+        empty = [
+            b.node
+            for b in self.names.bindings_at(target.value, branch)
+            if b.value is not None and not b.path and _constant(b.value) is False
+        ]
+        for parent in self.tree.ancestors(branch):
+            if isinstance(parent, FUNCTIONS):
+                break
+            if isinstance(parent, (cst.For, cst.While)):
+                if any(self.tree.contains(parent, node) for node in empty):
+                    break
+                found = Restriction(parent)
+        return found if empty else None
+
+    def _missing(self, test: cst.CSTNode) -> Iterator[str]:
+        """The variables that a test finds empty: ``x is None``, ``not x``, ``k not in x``, no attribute."""
+        waiting = [test]
+        while waiting:
+            part = waiting.pop()
+            if isinstance(part, cst.BooleanOperation):
+                waiting += (part.right, part.left)
+                continue
+            spelt = _missing_part(part) or self._found_missing(part)
+            if spelt is not None:
+                yield spelt
+
+    def _found_missing(self, test: cst.CSTNode) -> str | None:
+        """``not exists(x)``, where ``exists`` is a function of the file that says whether ``x`` is None."""
+        match test:
+            case cst.UnaryOperation(
+                operator=cst.Not(), expression=cst.Call(args=[cst.Arg(value=asked, keyword=None)]) as call
+            ):
+                function = self._callee(call)
+                answer = _only_return(function) if isinstance(function, cst.FunctionDef) else None
+                match answer:
+                    case cst.Comparison(
+                        left=cst.Name(),
+                        comparisons=[cst.ComparisonTarget(cst.IsNot(), cst.Name(value="None"))],
+                    ):
+                        return dotted_text(asked)
         return None
 
     def _outlives(self, target: cst.CSTNode) -> bool:
@@ -647,6 +699,7 @@ _ENDS_PROGRAM = frozenset(
 )
 # Where there is no accelerator nothing waits for one.
 _HAS_ACCELERATOR = frozenset({"torch.cuda.is_available", "torch.accelerator.is_available"})
+_NAMESPACES = frozenset({"torch", "torch.cuda", "torch.nn", "torch.nn.functional", "torch.Tensor"})
 _STRENGTH = ("raise", "return", "break", "continue")
 
 
@@ -666,25 +719,16 @@ def _matches(pattern: re.Pattern[str], node: cst.CSTNode) -> bool:
     return word is not None and pattern.search(word) is not None
 
 
-def _is_host(device: cst.CSTNode, text: cst.CSTNode) -> bool:
-    """Whether ``device`` compared with ``text`` asks for the CPU."""
-    if not isinstance(text, cst.SimpleString) or text.evaluated_value != "cpu":
+# Code for one accelerator that lacks something; what runs on all of them asks no such question.
+_ODD_DEVICES = frozenset({"cpu", "mps", "xpu", "npu", "hpu", "xla", "meta"})
+
+
+def _is_odd_device(device: cst.CSTNode, text: cst.CSTNode) -> bool:
+    """Whether ``device`` compared with ``text`` asks for the CPU, or for an accelerator with gaps."""
+    if not isinstance(text, cst.SimpleString) or text.evaluated_value not in _ODD_DEVICES:
         return False
     word = last_name(device)
     return word is not None and re.search(r"(?:^|_)(?:type|device|dev)(?:_type)?$|^str$", word) is not None
-
-
-def _missing(test: cst.CSTNode) -> Iterator[str]:
-    """The variables that a test finds empty: ``x is None``, ``not x``, ``k not in x``, no attribute ``x``."""
-    waiting = [test]
-    while waiting:
-        part = waiting.pop()
-        if isinstance(part, cst.BooleanOperation):
-            waiting += (part.right, part.left)
-        else:
-            spelt = _missing_part(part)
-            if spelt is not None:
-                yield spelt
 
 
 def _missing_part(test: cst.CSTNode) -> str | None:

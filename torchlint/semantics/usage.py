@@ -9,11 +9,14 @@ from __future__ import annotations
 
 import enum
 import re
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, TypeAlias
 
 import libcst as cst
 
+from torchlint.semantics.names import BindingKind
+from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import MISSING, Kind
 
 if TYPE_CHECKING:
@@ -27,65 +30,88 @@ _HOPS = 4
 # --- receivers --------------------------------------------------------------------------------------
 
 
-def receivers(module: Module, node: cst.BaseExpression, hops: int = _HOPS) -> Iterator[cst.Call]:
-    """The calls to which the value of ``node`` is handed, innermost first."""
+def receivers(module: Module, node: cst.BaseExpression) -> Iterator[cst.Call]:
+    """The calls to which the value of ``node`` is handed each time it is computed, nearest first.
+
+    What a loop only collects is handed on once, behind the loop, and that is not followed.
+    """
+    waiting = deque([(node, _HOPS)])
+    seen: set[cst.CSTNode] = {node}
+    while waiting:
+        value, hops = waiting.popleft()
+        for found, onward in _handed(module, value):
+            if not onward:
+                assert isinstance(found, cst.Call)
+                yield found
+            elif hops and found not in seen:
+                seen.add(found)
+                waiting.append((found, hops - 1))
+
+
+def _handed(module: Module, node: cst.BaseExpression) -> Iterator[tuple[cst.BaseExpression, bool]]:
+    """The calls around ``node`` that get its value; with True: the expressions that then stand for it."""
     child: cst.CSTNode = node
     for parent in module.tree.ancestors(node):
         match parent:
-            case cst.Call() if not any(child is part for part in (parent.func, *())):
-                yield parent
+            case cst.Call() if child is not parent.func:
+                yield parent, False
             case cst.Assign() | cst.AnnAssign() | cst.AugAssign() | cst.NamedExpr():
-                if hops:
-                    yield from _through_names(module, parent, hops - 1)
+                targets = (
+                    [target.target for target in parent.targets]
+                    if isinstance(parent, cst.Assign)
+                    else [parent.target]
+                )
+                for target in targets:
+                    yield from ((use, True) for use in _uses_of_target(module, target))
                 if not isinstance(parent, cst.NamedExpr):
                     return
-            case cst.Return():
+            case cst.Return() | cst.Yield():
                 function = module.function(parent)
-                if hops and isinstance(function, cst.FunctionDef):
-                    for call in module.callers(function):
-                        yield from receivers(module, call, hops - 1)
+                if isinstance(function, cst.FunctionDef):
+                    yield from ((call, True) for call in module.callers(function))
                 return
-            case cst.For():
-                if hops and child is parent.iter:
-                    yield from _targets_used(module, parent.target, hops - 1)
+            case cst.For() | cst.CompFor():
+                if child is parent.iter:
+                    yield from ((use, True) for use in _uses_of_target(module, parent.target))
                 return
             case cst.BaseStatement() | cst.BaseSmallStatement():
                 return
         child = parent
 
 
-def _through_names(
-    module: Module, statement: cst.Assign | cst.AnnAssign | cst.AugAssign | cst.NamedExpr, hops: int
-) -> Iterator[cst.Call]:
-    targets = (
-        [target.target for target in statement.targets]
-        if isinstance(statement, cst.Assign)
-        else [statement.target]
-    )
-    for target in targets:
-        yield from _targets_used(module, target, hops)
-
-
-def _targets_used(module: Module, target: cst.BaseExpression, hops: int) -> Iterator[cst.Call]:
-    for name in module.tree.descendants(target):
-        binding = module.names.by_node.get(name)
-        if binding is not None:
-            for use in module.uses(binding):
-                yield from receivers(module, use, hops)
+def _uses_of_target(module: Module, target: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
+    """The reads of what is assigned, of those in the same iteration of the loop around the assignment."""
+    loops = module.loops(target)
+    bound: Iterable[Binding]
+    if isinstance(target, cst.Subscript) and isinstance(target.value, cst.Name):
+        # What goes into a dictionary or an array is handed on with it.
+        bound = module.names.bindings_at(target.value.value, target.value)
+    else:
+        names = (module.names.by_node.get(name) for name in module.tree.descendants(target))
+        bound = [binding for binding in names if binding is not None]
+    for binding in bound:
+        for use in module.uses(binding):
+            if use is not target and (not loops or module.tree.contains(loops[0], use)):
+                yield use
 
 
 _ENVIRONMENT = re.compile(r"(^|_)v?envs?($|_)|^(gym|environment|simulator|sim|game|world)$", re.IGNORECASE)
 
+_CALLED_ENVIRONMENT = re.compile(r"(^|_)v?envs?$")
+
 
 def steps_environment(module: Module, call: cst.Call) -> bool:
-    """Whether ``call`` hands an action to an environment on the host: ``env.step(…)``."""
-    if not isinstance(call.func, cst.Attribute) or call.func.attr.value not in ("step", "step_async", "act"):
+    """Whether ``call`` hands an action, or something to show, to an environment: ``env.step(…)``."""
+    if not isinstance(call.func, cst.Attribute):
         return False
     owner = call.func.value
     if module.value(owner).kind in (Kind.OPTIMIZER, Kind.SCHEDULER, Kind.SCALER, Kind.MODULE):
         return False
     name = owner.attr.value if isinstance(owner, cst.Attribute) else getattr(owner, "value", "")
-    return isinstance(name, str) and _ENVIRONMENT.search(name) is not None
+    if not isinstance(name, str):
+        return False
+    pattern = _ENVIRONMENT if call.func.attr.value in ("step", "step_async", "act") else _CALLED_ENVIRONMENT
+    return pattern.search(name) is not None
 
 
 _WRITERS = frozenset(
@@ -131,21 +157,54 @@ _WRITERS = frozenset(
 _ENGINES = frozenset(
     {"run", "infer", "inference", "setInput", "set_input", "set_tensor", "copy_from_cpu"}
     | {"predict", "predict_proba", "fit", "partial_fit"}
+    | {"decode", "batch_decode", "decode_batch", "detokenize", "ids_to_tokens", "convert_ids_to_tokens"}
 )
+# Libraries whose algorithms have no counterpart on the device.
+_HOST_LIBRARIES = frozenset(
+    {"scipy", "sklearn", "skimage", "cv2", "PIL", "librosa", "soundfile", "faiss", "numba", "networkx"}
+    | {"onnxruntime", "pycocotools", "editdistance", "jiwer", "nltk", "rouge_score", "sacrebleu", "lap"}
+    | {"trimesh", "open3d", "shapely", "pandas", "h5py", "umap", "hdbscan", "SimpleITK", "nibabel"}
+)
+# What scores predictions, and functions of single numbers, exist for tensors as well.
+_ON_DEVICE_TOO = ("sklearn.metrics", "scipy.special")
+_PREPROCESSOR = re.compile(r"(^|_)(feature_extractor|processor|tokenizer)$|^ToPILImage$")
 _WRITING = re.compile(r"^(_?)(save|write|dump|plot|draw|render|export|visuali[sz]e|show)(_|$)")
 
 
 def writes_out(module: Module, call: cst.Call) -> bool:
     """Whether ``call`` saves, plots or writes what it is given."""
-    func = call.func
-    name = (
-        func.attr.value
-        if isinstance(func, cst.Attribute)
-        else func.value
-        if isinstance(func, cst.Name)
-        else ""
+    name = last_name(call.func) or ""
+    return name in _WRITERS or _WRITING.search(name) is not None or _writes_to_resource(module, call)
+
+
+def _writes_to_resource(module: Module, call: cst.Call) -> bool:
+    """``out = ArrayFile("x.npy")``, ``out.append(x)``: what is opened by a path, or entered, is no list."""
+    if not isinstance(call.func, cst.Attribute) or not isinstance(call.func.value, cst.Name):
+        return False
+    if call.func.attr.value not in ("append", "add", "put", "push", "store", "extend"):
+        return False
+    bindings = module.bindings(call.func.value)
+    return bool(bindings) and all(
+        binding.value is not None
+        and not module.value(binding.value).known
+        and (binding.kind is BindingKind.WITH or _opened(module, binding.value))
+        for binding in bindings
     )
-    return name in _WRITERS or _WRITING.search(name) is not None
+
+
+def _opened(module: Module, node: cst.BaseExpression) -> bool:
+    """Whether a class of a library is made of text."""
+    if not isinstance(node, cst.Call) or not node.args or module.qualified(node.func) is None:
+        return False
+    return (last_name(node.func) or "")[:1].isupper() and _is_path(module, node.args[0].value)
+
+
+def _is_path(module: Module, node: cst.BaseExpression) -> bool:
+    if isinstance(node, cst.BinaryOperation):
+        return _is_path(module, node.left) or _is_path(module, node.right)
+    if isinstance(node, cst.Call) and last_name(node.func) in ("join", "Path"):
+        return True
+    return module.value(node).kind is Kind.STRING
 
 
 def stored_by_writer(module: Module, node: cst.BaseExpression) -> bool:
@@ -168,8 +227,16 @@ _FILE_NAME = re.compile(r"(^|_)(writer|file|h5|hdf5?|zarr|lmdb|txn)$")
 def feeds_host_engine(module: Module, call: cst.Call) -> bool:
     """Whether ``call`` hands its input to something other than torch that computes on the host.
 
-    An inference engine's session, an estimator of scikit-learn.
+    An inference engine's session, an estimator of scikit-learn, an algorithm of SciPy, what makes text of
+    numbers, or numbers of sounds and pictures.
     """
+    qualified = module.qualified(call.func)
+    if qualified is not None:
+        return qualified.partition(".")[0] in _HOST_LIBRARIES and not qualified.startswith(_ON_DEVICE_TOO)
+    if module.value(call.func).kind is Kind.MODULE:
+        return False
+    if _PREPROCESSOR.search(last_name(call.func) or ""):
+        return True
     if not isinstance(call.func, cst.Attribute) or call.func.attr.value not in _ENGINES:
         return False
     owner = module.value(call.func.value)
@@ -177,13 +244,17 @@ def feeds_host_engine(module: Module, call: cst.Call) -> bool:
 
 
 def leaves_torch(module: Module, copy: cst.Call, tensor: cst.BaseExpression) -> bool:
-    """Whether a ``forward`` takes its own input to NumPy: what follows computes on the host by design."""
+    """Whether a ``forward`` takes its own input to NumPy, or gives arrays: it is for the host by design."""
+    function = module.function(copy)
+    if isinstance(function, cst.FunctionDef) and function.name.value == "forward" and function.returns:
+        promised = module.source(function.returns.annotation)
+        if "ndarray" in promised and "Tensor" not in promised:
+            return True
     attribute = module.tree.parent(copy)
     if not isinstance(attribute, cst.Attribute) or attribute.attr.value != "numpy":
         return False
     while isinstance(tensor, cst.Call) and isinstance(tensor.func, cst.Attribute):
         tensor = tensor.func.value
-    function = module.function(copy)
     if not isinstance(tensor, cst.Name) or not isinstance(function, cst.FunctionDef):
         return False
     parameters = any(isinstance(binding.node, cst.Param) for binding in module.bindings(tensor))

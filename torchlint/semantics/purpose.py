@@ -1,0 +1,220 @@
+"""Why a program brings tensors to the host: to save device memory, to write results, to compute there.
+
+A copy that the author needs is no mistake, however often it is made. What tells is what the code says
+(comments, the names of switches and variables) and what it does next to the copy or with it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchlint.semantics.conventions import SAYS_HOST
+from torchlint.semantics.phases import Phase
+from torchlint.semantics.spellings import last_name
+from torchlint.semantics.usage import writes_out
+
+if TYPE_CHECKING:
+    from torchlint.semantics.module import Module
+    from torchlint.semantics.places import Hot
+
+_HOPS = 3
+
+
+# --- to save memory ---------------------------------------------------------------------------------
+
+_MEMORY = re.compile(r"\bmemory\b|\bOOM\b|\bVRAM\b|\bRAM\b|off-?load", re.IGNORECASE)
+_SPARING = re.compile(
+    r"off_?load|(^|_)(low|save|saving)_?(v?ram|mem(ory)?)(_|$)|(^|_)(store|keep|move|accumulate)_?(on|in|to)_?cpu(_|$)"
+)
+
+
+def offloads(module: Module, copy: cst.Call) -> bool:
+    """Whether a copy to the host saves device memory: the code says so, or clears caches beside."""
+    return _comment_speaks_of_memory(module, copy) or _below_sparing(module, copy) or _clears(module, copy)
+
+
+def _comment_speaks_of_memory(module: Module, node: cst.CSTNode) -> bool:
+    """A comment at the end of the statement, above it, or above the statements that it directly follows."""
+    statement = module.tree.statement(node)
+    if not isinstance(statement, cst.SimpleStatementLine):
+        return False
+    if _speaks(statement.trailing_whitespace.comment):
+        return True
+    block = module.tree.parent(statement)
+    body = list(block.body) if isinstance(block, (cst.IndentedBlock, cst.Module)) else [statement]
+    for other in reversed(body[: body.index(statement) + 1]):
+        if not isinstance(other, cst.SimpleStatementLine):
+            return False
+        if other.leading_lines:
+            return any(_speaks(line.comment) for line in other.leading_lines)
+    return False
+
+
+def _speaks(comment: cst.Comment | None) -> bool:
+    return comment is not None and _MEMORY.search(comment.value) is not None
+
+
+def _below_sparing(module: Module, node: cst.CSTNode) -> bool:
+    """Whether a branch taken to save memory, or a function called after that, holds ``node``."""
+    child = node
+    for parent in module.tree.ancestors(node):
+        if isinstance(parent, (cst.If, cst.IfExp)) and child is parent.body:
+            if any(_SPARING.search(word) for word in _words(module, parent.test)):
+                return True
+        if isinstance(parent, cst.FunctionDef):
+            return _SPARING.search(parent.name.value) is not None
+        child = parent
+    return False
+
+
+def _words(module: Module, node: cst.CSTNode) -> Iterator[str]:
+    return (part.value for part in module.tree.descendants(node) if isinstance(part, cst.Name))
+
+
+def _clears(module: Module, node: cst.CSTNode) -> bool:
+    """Whether the loop or function around collects garbage or empties caches each time, too."""
+    if module.phase(node) is Phase.TRAINING:
+        return False
+    loops = module.loops(node)
+    around = loops[0] if loops else module.function(node)
+    if around is None:
+        return False
+    for call in module.tree.descendants(around):
+        if isinstance(call, cst.Call) and not module.throttled(call):
+            name = last_name(call.func) or ""
+            if module.qualified(call.func) == "gc.collect" or re.search(r"empty_(\w+_)?cache$", name):
+                return True
+    return False
+
+
+# --- to write results -------------------------------------------------------------------------------
+
+_SAVING = re.compile(r"^(args_)?(save|dump|write|record|capture|render|plot|draw|visuali[sz]e|vis|show)(_|$)")
+
+
+def writes_results(module: Module, hot: Hot) -> bool:
+    """Whether a loop that does not train writes what it computes: files, pictures, videos.
+
+    Written in each round, or, by a loop that goes over something else than a loader, where a switch asks
+    for it. An evaluation that can save its predictions as well is there for its numbers.
+    """
+    if not isinstance(hot.loop, (cst.For, cst.While)) or module.phase(hot.loop.body) is Phase.TRAINING:
+        return False
+    switched = not module.over_loader(hot.loop)
+    return any(
+        isinstance(node, cst.Call)
+        and writes_out(module, node)
+        and not _to_the_terminal(node)
+        and (switched or not _behind_switch(module, node, hot.loop))
+        and not module.throttled(node)
+        for node in module.tree.descendants(hot.loop.body)
+    )
+
+
+def _to_the_terminal(call: cst.Call) -> bool:
+    """``tqdm.write(…)``, ``sys.stdout.write(…)``, and what draws a progress bar or a chart of losses."""
+    owner = last_name(call.func.value) if isinstance(call.func, cst.Attribute) else None
+    return owner is not None and re.search(r"tqdm|bar$|^std(out|err)$|writer$|logger$", owner) is not None
+
+
+def _behind_switch(module: Module, node: cst.CSTNode, loop: cst.CSTNode) -> bool:
+    child = node
+    for parent in module.tree.ancestors(node):
+        if parent is loop:
+            return False
+        if isinstance(parent, cst.If) and child is not parent.test:
+            return True
+        child = parent
+    return False
+
+
+def below_saving(module: Module, node: cst.CSTNode) -> bool:
+    """Whether a switch such as ``save_images`` or ``capture_video`` asks for what is done at ``node``."""
+    child = node
+    for parent in module.tree.ancestors(node):
+        if isinstance(parent, (cst.If, cst.IfExp)) and child is parent.body:
+            word = last_name(parent.test)
+            if word is not None and _SAVING.search(word):
+                return True
+        if isinstance(parent, (cst.FunctionDef, cst.Lambda)):
+            return False
+        child = parent
+    return False
+
+
+# --- to compute on the host -------------------------------------------------------------------------
+
+
+def computes_on_host(module: Module, copy: cst.Call) -> bool:
+    """Whether code that does not train says that it goes on with the copy on the host.
+
+    It calls the copy or the device ``host``, or makes the copy double, for which many accelerators lack
+    the units.
+    """
+    if module.phase(copy) is Phase.TRAINING:
+        return False
+    if any(SAYS_HOST.search(last_name(arg.value) or "") for arg in copy.args):
+        return True
+    node: cst.CSTNode = copy
+    for parent in module.tree.ancestors(copy):
+        match parent:
+            case cst.Attribute(attr=cst.Name(value="double")) if parent.value is node:
+                return True
+            case cst.Assign(targets=[cst.AssignTarget(target=cst.Name(value=name))]) if parent.value is node:
+                return SAYS_HOST.search(name) is not None
+            case cst.Attribute() | cst.Call():
+                node = parent
+            case _:
+                return False
+    return False
+
+
+def reads_items(module: Module, copy: cst.Call) -> bool:
+    """Whether what does not train copies results in order to go through them, or to yield one by one.
+
+    One copy for all of them is how that is done well: each item read from the device would wait.
+    """
+    if module.phase(copy) not in (Phase.EVALUATION, Phase.UNKNOWN):
+        return False
+    return _iterated(module, copy, _HOPS)
+
+
+_HANDING_ON = frozenset({"zip", "enumerate", "list", "reversed", "tuple", "iter", "tqdm", "map"})
+
+
+def _iterated(module: Module, node: cst.BaseExpression, hops: int) -> bool:
+    child: cst.CSTNode = node
+    for parent in module.tree.ancestors(node):
+        match parent:
+            case cst.Attribute() | cst.Arg() | cst.Element():
+                pass
+            case cst.Tuple() if isinstance(module.tree.parent(parent), (cst.Yield, cst.Return)):
+                pass
+            case cst.Call() if child is parent.func:
+                pass
+            case cst.Call() if last_name(parent.func) in _HANDING_ON:
+                pass
+            case cst.For() | cst.CompFor():
+                return child is parent.iter
+            case cst.Yield():
+                return True
+            case cst.Assign(targets=[cst.AssignTarget(target=cst.Name() as target)]) if hops:
+                bound, loops = module.binding_of(target), module.loops(parent)
+                return bound is not None and any(
+                    _iterated(module, use, hops - 1)
+                    for use in module.uses(bound)
+                    if not loops or module.tree.contains(loops[0], use)
+                )
+            case cst.Return() if hops:
+                function = module.function(parent)
+                return isinstance(function, cst.FunctionDef) and any(
+                    _iterated(module, call, hops - 1) for call in module.callers(function)
+                )
+            case _:
+                return False
+        child = parent
+    return False
