@@ -197,11 +197,45 @@ def test_the_outcome_is_told_in_a_sentence(synthetic: ModuleType) -> None:
     assert leads["verify"].startswith(
         "With all 4 fixes the program runs 1.34 (95 % interval 1.32–1.36) times as fast."
     )
-    assert leads["verify"].endswith("Peak memory: 3.10 → 2.77 GiB.")
+    assert leads["verify"].endswith(
+        "→ 2.77 GiB. One by one: 1 FASTER, 1 SAME, 1 SLOWER, 1 UNCLEAR, 2 REJECTED, 1 UNMEASURED."
+    )
     assert leads["unfit"].startswith("This machine does not reproduce the program&#39;s own time")
     assert leads["bench"] == (
         "12 measurements: 5 FASTER, 2 SAME, 1 SLOWER, 1 UNCLEAR, 1 UNFIT, 1 REJECTED, 1 UNMEASURED."
     )
+
+
+def test_what_is_true_of_several_variants_is_said_once(synthetic: ModuleType) -> None:
+    html = " ".join(rendered(synthetic, "verify").split())
+    assert "<strong>all fixes, TL201:31 (results):</strong> Random numbers come from" in html
+    results = synthetic.bench_results()
+    unfit = tuple(item for item in results.measurements if item.noise is not None and not item.noise.fit)
+    chapter = report.render(replace(results, measurements=unfit)).split("Rule by rule")[1]
+    assert chapter.count("something else is using the machine.") == 1
+
+
+def test_messages_show_code_as_code_and_fixes_of_fixes_as_such(synthetic: ModuleType) -> None:
+    results = synthetic.verify_results()
+    (found,) = results.measurements
+    original, again, together, *others = found.variants
+    fixes = (
+        replace(together.fixes[0], message="Set `a < b`, or `c`"),
+        replace(together.fixes[1], message="Odd `mark"),
+        replace(together.fixes[2], message="", row=0),
+    )
+    changed = replace(found, variants=(original, again, replace(together, fixes=fixes), *others))
+    html = report.render(replace(results, measurements=(changed,)))
+    assert "TL201: Set <code>a &lt; b</code>, or <code>c</code> (line 31)" in html
+    assert "TL202: Odd `mark (line 38)" in html
+    assert "TL302: what the other fixes bring up" in html
+
+
+def test_figures_that_nobody_saw_take_no_column(synthetic: ModuleType) -> None:
+    with_gpu, without = parse(rendered(synthetic, "verify")), parse(rendered(synthetic, "cpu"))
+    assert len(with_gpu.row("all fixes")) == 8 and len(without.row("all fixes")) == 5
+    assert len(with_gpu.row("original again")) == 8 and len(without.row("original again")) == 5
+    assert with_gpu.row("original again")[1:3] == ["fit", "1.002 (0.994–1.009)"]
 
 
 def test_bench_has_a_chapter_for_each_rule_and_a_part_for_each_size(synthetic: ModuleType) -> None:

@@ -324,23 +324,26 @@ def _remarks(measurement: Measurement, width: int, color: bool) -> str:
         )
         out += _paragraph("", text, width)
     for remark in words.remarks(measurement):
-        name = words.label(measurement, remark.variant)
-        out += _paragraph(_about(remark, name), remark.text, width, color=color)
+        names = ", ".join(words.label(measurement, variant) for variant in remark.variants)
+        out += _paragraph(_about(remark, names), remark.text, width, color=color)
     return out if out.strip() else ""
 
 
 def _bench_remarks(measurements: Sequence[Measurement], width: int, color: bool) -> str:
-    """What there is to say of each rule, once for all sizes of which it is true."""
-    sizes: dict[tuple[str, Remark], list[str]] = {}
+    """What there is to say, once for all rules and sizes of which it is true."""
+    places: dict[Remark, dict[str, list[str]]] = {}
     for measurement in measurements:
         for remark in words.remarks(measurement):
-            sizes.setdefault((measurement.subject, remark), []).append(measurement.size or "")
+            sizes = places.setdefault(remark, {}).setdefault(measurement.subject, [])
+            sizes.append(measurement.size or "")
     out = ""
-    for (subject, remark), found in sizes.items():
-        # There is one fixed program, and its name would tell nothing.
-        variant = "" if remark.variant == TOGETHER else remark.variant
-        head = " ".join(filter(None, (subject, ", ".join(filter(None, found)), variant)))
-        out += _paragraph(_about(remark, head), remark.text, width, color=color)
+    for remark, found in places.items():
+        everywhere = len(measurements) > 1 and sum(map(len, found.values())) == len(measurements)
+        # There is one fixed program in each, and its name would tell nothing.
+        head = "; ".join(
+            f"{subject} {', '.join(filter(None, sizes))}".strip() for subject, sizes in found.items()
+        )
+        out += _paragraph(_about(remark, "" if everywhere else head), remark.text, width, color=color)
     return f"\n{out}" if out else ""
 
 

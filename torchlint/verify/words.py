@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import enum
 import math
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from statistics import median
 
 from torchlint.verify.results import (
@@ -18,6 +18,7 @@ from torchlint.verify.results import (
     Interval,
     Machine,
     Measurement,
+    Sameness,
     Verdict,
 )
 
@@ -70,47 +71,43 @@ class Remark:
     """A sentence (a failure may have several lines) that belongs to a measurement."""
 
     about: About
-    variant: str
-    """The name of the variant that it is about; empty for all."""
+    variants: tuple[str, ...]
+    """The names of the variants that it is about; none if it is about all."""
     text: str
 
 
-def remarks(measurement: Measurement) -> Iterator[Remark]:
-    """What there is to say beside the figures, each sentence once for what it is about."""
-    said: set[tuple[str, str]] = set()
+def remarks(measurement: Measurement) -> list[Remark]:
+    """What there is to say beside the figures, each sentence once with all variants of which it is true."""
+    found: dict[str, Remark] = {}
 
-    def new(text: str, name: str = "") -> bool:
-        known = (name, text) in said or ("", text) in said or not text.strip()
-        said.add((name, text))
-        return not known
+    def say(about: About, variant: str, text: str) -> None:
+        if not text.strip():
+            return
+        text = sentence(text)
+        known = found.setdefault(text, Remark(about, (variant,) if variant else (), text))
+        if known.variants and variant not in known.variants:
+            found[text] = replace(known, variants=(*known.variants, variant))
 
-    noise = measurement.noise
-    if noise is not None and new(noise.reason):
-        yield Remark(About.NOISE, "", sentence(noise.reason))
+    if measurement.noise is not None:
+        say(About.NOISE, "", measurement.noise.reason)
     for comparison in compared(measurement):
         examination = measurement.examination(comparison.variant)
-        name = comparison.variant
         # The others say in words what the interval says in figures.
-        if comparison.verdict not in (Verdict.FASTER, Verdict.SAME, Verdict.SLOWER) and new(
-            comparison.reason, name
-        ):
-            yield Remark(About.REASON, name, sentence(comparison.reason))
-        if examination is None:
-            continue
-        same = examination.sameness
-        if same.agreement not in (Agreement.IDENTICAL, Agreement.UNCHECKED) and new(same.reason, name):
-            yield Remark(About.RESULTS, name, sentence(same.reason))
+        if comparison.verdict not in (Verdict.FASTER, Verdict.SAME, Verdict.SLOWER):
+            say(About.REASON, comparison.variant, comparison.reason)
+        same = Sameness(Agreement.UNCHECKED) if examination is None else examination.sameness
+        if same.agreement not in (Agreement.IDENTICAL, Agreement.UNCHECKED):
+            say(About.RESULTS, comparison.variant, same.reason)
     for examination in measurement.examinations:
-        name = examination.variant
-        if examination.failure and new(examination.failure, name):
-            yield Remark(About.FAILURE, name, sentence(examination.failure))
+        say(About.FAILURE, examination.variant, examination.failure or "")
     for examination in measurement.examinations:
-        for text in filter(new, examination.evidence.missing):
-            yield Remark(About.MISSING, "", sentence(text))
-    for text in filter(new, measurement.notes):
-        yield Remark(About.NOTE, "", sentence(text))
-    for text in filter(new, measurement.dropped):
-        yield Remark(About.DROPPED, "", sentence(text))
+        for text in examination.evidence.missing:
+            say(About.MISSING, "", text)
+    for text in measurement.notes:
+        say(About.NOTE, "", text)
+    for text in measurement.dropped:
+        say(About.DROPPED, "", text)
+    return list(found.values())
 
 
 def sentence(text: str) -> str:

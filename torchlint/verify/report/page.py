@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import groupby
+from typing import TYPE_CHECKING
 
 from torchlint.registry import catalogue
 from torchlint.verify import words
@@ -33,6 +34,9 @@ from torchlint.verify.results import (
 )
 from torchlint.verify.words import Remark
 
+if TYPE_CHECKING:
+    from markupsafe import Markup
+
 SIGNS = {
     Verdict.FASTER: "▲",
     Verdict.SAME: "=",
@@ -43,6 +47,14 @@ SIGNS = {
     Verdict.UNMEASURED: "–",
 }
 """What stands before a verdict, so that its colour is not the only sign of it."""
+
+
+_COLUMNS = {
+    "times": "Step",
+    "memory": "Peak memory",
+    "syncs": "Syncs a\u00a0step",
+    "kernels": "Kernels a\u00a0step",
+}
 
 
 @dataclass(frozen=True)
@@ -113,6 +125,8 @@ class Table:
     agreements: tuple[tuple[Agreement, str], ...]
     beyond: bool
     """Whether a ratio lies outside of the scale."""
+    columns: tuple[tuple[str, str], ...]
+    """The figures that were seen of any program: the field of the row, and a heading."""
 
 
 @dataclass(frozen=True)
@@ -202,6 +216,7 @@ def render(results: Results) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.filters["code"] = _code
     environment.filters["size"] = words.size
     environment.filters["seconds"] = words.seconds
     environment.filters["count"] = words.count
@@ -231,6 +246,19 @@ _CONTROL = {
     **{code: chr(0x2400 + code) for code in range(0x20) if chr(code) not in "\t\n"},
     **dict.fromkeys(range(0x7F, 0xA0), "\ufffd"),
 }
+
+
+def _code(text: str) -> Markup:
+    """A message with what stands between backticks as code."""
+    from markupsafe import Markup, escape
+
+    parts = text.split("`")
+    if len(parts) % 2 == 0:
+        return escape(text)
+    marked = (
+        Markup("<code>{}</code>").format(part) if odd % 2 else escape(part) for odd, part in enumerate(parts)
+    )
+    return Markup("").join(marked)
 
 
 def _tied(text: str) -> str:
@@ -272,12 +300,15 @@ def _outcome(measurement: Measurement, head: Comparison) -> str:
     fixes = len(variant.fixes)
     what = f"all {fixes} fixes" if fixes > 1 else "the fix" if fixes == 1 else "the fixes"
     interval = words.speedup(head)
+    examination = measurement.examination(head.variant)
+    agreement = examination.sameness.agreement if examination else Agreement.UNCHECKED
     if interval is None:
         tell = {
             Verdict.UNFIT: "This machine does not reproduce the program's own time: no speed-up can be told.",
-            Verdict.REJECTED: f"With {what} the program does not give the same results, or fails.",
+            Verdict.REJECTED: f"With {what} the program "
+            + ("fails." if agreement is Agreement.FAILED else "does not compute the same."),
         }
-        return tell.get(head.verdict, f"The program with {what} was not timed.")
+        return tell.get(head.verdict, f"The program with {what} was not timed.") + _alone(measurement)
     ratio = f"{words.ratio(interval)} (95 % interval {words.span(interval)})"
     tell = {
         Verdict.FASTER: f"With {what} the program runs {ratio} times as fast.",
@@ -292,7 +323,14 @@ def _outcome(measurement: Measurement, head: Comparison) -> str:
     memory = _memory(measurement, head.variant)
     if "→" in memory:
         told += f" Peak memory: {memory}."
-    return told
+    return told + _alone(measurement)
+
+
+def _alone(measurement: Measurement) -> str:
+    """How the fixes fared one by one, a sentence with a space before it."""
+    counts = Counter(item.verdict for item in words.compared(measurement) if item.variant != TOGETHER)
+    told = ", ".join(f"{counts[verdict]} {verdict.value}" for verdict in Verdict if counts[verdict])
+    return f" One by one: {told}." if told else ""
 
 
 def _sync_lead(measurement: Measurement) -> str:
@@ -329,6 +367,11 @@ def _table(results: Results) -> Table:
         tuple((item, SIGNS[item], words.VERDICTS[item]) for item in Verdict if item in verdicts),
         tuple((item, words.AGREEMENTS[item]) for item in Agreement if item in agreements),
         any(row.mark is not None and row.mark.beyond != 0 for row in every),
+        tuple(
+            (name, heading)
+            for name, heading in _COLUMNS.items()
+            if any(getattr(row, name) != words.NOTHING for row in every)
+        ),
     )
 
 
@@ -384,7 +427,7 @@ def _mark(interval: Interval, threshold: float, axis: Axis) -> Mark:
 
 def _row_notes(variant: Variant) -> tuple[str, ...]:
     """What the fix of a variant does; of several only the rules."""
-    messages = dict.fromkeys(fix.message for fix in variant.fixes)
+    messages = dict.fromkeys(fix.message for fix in variant.fixes if fix.message)
     if len(messages) == 1:
         # The name of the variant has the rule, and the line where there is one.
         rows = [str(fix.row) for fix in variant.fixes if fix.row and not variant.name.endswith(f":{fix.row}")]
@@ -395,12 +438,18 @@ def _row_notes(variant: Variant) -> tuple[str, ...]:
 def _fix_notes(variant: Variant) -> tuple[str, ...]:
     """What a variant's fixes do, each once, with the lines that they touch."""
     places: dict[tuple[str, str], list[str]] = {}
-    several = len({fix.file for fix in variant.fixes}) > 1
+    brought_up: list[str] = []
+    several = len({fix.file for fix in variant.fixes if fix.row}) > 1
     for fix in variant.fixes:
+        if not fix.row:
+            brought_up.append(fix.code)
+            continue
         known = places.setdefault((fix.code, fix.message), [])
-        if fix.row:
-            known.append(f"{fix.file}:{fix.row}" if several else str(fix.row))
-    return tuple(f"{code}: {message}{_lines(rows)}" for (code, message), rows in places.items())
+        known.append(f"{fix.file}:{fix.row}" if several else str(fix.row))
+    told = [f"{code}: {message}{_lines(rows)}" for (code, message), rows in places.items()]
+    if brought_up:
+        told.append(f"{', '.join(dict.fromkeys(brought_up))}: what the other fixes bring up")
+    return tuple(told)
 
 
 def _lines(rows: list[str]) -> str:
@@ -451,7 +500,12 @@ def _part(measurement: Measurement, number: int, *, bench: bool) -> Part:
         anchor=f"m{number}",
         title=measurement.size or measurement.subject,
         verdicts=tuple(_row(number, measurement, item, None) for item in compared),
-        remarks=tuple(_remarks(measurement, bench=bench)),
+        remarks=tuple(
+            remark
+            for remark in _remarks(measurement, bench=bench)
+            # A case has one verdict, and its reason stands beside it.
+            if not (bench and compared and remark.text == words.sentence(compared[0].reason))
+        ),
         drawings=tuple(drawing for drawing in drawings if drawing is not None),
         noise=_tied(_noise(measurement)),
         figures=tuple(_figures(measurement, name) for name in names if name in examined),
@@ -477,8 +531,8 @@ def _remarks(measurement: Measurement, *, bench: bool) -> Iterator[Remark]:
     """What there is to say, with the variants as people call them."""
     for remark in words.remarks(measurement):
         # In a bench case there is one fixed program, and its name would tell nothing.
-        silent = bench and remark.variant == TOGETHER
-        yield replace(remark, variant="" if silent else words.label(measurement, remark.variant))
+        names = [name for name in remark.variants if not (bench and name == TOGETHER)]
+        yield replace(remark, variants=tuple(words.label(measurement, name) for name in names))
 
 
 def _in_order(measurement: Measurement) -> list[Variant]:
@@ -539,11 +593,12 @@ def _noise(measurement: Measurement) -> str:
     noise = measurement.noise
     if noise is None:
         return ""
-    told = (
+    floor = (
         f"Noise floor: the original against a copy of itself gave {words.ratio(noise.wall)} "
-        f"({words.span(noise.wall)}); differences under {words.percent(noise.threshold)} count as none."
+        f"({words.span(noise.wall)})"
     )
-    return told if noise.fit else f"{told} That is too much for a verdict."
+    told = f"{floor}; differences under {words.percent(noise.threshold)} count as none."
+    return told if noise.fit else f"{floor}. That is too far from 1, or too uncertain, for a verdict."
 
 
 def _figures(measurement: Measurement, name: str) -> Figures:
