@@ -110,6 +110,8 @@ def test_synchronising_lines_by_what_became_of_the_prediction(synthetic: Any) ->
     assert "1 line confirmed, 1 predicted but not seen, 2 seen but not predicted.\n" in not_predicted
     nothing = measurements.render_syncs(SyncReport(steps=50), 80)
     assert "No line is predicted to wait for the device, and none was seen to." in nothing
+    blind = measurements.render_syncs(SyncReport(steps=5, missing=("only CUDA tells of them",)), 80)
+    assert blind == "\nSynchronising calls over 5 steps\n\nOnly CUDA tells of them.\n"
 
 
 def test_nothing_measured_and_interrupted(synthetic: Any) -> None:

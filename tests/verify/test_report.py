@@ -20,7 +20,7 @@ import pytest
 
 from torchlint.verify import report, words
 from torchlint.verify.report.axis import Axis
-from torchlint.verify.report.listing import annotate, parse_diff, to_original
+from torchlint.verify.report.listing import annotate, changed_files, parse_diff, to_original
 from torchlint.verify.results import ORIGINAL, Agreement, Interval, Line, Verdict
 
 VOID = {"meta", "br", "link", "img", "input", "hr", "base"}
@@ -267,6 +267,7 @@ def test_predicted_and_seen_waits_are_joined(synthetic: ModuleType) -> None:
     page = parse(rendered(synthetic, "verify"))
     titles = ["Confirmed: predicted, and seen to wait", "Predicted, but not seen", "Seen, but not predicted"]
     assert [cells[0] for cells in page.rows if cells[0] in titles] == titles
+    assert "50 steps of the original were watched." in rendered(synthetic, "verify")
     assert any(cells[:4] == ["train.py:31", "TL201", "0", "–"] for cells in page.rows)
 
 
@@ -369,6 +370,7 @@ DIFF = """\
 
 def test_a_diff_is_read_by_its_counts() -> None:
     lines = parse_diff(DIFF)
+    assert changed_files(DIFF) == ["train.py", "other.py"]
     assert Counter(line.kind for line in lines) == {"file": 4, "hunk": 3, "same": 5, "add": 4, "del": 3}
     assert [(line.kind, line.text) for line in lines if "b" in line.text and line.kind == "del"] == [
         ("del", "---b")

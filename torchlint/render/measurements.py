@@ -112,7 +112,9 @@ def render_syncs(report: SyncReport, width: int, *, color: bool = False) -> str:
         for row in rows:
             out += _sync(row, width, color)
     counts = [sum(row.status is status for row in report.rows) for status in _STATUSES]
-    if not report.rows:
+    if not report.rows and report.missing:
+        out += "\n"
+    elif not report.rows:
         out += "\nNo line is predicted to wait for the device, and none was seen to.\n"
     else:
         out += (
@@ -120,7 +122,7 @@ def render_syncs(report: SyncReport, width: int, *, color: bool = False) -> str:
             f"{counts[2]} seen but not predicted.\n"
         )
     for text in report.missing:
-        out += _paragraph("", text, width)
+        out += _paragraph("", words.sentence(text), width)
     return out
 
 

@@ -53,6 +53,12 @@ def parse_diff(diff: str) -> list[DiffLine]:
     return found
 
 
+def changed_files(diff: str) -> list[str]:
+    """The files that a unified diff changes, as it names them without the customary prefix."""
+    headers = [line.text[4:] for line in parse_diff(diff) if line.kind == "file" and line.text[:4] == "+++ "]
+    return [header.partition("\t")[0].strip().removeprefix("b/") for header in headers]
+
+
 def original_rows(diff: Iterable[DiffLine], file: str) -> Mapping[int, int | None]:
     """For rows of the fixed file inside the diff's hunks the row of the original, None for new ones.
 

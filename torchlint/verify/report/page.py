@@ -14,7 +14,14 @@ from torchlint.verify import words
 from torchlint.verify.report import figures
 from torchlint.verify.report.axis import Axis, Tick
 from torchlint.verify.report.figures import Drawing
-from torchlint.verify.report.listing import DiffLine, SourceLine, annotate, parse_diff, to_original
+from torchlint.verify.report.listing import (
+    DiffLine,
+    SourceLine,
+    annotate,
+    changed_files,
+    parse_diff,
+    to_original,
+)
 from torchlint.verify.results import (
     AGAIN,
     ORIGINAL,
@@ -184,7 +191,8 @@ class Part:
     watched: bool
     """Whether anybody looked where the host waits."""
     syncs: tuple[SyncGroup, ...]
-    sync_steps: int
+    sync_summary: str
+    """What was watched for the join of predicted and seen waits, and what could not be; empty without one."""
     patches: tuple[Patch, ...]
     method: tuple[str, ...]
     repeated: str = ""
@@ -330,11 +338,14 @@ def _alone(measurement: Measurement) -> str:
     """How the fixes fared one by one, a sentence with a space before it."""
     counts = Counter(item.verdict for item in words.compared(measurement) if item.variant != TOGETHER)
     told = ", ".join(f"{counts[verdict]} {verdict.value}" for verdict in Verdict if counts[verdict])
-    return f" One by one: {told}." if told else ""
+    timed = any(item.verdict in words.TIMED for item in words.compared(measurement))
+    return f" One by one: {told}." if told and timed else ""
 
 
 def _sync_lead(measurement: Measurement) -> str:
     rows = measurement.syncs.rows if measurement.syncs else ()
+    if measurement.syncs and measurement.syncs.missing and not rows:
+        return "Where the program waits for the device could not be seen."
     counts = Counter(row.status for row in rows)
     told = ", ".join(f"{counts[status]} {status.value}" for status in SyncStatus if counts[status])
     return f"Lines that wait for the device: {told}." if told else "No line waits for the device."
@@ -515,7 +526,7 @@ def _part(measurement: Measurement, number: int, *, bench: bool) -> Part:
         added=tuple(added),
         watched=words.evidence(measurement, ORIGINAL).syncs is not None,
         syncs=tuple(_sync_groups(measurement)),
-        sync_steps=measurement.syncs.steps if measurement.syncs else 0,
+        sync_summary=_sync_summary(measurement),
         patches=tuple(
             Patch(
                 words.label(measurement, variant.name), _fix_notes(variant), tuple(parse_diff(variant.diff))
@@ -544,6 +555,7 @@ def _file(measurement: Measurement, *, bench: bool) -> str:
     if not bench:
         return measurement.subject
     named = [fix.file for variant in measurement.variants for fix in variant.fixes]
+    named += [name for variant in measurement.variants for name in changed_files(variant.diff)]
     named += [
         line.file for line in words.evidence(measurement, ORIGINAL).sync_lines if line.file[:1] not in "/<"
     ]
@@ -587,6 +599,17 @@ def _sync_groups(measurement: Measurement) -> Iterator[SyncGroup]:
         rows = tuple(row for row in measurement.syncs.rows if row.status is status)
         if rows:
             yield SyncGroup(title, rows)
+
+
+def _sync_summary(measurement: Measurement) -> str:
+    if measurement.syncs is None:
+        return ""
+    steps = measurement.syncs.steps
+    told = [f"{_plural(steps, 'step')} of the original {'was' if steps == 1 else 'were'} watched."]
+    told += map(words.sentence, measurement.syncs.missing)
+    if not measurement.syncs.rows and not measurement.syncs.missing:
+        told.append("No line is predicted to wait for the device, and none was seen to.")
+    return " ".join(told)
 
 
 def _noise(measurement: Measurement) -> str:
@@ -645,10 +668,7 @@ def _method(measurement: Measurement) -> Iterator[str]:
     blocks = measurement.blocks
     examination = measurement.examination(ORIGINAL)
     if examination is not None and examination.found_by:
-        told = f"Steps: {examination.found_by}"
-        if examination.sameness.steps:
-            told += f"; the results of {_plural(examination.sameness.steps, 'step')} were compared"
-        yield f"{told}."
+        yield f"Steps are {examination.found_by}."
     if not blocks:
         return
     steps = sorted({block.steps for block in blocks})
