@@ -56,9 +56,11 @@ def bias_before_batch_norm(call: cst.Call, module: Module) -> Iterator[Finding]:
     ## Fix safety
 
     The outputs are the same. The fix is unsafe if the file loads weights (a checkpoint of the old model
-    has the bias among its keys), or if the layer comes out of a public function that other files may call.
-    No fix is offered where code of the file sets the bias of such layers without asking whether there is
-    one, and for `F.conv2d`, whose bias is a parameter of its own.
+    has the bias among its keys), if it counts its parameters, lists them, adds up their values or takes one
+    by its place, if it watches layers through hooks or cuts a model apart, if it evaluates a model that it
+    never trains (the norm subtracts no mean before it has seen data), or if the layer comes out of a public
+    function that other files may call. No fix is offered where code of the file sets the bias of such layers
+    without asking whether there is one, and for `F.conv2d`, whose bias is a parameter of its own.
 
     ## References
 
@@ -126,5 +128,6 @@ def _fix(call: cst.Call, layer: str, trail: Trail, module: Module) -> Fix | None
         return None
     edits = module.set_argument(call, "bias", "False")
     public = any(not factory.name.value.startswith("_") for factory in trail.factories)
-    grade = module.unsafe if module.loads_weights or public else module.safe
+    noticed = module.loads_weights or module.tells_parameters_apart or module.only_evaluates
+    grade = module.unsafe if noticed or public else module.safe
     return grade("Add `bias=False`", edits)

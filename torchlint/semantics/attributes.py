@@ -7,6 +7,7 @@ taken together with its bases and subclasses in the file, since they share the o
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -46,7 +47,7 @@ class SelfAttributes:
             return self.enclosing_class(attribute)
         return None
 
-    def _family(self, owner: cst.ClassDef) -> tuple[cst.ClassDef, ...]:
+    def family(self, owner: cst.ClassDef) -> tuple[cst.ClassDef, ...]:
         """The class with its bases and subclasses in this file: they share what is set on ``self``."""
         found = self._families.get(owner)
         if found is None:
@@ -107,7 +108,7 @@ class SelfAttributes:
 
     def self_reads(self, owner: cst.ClassDef) -> list[cst.Attribute]:
         """The reads of attributes of ``self`` in a class and its family."""
-        return [read for member in self._family(owner) for read in self._reads_by_class.get(member, ())]
+        return [read for member in self.family(owner) for read in self._reads_by_class.get(member, ())]
 
     @cached_property
     def _set_by_name(self) -> list[tuple[cst.ClassDef, str, cst.BaseExpression]]:
@@ -142,7 +143,7 @@ class SelfAttributes:
         owner = self.enclosing_class(at)
         if owner is None:
             return []
-        family = self._family(owner)
+        family = self.family(owner)
         found: list[cst.BaseExpression] = []
         pattern = name_pattern(name)
         for attribute, bindings in self.names.attributes.items():
@@ -150,6 +151,8 @@ class SelfAttributes:
                 continue
             for binding in bindings:
                 if self.self_class(binding.target) not in family:
+                    if "*" not in name and self.may_belong(binding.target, family):
+                        return []
                     continue
                 value = _assigned_value(binding)
                 if value is None:
@@ -160,9 +163,19 @@ class SelfAttributes:
                 found.append(value)
         return found
 
+    def may_belong(self, attribute: cst.CSTNode, family: Collection[cst.ClassDef]) -> bool:
+        """Whether ``net.conv``, written outside of every class, may mean an attribute of these classes."""
+        if not isinstance(attribute, cst.Attribute) or self.self_class(attribute) is not None:
+            return False
+        value = self.module.value(attribute.value)
+        if isinstance(value.definition, cst.ClassDef):
+            return value.definition in family
+        made = self.module.qualified(value.origin.func) if isinstance(value.origin, cst.Call) else None
+        return made is None and value.cls is None
+
     def getattrs(self, owner: cst.ClassDef) -> list[tuple[cst.Call, str]]:
         """The calls ``getattr(self, name)`` of a class and its family, with the pattern of the name."""
-        family = self._family(owner)
+        family = self.family(owner)
         return [(call, name) for call, name in self._getattr_calls if self.enclosing_class(call) in family]
 
     @cached_property

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.semantics.attributes import SelfAttributes
-from torchlint.semantics.names import BindingKind
+from torchlint.semantics.names import Binding, BindingKind
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
@@ -53,20 +53,49 @@ class Biases:
                 or self.bias_guarded(attribute)
             ):
                 continue
-            kinds = {binding.kind for binding in self.names.bindings(owner)}
-            if kinds & _VISITED and self._may_be(owner, attribute, layer):
+            bindings = self.names.bindings(owner)
+            visited = any(binding.kind in _VISITED or self._is_picked(binding) for binding in bindings)
+            if visited and self._may_be(owner, attribute, layer):
                 return True
         return self._looked_up
 
+    def _is_picked(self, binding: Binding) -> bool:
+        """Whether a name stands for a layer that code picks: ``getattr(net, name)``, ``net.layers[i]``."""
+        match binding.value:
+            case cst.Call(func=func) if not binding.path:
+                return self.module.qualified(func) == "builtins.getattr"
+            case cst.Subscript():
+                return not binding.path
+        return False
+
     @cached_property
     def _looked_up(self) -> bool:
-        """Whether a bias is taken out of a dict of parameters: ``state["0.bias"]``."""
-        return any(
-            isinstance(element.slice, cst.Index)
-            and isinstance(element.slice.value, cst.SimpleString)
-            and str(element.slice.value.evaluated_value).endswith(".bias")
-            for element in self.tree.nodes(cst.SubscriptElement)
-        )
+        """Whether a bias is taken by its name: ``state["0.bias"]``, ``getattr(conv, "bias").zero_()``."""
+        for string in self.tree.nodes(cst.SimpleString):
+            text = string.evaluated_value
+            if not isinstance(text, str) or not text.endswith("bias"):
+                continue
+            around = self.tree.parent(string)
+            if isinstance(around, cst.Index):
+                if text.endswith(".bias"):
+                    return True
+            elif isinstance(around, cst.Arg):
+                call = self.tree.parent(around)
+                if isinstance(call, cst.Call) and self._takes(call, around, text):
+                    return True
+        return False
+
+    def _takes(self, call: cst.Call, name: cst.Arg, text: str) -> bool:
+        """Whether a call gets the bias that an argument names, whether there is one or not."""
+        function = self.module.qualified(call.func) or ""
+        if isinstance(call.func, cst.Attribute) and call.func.attr.value == "get_parameter":
+            return True
+        if function == "builtins.getattr" and text == "bias" and len(call.args) == 2:
+            target = self.tree.parent(call)
+            return isinstance(target, cst.Attribute)
+        if function.startswith(("torch.nn.utils.", "torch.ao.")):
+            return text == "bias" or text.endswith(".bias")
+        return False
 
     def _may_be(self, owner: cst.Name, at: cst.CSTNode, layer: str) -> bool:
         """Whether the tests around ``at`` admit that ``owner`` is a layer of this class."""

@@ -221,12 +221,22 @@ class Dataflow:
             if may_be_same(name, wanted):
                 yield from self._places(call)
         if "*" not in name:
-            # ``model.conv.bias`` outside of the class: whose attribute it is cannot be seen.
+            family = self.attributes.family(owner)
             for attribute in self.attributes.attribute_reads.get(name, ()):
                 if not self.attributes.is_own(attribute):
                     above = self.tree.parent(attribute)
-                    if isinstance(above, cst.Attribute) and above.attr.value == "bias":
+                    # ``model.conv.bias`` outside of the class: whose attribute it is cannot be seen.
+                    read = isinstance(above, cst.Attribute) and above.attr.value == "bias"
+                    apart = self._taken_apart(attribute) and self.attributes.may_belong(attribute, family)
+                    if read or apart:
                         yield attribute
+
+    def _taken_apart(self, attribute: cst.Attribute) -> bool:
+        """Whether code outside of a class applies or watches one of its layers: ``model.conv(x)``."""
+        above = self.tree.parent(attribute)
+        if isinstance(above, cst.Attribute) and above.value is attribute:
+            return above.attr.value.startswith("register_")
+        return isinstance(above, cst.Call) and above.func is attribute
 
     def _after_object(self, node: cst.BaseExpression) -> Iterator[Consumer]:
         """What takes the results of the layer or container that ``node`` makes or holds."""
@@ -313,9 +323,18 @@ class Dataflow:
         steps = argument_steps(call.args)
         index = next(i for i, step in enumerate(steps) if step.node is node)
         known = not any(step.many for step in steps)
+        if self._is_rearranged(call):
+            yield _SOMETHING
+            return
         yield from self._exposed(call, index if known else None, len(steps))
         if not (yield from self._first_of(steps[index + 1 :])):
             yield from self._after_end_of(call)
+
+    def _is_rearranged(self, call: cst.Call) -> bool:
+        """Whether layers are taken out of a sequence, or replaced, after it is made."""
+        owner = self.layers.owner_of(call)
+        filling = self.layers.filling(owner) if owner is not None else None
+        return filling is not None and filling.broken
 
     def _after_end_of(self, call: cst.Call) -> Iterator[Consumer]:
         """What comes behind the last argument of a container: what is added later, or what it feeds."""
@@ -381,7 +400,9 @@ class Dataflow:
             case cst.List() | cst.Tuple() | cst.Dict():
                 steps = literal_steps(holder) or []
                 index = next((i for i, step in enumerate(steps) if step.node is node), None)
-                if index is None:
+                owner = self.layers.assigned_list(holder)
+                filling = self.layers.filling(owner) if owner is not None else None
+                if index is None or (filling is not None and filling.broken):
                     yield _SOMETHING
                 elif not (yield from self._first_of(steps[index + 1 :])):
                     yield from self._after_list(holder)

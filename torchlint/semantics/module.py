@@ -24,6 +24,7 @@ from torchlint.semantics.gradients import Gradients
 from torchlint.semantics.inference import Function, Inference
 from torchlint.semantics.loaders import Loaders
 from torchlint.semantics.names import Binding, Names
+from torchlint.semantics.parameters import tells_parameters_apart
 from torchlint.semantics.places import Grad, Hot, Loop, Phase, Places
 from torchlint.semantics.repetition import Repetition
 from torchlint.semantics.values import MISSING, UNKNOWN, Device, Kind, Value
@@ -384,6 +385,23 @@ class Module:
         """Whether this file fills models from checkpoints or from pretrained weights."""
         return loads_weights(self.tree, self.names)
 
+    @cached_property
+    def tells_parameters_apart(self) -> bool:
+        """Whether the file counts, lists or adds up parameters, so that one less would show."""
+        return tells_parameters_apart(self)
+
+    @cached_property
+    def only_evaluates(self) -> bool:
+        """Whether the file puts models into evaluation mode, and trains none."""
+        evaluates = any(
+            isinstance(call.func, cst.Attribute)
+            and call.func.attr.value == "eval"
+            and not call.args
+            and self.value(call.func.value).kind is Kind.MODULE
+            for call in self.tree.nodes(cst.Call)
+        )
+        return evaluates and not self.backpropagation.passes
+
     # ------------------------------------------------------------------ fixes
 
     def spell(self, qualified: str, at: cst.CSTNode) -> Spelling | None:
@@ -407,8 +425,8 @@ class Module:
         """An unsafe fix of these edits; None if one of them could not be made."""
         return _fix(message, Applicability.UNSAFE, edits)
 
-    def replace(self, node: cst.CSTNode, code: str) -> Edits:
-        """Put ``code`` where ``node`` stands."""
+    def replace(self, node: cst.CSTNode, code: str) -> Edits | None:
+        """Put ``code`` where ``node`` stands; None if a comment in ``node`` would be lost."""
         return rewriting.replace(self.tree, node, code)
 
     def set_argument(self, call: cst.Call, name: str, code: str) -> Edits | None:

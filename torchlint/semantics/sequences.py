@@ -188,6 +188,12 @@ class _Tracer:
                 if not isinstance(node.operator, cst.AddAssign):
                     self.filling.broken = True
                 return self._put(state, node.value, many=True)
+            case cst.Del():
+                if any(
+                    isinstance(n, cst.Subscript) and self.owns(n.value) for n in self.tree.descendants(node)
+                ):
+                    self.filling.broken = True
+                return self._reads(node, state)
             case cst.Expr(value=cst.Call() as call):
                 put = self._call(call, state)
                 return put if put is not None else self._reads(node, state)

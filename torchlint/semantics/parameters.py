@@ -1,0 +1,247 @@
+"""Whether a program would notice that one of its models has a parameter less.
+
+Handing all parameters to an optimizer, clipping, freezing or averaging them one by one is the same for any
+number of them. Counting them, taking one by its place, writing down their names or adding up their values
+is not.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+if TYPE_CHECKING:
+    from torchlint.semantics.module import Module
+
+_SOURCES = frozenset({"parameters", "named_parameters", "state_dict"})
+_CHILDREN = frozenset({"children", "named_children", "modules", "named_modules"})
+# Calls that give what they get, element by element.
+_SAME = frozenset(
+    {
+        "list",
+        "tuple",
+        "dict",
+        "iter",
+        "filter",
+        "reversed",
+        "sorted",
+        "set",
+        "deepcopy",
+        "OrderedDict",
+        "chain",
+    }
+)
+_VIEWS = frozenset({"items", "keys", "values"})
+_TELLING = frozenset(
+    {"len", "sum", "enumerate", "print", "str", "repr", "max", "min", "parameters_to_vector"}
+)
+# What may be done to each of them without a trace.
+_COPIES = frozenset({"data", "grad", "clone", "detach", "cpu", "cuda", "to", "float", "requires_grad"})
+_KEEPING = frozenset(
+    {"append", "extend", "add", "insert", "update", "write", "info", "debug", "log", "print"}
+)
+_OBSERVING = frozenset({"register_forward_hook", "register_forward_pre_hook", "create_feature_extractor"})
+_HOPS = 3
+
+
+def tells_parameters_apart(module: Module) -> bool:
+    """Whether a model of this file that has one parameter less would show."""
+    return _Parameters(module).told_apart()
+
+
+class _Parameters:
+    """What one file does with the parameters of its models as a whole."""
+
+    def __init__(self, module: Module) -> None:
+        self.module, self.tree = module, module.tree
+
+    def told_apart(self) -> bool:
+        for call in self.tree.nodes(cst.Call):
+            func = call.func
+            name = func.attr.value if isinstance(func, cst.Attribute) else getattr(func, "value", "")
+            if name in _OBSERVING:
+                return True
+            if not isinstance(func, cst.Attribute) or self._is_foreign(func.value):
+                continue
+            if name in _SOURCES and self._tells(call, _HOPS):
+                return True
+            if name in _CHILDREN and self._takes_by_place(call, _HOPS):
+                return True
+        return False
+
+    def _is_foreign(self, owner: cst.BaseExpression) -> bool:
+        """Whether a model is made by a library, so that no layer of this file is in it."""
+        origin = self.module.value(owner).origin
+        name = self.module.qualified(origin.func) if isinstance(origin, cst.Call) else None
+        return name is not None and not name.startswith("torch.nn.")
+
+    # ------------------------------------------------------------------ one collection of parameters
+
+    def _tells(self, node: cst.BaseExpression, hops: int) -> bool:
+        parent = self.tree.parent(node)
+        match parent:
+            case cst.Arg():
+                return self._tells_as_argument(node, parent, hops)
+            case cst.Attribute(attr=cst.Name(value=name)) if name in _VIEWS:
+                outer = self.tree.parent(parent)
+                return isinstance(outer, cst.Call) and outer.func is parent and self._tells(outer, hops)
+            case cst.Subscript() if parent.value is node:
+                index = parent.slice[0].slice
+                return isinstance(index, cst.Slice) or isinstance(
+                    index.value if isinstance(index, cst.Index) else None, (cst.Integer, cst.UnaryOperation)
+                )
+            case cst.For() if parent.iter is node:
+                return self._loop_tells(parent.target, parent.body)
+            case cst.CompFor() if parent.iter is node:
+                return self._comprehension_tells(parent, hops)
+            case cst.Assign(targets=[cst.AssignTarget(target=cst.Name() as target)]) if hops:
+                binding = self.module.binding_of(target)
+                uses = self.module.uses(binding) if binding is not None else []
+                return any(self._tells(use, hops - 1) for use in uses)
+            case cst.FormattedStringExpression():
+                return True
+        return False
+
+    def _tells_as_argument(self, node: cst.BaseExpression, arg: cst.Arg, hops: int) -> bool:
+        call = self.tree.parent(arg)
+        if not isinstance(call, cst.Call):
+            return False
+        func = call.func
+        name = func.attr.value if isinstance(func, cst.Attribute) else getattr(func, "value", "")
+        if name in _TELLING:
+            return True
+        if name == "zip":
+            return any(a is not arg and not self._goes_along(a.value, hops) for a in call.args)
+        return name in _SAME and self._tells(call, hops)
+
+    def _goes_along(self, node: cst.BaseExpression, hops: int) -> bool:
+        """Whether what is zipped with parameters comes from parameters, one each."""
+        if re.search(r"param|grad|state_dict", self.tree.source(node)):
+            return True
+        if not isinstance(node, cst.Name):
+            # Kept by an object, or made by a call: by its name it should fit.
+            return not isinstance(node, (cst.List, cst.Tuple, cst.ListComp))
+        values = [binding.value for binding in self.module.bindings(node)]
+        return all(value is None or (hops > 0 and self._goes_along(value, hops - 1)) for value in values)
+
+    # ------------------------------------------------------------------ one by one
+
+    def _loop_tells(self, target: cst.BaseExpression, body: cst.CSTNode) -> bool:
+        """Whether a loop over parameters keeps, counts or writes down something of each."""
+        names, told = self._visited(target)
+        for node in self.tree.descendants(body):
+            match node:
+                case cst.Assign(targets=[cst.AssignTarget(target=cst.Name(value=name))]):
+                    if self._of(node.value, names):
+                        if name not in names and self._of(node.value, {name}):
+                            # ``total = total + p.sum()``
+                            return True
+                        names.add(name)
+                case cst.AugAssign(target=cst.Name() | cst.Attribute() | cst.Subscript() as total):
+                    if not self._of(total, names) and self._of(node.value, names):
+                        return True
+                case cst.Call(func=func):
+                    word = func.attr.value if isinstance(func, cst.Attribute) else getattr(func, "value", "")
+                    owner = func.value if isinstance(func, cst.Attribute) else None
+                    if word in _KEEPING and not (owner is not None and self._of(owner, names)):
+                        shown = names | told if word not in ("append", "extend", "add", "insert") else names
+                        if any(self._of(argument.value, shown) for argument in node.args):
+                            return True
+                case cst.FormattedStringExpression(expression=expression):
+                    if self._of(expression, names | told) and self._is_shown(node):
+                        return True
+                case _:
+                    pass
+        return False
+
+    def _is_shown(self, node: cst.CSTNode) -> bool:
+        """Whether a text is more than a key to look something up by."""
+        return not any(isinstance(around, cst.Subscript) for around in self.tree.ancestors(node))
+
+    def _visited(self, target: cst.BaseExpression) -> tuple[set[str], set[str]]:
+        """The names that stand for a parameter in a loop, and those that stand for its name."""
+        match target:
+            case cst.Tuple(elements=[first, second]):
+                return self._names(second.value), self._names(first.value)
+            case _:
+                return self._names(target), set()
+
+    def _names(self, node: cst.BaseExpression) -> set[str]:
+        return {inner.value for inner in self.tree.descendants(node) if isinstance(inner, cst.Name)}
+
+    def _of(self, node: cst.BaseExpression, names: Iterable[str]) -> bool:
+        """Whether a value is computed from one of the names; from its gradient does not count.
+
+        The gradient of a bias that changes nothing is zero.
+        """
+        for inner in self.tree.descendants(node):
+            if isinstance(inner, cst.Name) and inner.value in names:
+                around = self.tree.parent(inner)
+                if isinstance(around, cst.Attribute) and around.attr is inner:
+                    continue
+                if not (isinstance(around, cst.Attribute) and around.attr.value == "grad"):
+                    return True
+        return False
+
+    def _comprehension_tells(self, loop: cst.CompFor, hops: int) -> bool:
+        whole = self.tree.parent(loop)
+        names, told = self._visited(loop.target)
+        if isinstance(whole, cst.DictComp):
+            return not self._copies(whole.value, names)
+        if not isinstance(whole, (cst.ListComp, cst.SetComp, cst.GeneratorExp)):
+            return False
+        if self._of(whole.elt, told) and not isinstance(whole.elt, cst.Tuple):
+            return True
+        if not self._copies(whole.elt, names):
+            return not self._is_question(whole)
+        return self._tells(whole, hops)
+
+    def _copies(self, node: cst.BaseExpression, names: set[str]) -> bool:
+        """Whether an element is the parameter itself, or a copy of it."""
+        match node:
+            case cst.Name():
+                return True
+            case cst.Tuple():
+                return all(self._copies(element.value, names) for element in node.elements)
+            case cst.Attribute(attr=cst.Name(value=name), value=owner):
+                return name in _COPIES and self._copies(owner, names)
+            case cst.Call(func=cst.Attribute(attr=cst.Name(value=name), value=owner)):
+                return name in _COPIES and self._copies(owner, names)
+            case cst.Call(args=arguments):
+                # ``zeros_like(p)``, ``Parameter(p.clone())``: one for each.
+                inner = [a.value for a in arguments if self._of(a.value, names)]
+                return all(self._copies(value, names) for value in inner)
+            case _:
+                return not self._of(node, names)
+
+    def _is_question(self, whole: cst.CSTNode) -> bool:
+        """``any(p.isnan().any() for p in ...)``: an answer that one parameter less leaves as it is."""
+        arg = self.tree.parent(whole)
+        call = self.tree.parent(arg) if isinstance(arg, cst.Arg) else None
+        return isinstance(call, cst.Call) and self.module.qualified(call.func) in (
+            "builtins.any",
+            "builtins.all",
+        )
+
+    # ------------------------------------------------------------------ layers by their place
+
+    def _takes_by_place(self, node: cst.BaseExpression, hops: int) -> bool:
+        """Whether some of the layers are cut out of a model: ``list(net.children())[:-1]``."""
+        parent = self.tree.parent(node)
+        match parent:
+            case cst.Arg():
+                call = self.tree.parent(parent)
+                name = (
+                    call.func.value if isinstance(call, cst.Call) and isinstance(call.func, cst.Name) else ""
+                )
+                return name in _SAME and isinstance(call, cst.Call) and self._takes_by_place(call, hops)
+            case cst.Subscript():
+                return parent.value is node
+            case cst.Assign(targets=[cst.AssignTarget(target=cst.Name() as target)]) if hops:
+                binding = self.module.binding_of(target)
+                uses = self.module.uses(binding) if binding is not None else []
+                return any(self._takes_by_place(use, hops - 1) for use in uses)
+        return False
