@@ -83,13 +83,15 @@ def apply_edits(text: str, edits: Iterable[Edit]) -> str:
 # Expressions
 
 
-def replace(tree: SyntaxTree, node: cst.CSTNode, code: str) -> Edits:
-    """Put ``code`` where ``node`` stands.
+def replace(tree: SyntaxTree, node: cst.CSTNode, code: str) -> Edits | None:
+    """Put ``code`` where ``node`` stands; None if a comment in ``node`` would be lost.
 
     The parentheses that an expression owns go with it; new ones are added where an operator beside it
     would otherwise take ``code`` apart, and a space where two words would otherwise grow together.
     """
     span = tree.outer_span(node)
+    if _loses_comment(tree, span, code):
+        return None
     if isinstance(node, cst.BaseExpression) and _needs_parentheses(tree, node, code):
         code = f"({code})"
     text = tree.text
@@ -99,6 +101,13 @@ def replace(tree: SyntaxTree, node: cst.CSTNode, code: str) -> Edits:
         if span.end < len(text) and _joins(code[-1], text[span.end]):
             code += " "
     return (Edit(span, code),)
+
+
+def _loses_comment(tree: SyntaxTree, span: Span, code: str) -> bool:
+    if "#" not in tree.text[span.start : span.end]:
+        return False
+    inside = (c for c in tree.comments if span.start <= c.start and c.end <= span.end)
+    return any(tree.text[c.start : c.end] not in code for c in inside)
 
 
 def _joins(left: str, right: str) -> bool:
@@ -124,7 +133,7 @@ def _needs_parentheses(tree: SyntaxTree, node: cst.BaseExpression, code: str) ->
     return True
 
 
-def set_argument_value(tree: SyntaxTree, argument: cst.Arg, code: str) -> Edits:
+def set_argument_value(tree: SyntaxTree, argument: cst.Arg, code: str) -> Edits | None:
     """Give ``argument`` another value; its keyword, star, comma and comments stay."""
     return replace(tree, argument.value, code)
 

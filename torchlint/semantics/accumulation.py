@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint.diagnostics import Fix
+from torchlint.diagnostics import Edit, Fix
 from torchlint.semantics.api.results import FUNCTIONAL_LOSSES, NN_LOSSES
 from torchlint.semantics.names import Binding, BindingKind
 from torchlint.semantics.usage import Effect, accumulator_start, tensor_instead_of_number
@@ -20,6 +20,8 @@ from torchlint.semantics.values import Kind
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
+
+Edits = tuple[Edit, ...]
 
 _HOPS = 4
 _REDUCTIONS = frozenset(
@@ -51,7 +53,7 @@ def keep_on_device(module: Module, call: cst.Call, tensor: cst.BaseExpression) -
     if effect is Effect.BREAKS or (accumulator.many and not single):
         # A list may well hold tokens or indices, which are wanted as numbers.
         return None
-    edits = module.replace(call, _detached(module, tensor))
+    edits = _detached(module, call, tensor)
     message = "Accumulate the tensor and read it after the loop"
     if effect is Effect.NONE and single and not _of_many_kinds(module):
         return module.safe(message, edits)
@@ -65,17 +67,21 @@ def _plain_conversion(module: Module, call: cst.Call) -> bool:
     return module.qualified(call.func) == "builtins.float"
 
 
-def _detached(module: Module, tensor: cst.BaseExpression) -> str:
+def _detached(module: Module, call: cst.Call, tensor: cst.BaseExpression) -> Edits | None:
+    """The edits that put the tensor without its graph where ``call`` made a number of it."""
     code = module.tree.source(tensor)
     match tensor:
         case (
             cst.Call(func=cst.Attribute(attr=cst.Name(value="detach")))
             | cst.Attribute(attr=cst.Name(value="data"))
         ):
-            return code
-        case cst.Name() | cst.Attribute() | cst.Call() | cst.Subscript():
-            return f"{code}.detach()"
-    return f"{code}.detach()" if tensor.lpar else f"({code}).detach()"
+            return module.replace(call, code)
+    match call.func:
+        case cst.Attribute(attr=cst.Name(value="item") as method):
+            # The name alone, so that the layout around it stays.
+            return module.replace(method, "detach")
+    tight = isinstance(tensor, (cst.Name, cst.Attribute, cst.Call, cst.Subscript)) or tensor.lpar
+    return module.replace(call, f"{code}.detach()" if tight else f"({code}).detach()")
 
 
 @dataclass(frozen=True, slots=True)

@@ -116,10 +116,11 @@ def _joined_on_device(module: Module, join: cst.Call, name: str, as_array: bool)
     if not as_array:
         return (Edit(Span(end, end), ".cpu()"),)
     spelling = module.spell(_JOINS[name], join)
-    if spelling is None:
+    renamed = module.replace(join.func, spelling.text) if spelling is not None else None
+    if spelling is None or renamed is None:
         return None
     edits = (
-        *module.replace(join.func, spelling.text),
+        *renamed,
         *spelling.edits,
         Edit(Span(end, end), ".cpu().numpy()"),
     )
@@ -129,5 +130,5 @@ def _joined_on_device(module: Module, join: cst.Call, name: str, as_array: bool)
             continue
         if keyword.value != "axis" or name == "numpy.vstack":
             return None
-        edits = (*edits, *module.replace(keyword, "dim"))
+        edits = (*edits, *(module.replace(keyword, "dim") or ()))
     return edits

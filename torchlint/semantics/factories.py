@@ -182,7 +182,10 @@ def _placed(module: Module, made: Factory, device: str, dtype: str | None) -> Ed
     added = {"device": device} if dtype is None else {"device": device, "dtype": dtype}
     for keyword in tuple(added):
         if keyword in given:
-            edits += rewriting.set_argument_value(tree, given[keyword], added.pop(keyword))
+            changed = rewriting.set_argument_value(tree, given[keyword], added.pop(keyword))
+            if changed is None:
+                return None
+            edits += changed
     if not added:
         return edits
     # One edit for both: two would insert at the same place.
@@ -206,7 +209,8 @@ def _modern(module: Module, made: Factory, device: str, dtype: str | None) -> Ed
     dtype = dtype if spelling is None else spelling.text
     keyword, code = ("device", device) if dtype is None else ("dtype", f"{dtype}, device={device}")
     addition = rewriting.add_argument(module.tree, made.call, code, keyword=keyword, keyword_only=True)
-    return None if addition is None else module.replace(made.call.func, constructor.text) + addition
+    renamed = module.replace(made.call.func, constructor.text)
+    return None if addition is None or renamed is None else renamed + addition
 
 
 def _given_sizes(module: Module, call: cst.Call) -> bool | None:

@@ -326,8 +326,24 @@ def tensor_instead_of_number(module: Module, binding: Binding, *, many: bool) ->
 def _of_binding(module: Module, binding: Binding, many: bool, seen: _Seen) -> Effect:
     if binding in seen:
         return Effect.NONE
+    if _read_by_name(module, binding):
+        return Effect.NOTICED
     uses = module.uses(binding)
     return min((_effect(module, use, many, seen | {binding}) for use in uses), default=Effect.NONE)
+
+
+def _read_by_name(module: Module, binding: Binding) -> bool:
+    """Whether code may read a name without spelling it: by ``locals()``, ``globals()``, ``eval``."""
+    function = module.function(binding.node)
+    everywhere = {"builtins.globals", "builtins.eval", "builtins.exec"}
+    for call in module.tree.nodes(cst.Call):
+        name = module.qualified(call.func)
+        here = function is None or module.function(call) is function
+        if name in everywhere if function is None else name in ("builtins.eval", "builtins.exec") and here:
+            return True
+        if here and (name == "builtins.locals" or (name == "builtins.vars" and not call.args)):
+            return True
+    return False
 
 
 def _effect(module: Module, node: cst.BaseExpression, many: bool, seen: _Seen) -> Effect:
@@ -399,7 +415,7 @@ def _as_argument(module: Module, call: cst.Call, node: cst.BaseExpression, many:
         if not many and method == "format" and module.value(owner).kind is Kind.STRING:
             text = module.value(owner).constant
             return Effect.NOTICED if not isinstance(text, str) or _CONVERSION.search(text) else Effect.NONE
-        if not many and method == "add_scalar":
+        if not many and method == "add_scalar" and module.callee(call) is None:
             return Effect.NONE
         if not many and method == "step" and module.value(owner).kind is Kind.SCHEDULER:
             return Effect.NONE
@@ -419,10 +435,32 @@ def _in_arithmetic(
     other = left if node is right else right
     if many or module.value(other).kind is Kind.NDARRAY or _of_numpy(module, other):
         return Effect.NOTICED if many else Effect.BREAKS
-    if isinstance(operation.operator, (cst.Power, *_OF_BITS)):
+    if isinstance(operation.operator, (cst.Power, *_OF_BITS)) or _is_huge(module, other):
         # A tensor of integers has no negative powers, and wraps where a Python number grows.
         return Effect.NOTICED
+    if isinstance(operation.operator, cst.Divide) and node is left and _catches_division(module, operation):
+        # A tensor over zero is infinite and raises nothing.
+        return Effect.NOTICED
     return _effect(module, operation, False, seen)
+
+
+def _is_huge(module: Module, node: cst.BaseExpression) -> bool:
+    constant = module.value(node).constant
+    return isinstance(constant, int) and abs(constant) >= 2**31
+
+
+def _catches_division(module: Module, operation: cst.CSTNode) -> bool:
+    """Whether a division by zero is expected: ``except ZeroDivisionError`` around it."""
+    child: cst.CSTNode = operation
+    for around in module.tree.ancestors(operation):
+        if isinstance(around, (cst.FunctionDef, cst.Lambda)):
+            return False
+        if isinstance(around, cst.Try) and child is around.body:
+            caught = (h.type for h in around.handlers if h.type is not None)
+            if any(re.search(r"\b(ZeroDivision|Arithmetic)Error\b", module.tree.source(t)) for t in caught):
+                return True
+        child = around
+    return False
 
 
 def _percent_format(module: Module, text: cst.BaseExpression) -> Effect:
@@ -484,12 +522,20 @@ def _in_augmented(
         return Effect.NONE if node is statement.target else Effect.NOTICED
     if node is statement.target:
         if isinstance(statement.operator, (cst.AddAssign, cst.SubtractAssign, cst.MultiplyAssign)):
-            value = module.value(statement.value)
-            return Effect.BREAKS if value.kind is Kind.NDARRAY else Effect.NONE
-        if isinstance(statement.operator, cst.DivideAssign):
+            if module.value(statement.value).kind is Kind.NDARRAY:
+                return Effect.BREAKS
+            if _is_huge(module, statement.value):
+                return Effect.NOTICED
+        elif isinstance(statement.operator, cst.DivideAssign):
             # In place, a tensor of integers cannot take the quotient.
-            return Effect.NONE if _starts_as_float(module, statement.target) else Effect.BREAKS
-        return Effect.NOTICED
+            if not _starts_as_float(module, statement.target):
+                return Effect.BREAKS
+            if _catches_division(module, statement):
+                return Effect.NOTICED
+        else:
+            return Effect.NOTICED
+        after = module.names.by_node.get(statement.target)
+        return Effect.NOTICED if after is None else _of_binding(module, after, False, seen)
     if not isinstance(statement.target, cst.Name):
         return Effect.NOTICED
     bound = module.names.by_node.get(statement.target)
