@@ -53,11 +53,12 @@ def grad_zeroed_in_place(node: cst.Call | cst.AugAssign | cst.Assign, module: Mo
 
     ## Fix safety
     `set_to_none=True` on a torch optimizer or module is safe; it is unsafe where only the name tells that the
-    object is an optimizer, and where a helper reads gradients without asking for None. Rewriting a loop is
-    unsafe: code that takes the gradient of a parameter which no backward reaches finds None instead of zeros,
-    and optimizers with momentum or weight decay leave such a parameter alone instead of moving it. The loop
-    becomes the owner's `zero_grad` if all it does is to clear all of its parameters, else only the statement
-    is replaced, by `p.grad = None`.
+    object is an optimizer, where a helper reads gradients without asking for None, where the program asks for
+    None before the next backward, and where a backward may be left out of a step or run through another
+    model. Rewriting a loop is unsafe: code that takes the gradient of a parameter which no backward reaches
+    finds None instead of zeros, and optimizers with momentum or weight decay leave such a parameter alone
+    instead of moving it. The loop becomes the owner's `zero_grad` if all it does is to clear all of its
+    parameters, else only the statement is replaced, by `p.grad = None`.
 
     ## References
     - [PyTorch performance tuning guide](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html)
@@ -94,7 +95,9 @@ def _zero_grad(call: cst.Call, owner: cst.BaseExpression, module: Module) -> Ite
     if not known and module.inference.used_attributes(owner) & _OF_WRAPPERS:
         return
     edits = module.set_argument(call, "set_to_none", "True")
-    make = module.safe if known and not module.gradients.taken_for_granted else module.unsafe
+    gradients = module.gradients
+    told = gradients.taken_for_granted or gradients.tells_none(call)
+    make = module.safe if known and not told else module.unsafe
     if asked:
         message = "`zero_grad` is told to fill the gradients with zeros instead of setting them to None"
     else:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.semantics.names import Binding, BindingKind
-from torchlint.semantics.values import Kind
+from torchlint.semantics.values import MISSING, Kind
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
@@ -78,7 +78,50 @@ class Gradients:
 
         ``owner`` is the parameter whose gradient is cleared; None stands for many.
         """
-        return self._captured or self._written_by_hand or self._read_before_backward(node, owner)
+        return self._captured or self._written_by_hand or self._read_before_backward(node, owner, self._reads)
+
+    def tells_none(self, call: cst.Call) -> bool:
+        """Whether the program may tell gradients that ``call`` sets to None from gradients of zeros.
+
+        It asks for them before the next backward, or takes steps behind a backward that did not run, or that
+        ran through another model than the last: a step moves what has a gradient of zeros by its momentum.
+        """
+        asked = [
+            read
+            for read in self.tree.nodes(cst.Attribute)
+            if read.attr.value == "grad" and not self._clears(read)
+        ]
+        return self._read_before_backward(call, None, asked) or self._uneven(call)
+
+    def _uneven(self, call: cst.Call) -> bool:
+        """Whether steps of the same function may reach different parameters."""
+        function = self.module.function(call)
+        calls = [c for c in self.tree.nodes(cst.Call) if self.module.function(c) is function]
+        steps = [c for c in calls if isinstance(c.func, cst.Attribute) and c.func.attr.value == "step"]
+        backwards = self._backwards(function)
+        for backward in backwards:
+            child: cst.CSTNode = backward
+            for around in self.tree.ancestors(backward):
+                if any(self.tree.contains(around, node) for node in (call, *steps)):
+                    break
+                if isinstance(around, cst.If) and child is not around.test:
+                    branches = around.body, around.orelse
+                    if not all(
+                        b is not None and any(self.tree.contains(b, o) for o in backwards) for b in branches
+                    ):
+                        return True
+                child = around
+        return any(self._is_chosen(c) for c in calls)
+
+    def _is_chosen(self, call: cst.Call) -> bool:
+        """Whether a forward pass runs through one of several models: ``heads[task](x)``."""
+        if self.module.value(call.func).kind is not Kind.MODULE or not self.module.loops(call):
+            return False
+        if isinstance(call.func, cst.Subscript):
+            index = call.func.slice[0].slice
+            return isinstance(index, cst.Index) and self.module.value(index.value).constant is MISSING
+        choice = self.tree.parent(call)
+        return isinstance(choice, cst.IfExp) and choice.test is not call
 
     @property
     def taken_for_granted(self) -> bool:
@@ -192,14 +235,16 @@ class Gradients:
             for node in self.tree.descendants(test)
         )
 
-    def _read_before_backward(self, node: cst.CSTNode, owner: cst.BaseExpression | None) -> bool:
-        """Whether a gradient cleared at ``node`` is read before the next backward of the same function."""
+    def _read_before_backward(
+        self, node: cst.CSTNode, owner: cst.BaseExpression | None, places: list[cst.Attribute]
+    ) -> bool:
+        """Whether a gradient cleared at ``node`` is read at one of ``places`` before the next backward."""
         function = self.module.function(node)
         order = self.tree.order
         here = order[node]
         reads = [
             order[read]
-            for read in self._reads
+            for read in places
             if self.module.function(read) is function and self._may_be_same(read.value, owner)
         ]
         if not reads:
