@@ -56,9 +56,11 @@ def evaluation_with_autograd(call: cst.Call, module: Module) -> Iterator[Finding
     ## Fix safety
     A function that does nothing but evaluate gets the decorator `@torch.no_grad()`, below the decorators it
     has; elsewhere the loop, or the forward passes beside each other, go into a `with torch.no_grad():` block.
-    Safe, unless a tensor with its graph is returned to callers outside the file, kept in an attribute or put
-    into a container of the caller: those might backpropagate it. Unsafe too for a generator function. No fix
-    where the code to be wrapped holds a `yield` or `await`: its consumer would run without autograd.
+    Safe, unless a tensor with its graph is returned to callers outside the file, kept in an attribute, put
+    into a container of the caller or given to its callback: those might backpropagate it. Unsafe too for a
+    generator function, and where the file asks a tensor for `requires_grad` or `grad_fn`. No fix where the
+    code to be wrapped holds a `yield` or `await`: its consumer would run without autograd; and none for a
+    function that is compiled by `torch.jit.script`.
 
     ## References
     - [Performance tuning guide](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html)
@@ -106,4 +108,13 @@ def _suspends(node: cst.CSTNode, module: Module) -> bool:
 
 
 def _is_scripted(function: cst.FunctionDef, module: Module) -> bool:
-    return any((module.qualified(d.decorator) or "").startswith("torch.jit.") for d in function.decorators)
+    """Whether TorchScript compiles a function: it knows no decorators of Python."""
+    if any((module.qualified(d.decorator) or "").startswith("torch.jit.") for d in function.decorators):
+        return True
+    binding = module.binding_of(function)
+    for use in module.uses(binding) if binding is not None else ():
+        arg = module.tree.parent(use)
+        call = module.tree.parent(arg) if isinstance(arg, cst.Arg) else None
+        if isinstance(call, cst.Call) and (module.qualified(call.func) or "").startswith("torch.jit."):
+            return True
+    return False

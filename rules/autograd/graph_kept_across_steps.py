@@ -8,7 +8,7 @@ from torchlint.diagnostics import Severity
 from torchlint.rule import ERROR, WARNING, Finding, rule
 from torchlint.semantics.module import Module
 from torchlint.semantics.places import Grad, Phase
-from torchlint.semantics.retention import Kept, kept, outlives, passed_on
+from torchlint.semantics.retention import Kept, handed_in, kept, outlives, passed_on
 from torchlint.semantics.values import Graph, Kind
 
 # Methods that copy or convert a tensor: what needs no graph can lose it before them.
@@ -56,7 +56,8 @@ def graph_kept_across_steps(node: cst.AugAssign | cst.Assign | cst.Call, module:
 
     ## Fix safety
     Safe: the value is the same, and the finding is only made where no backward pass of the file uses what is
-    kept. Unsafe where the file calls `retain_grad()`, for what is detached has no gradient of its own.
+    kept. Unsafe where the file calls `retain_grad()`, for what is detached has no gradient of its own, where
+    it asks a tensor for `requires_grad` or `grad_fn`, and for a list or dict that the caller handed in.
     `.detach()` is preferred to `.item()`, which would wait for the device in every step.
 
     ## References
@@ -75,8 +76,9 @@ def graph_kept_across_steps(node: cst.AugAssign | cst.Assign | cst.Call, module:
             else "the graphs of all steps stay in memory"
         )
         part = _without_graph(item.stored, module)
-        # What is kept may be asked for its own gradient later.
-        make = module.unsafe if "retain_grad(" in module.tree.text else module.safe
+        # What is kept may be asked for its own gradient later, or be backpropagated by who handed it in.
+        told = "retain_grad(" in module.tree.text or module.backpropagation.asked_for
+        make = module.unsafe if told or handed_in(item.place, module) else module.safe
         yield Finding(
             item.stored,
             f"`{name}` keeps the autograd graph of every step, and {rest}",

@@ -8,6 +8,7 @@ and the functions of the file; where in doubt, a value counts as backpropagated.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -47,7 +48,12 @@ _PREPARATIONS = frozenset(
     }
 )
 _PREPARATION_MODULES = ("torch.autograd.functional.", "torch.func.", "functorch.", "captum.", "torchattacks.")
+# Methods of a tensor that raise if it has no graph.
+_NEED_GRAPHS = frozenset({"retain_grad", "register_hook"})
+_QUESTIONS = frozenset({"torch.is_grad_enabled", "torch.is_inference_mode_enabled"})
 _FILLING = frozenset({"append", "appendleft", "extend", "insert", "add", "update", "put", "setdefault"})
+# Calls into other files that train what they are given, by their names.
+_TRAINING = re.compile(r"(?:fit|train|fine_?tune|adapt|optimi[sz]e|learn)(?:_|$)")
 _FRAMEWORK_STEPS = frozenset({"training_step", "compute_loss"})
 
 
@@ -157,6 +163,10 @@ class Backpropagation:
                     return True
                 if isinstance(node.func, cst.Attribute) and node.func.attr.value == "requires_grad_":
                     return not (node.args and self.module.value(node.args[0].value).constant is False)
+                if isinstance(node.func, cst.Attribute) and node.func.attr.value in _NEED_GRAPHS:
+                    return True
+                if self._trains_elsewhere(node, dotted):
+                    return True
                 return any(
                     argument.keyword is not None
                     and argument.keyword.value in ("requires_grad", "create_graph")
@@ -169,6 +179,29 @@ class Backpropagation:
                 return True
             case _:
                 return False
+
+    def _trains_elsewhere(self, call: cst.Call, dotted: str) -> bool:
+        """Whether another file is given a module or an optimizer to train: ``fit_probe(head, features)``."""
+        if not _TRAINING.match(_last_word(call.func)) or self.module.callee(call) is not None:
+            return False
+        return not dotted.startswith("torch.") and any(
+            self.module.value(argument.value).kind in (Kind.MODULE, Kind.OPTIMIZER, Kind.PARAMETERS)
+            for argument in call.args
+        )
+
+    @cached_property
+    def asked_for(self) -> bool:
+        """Whether the file asks if a tensor has a graph, or if autograd is on."""
+        for attribute in self.tree.nodes(cst.Attribute):
+            if attribute.attr.value not in ("grad_fn", "is_leaf", "requires_grad"):
+                continue
+            if isinstance(self.tree.parent(attribute), (cst.AssignTarget, cst.Del)):
+                continue
+            if attribute.attr.value == "grad_fn":
+                return True
+            if not self.module.value(attribute.value).leaf and self.carries_graph(attribute.value):
+                return True
+        return any(self.module.qualified(call.func) in _QUESTIONS for call in self.tree.nodes(cst.Call))
 
     def _reachable(self, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
         """The nodes below ``node`` and, through calls, in the functions of this file."""
@@ -410,6 +443,21 @@ class Backpropagation:
             yield from (other.value for other in siblings if other.value is not None)
         for use in self.module.uses(key):
             yield from self._filled.get(use, ())
+            for parameter in self._received(use):
+                yield from (inner for inner in self.module.uses(parameter) if inner in self._filled)
+
+    def _received(self, use: cst.Name) -> Iterator[Binding]:
+        """The parameters of a function of the file as which it is given a container."""
+        arg = self.tree.parent(use)
+        call = self.tree.parent(arg) if isinstance(arg, cst.Arg) else None
+        callee = self.module.callee(call) if isinstance(call, cst.Call) else None
+        if not isinstance(call, cst.Call) or not isinstance(callee, cst.FunctionDef):
+            return
+        bound = self.module.call(call)
+        for name, bindings in self.module.names.scope_of(callee).bindings.items():
+            for binding in bindings:
+                if binding.kind is BindingKind.PARAMETER and use in bound.get(name).nodes:
+                    yield binding
 
     def _passed(self, parameter: Binding) -> Iterator[cst.CSTNode]:
         function = self.tree.enclosing(parameter.node, cst.FunctionDef, cst.Lambda)
@@ -436,6 +484,10 @@ class Backpropagation:
         for call in self.tree.nodes(cst.Call):
             if isinstance(call.func, cst.Attribute) and call.func.attr.value in _FILLING:
                 add(call.func.value, (argument.value for argument in call.args))
+            elif len(call.args) == 3 and self.module.qualified(call.func) == "builtins.setattr":
+                name = self.module.value(call.args[1].value).constant
+                if isinstance(name, str):
+                    filled.setdefault(name, []).append(call.args[2].value)
         for assign in self.tree.nodes(cst.Assign):
             for target in assign.targets:
                 if isinstance(target.target, cst.Subscript):

@@ -53,6 +53,7 @@ _MODULE_MEMBERS = frozenset(
 _DATA = re.compile(
     r"(?:loader|batch(?:es)?|data(?:set)?|samples|images)$|_(?:iter|iterator|ds|dl)$", re.IGNORECASE
 )
+_FILLING = frozenset({"append", "appendleft", "extend", "insert", "add", "put", "setdefault"})
 _HOPS = 3
 # Copies that no gradient ever reaches, by the names that they go by.
 _COPIES = re.compile(
@@ -328,8 +329,32 @@ class Evaluation:
         statements = self._statements(call)
         if not statements or not all(self._unused(statement) for statement in statements):
             return None
-        escapes = function is not None and any(self._escapes(function, s) for s in statements)
+        if self._needed_behind(statements):
+            return None
+        escapes = gradients.asked_for or (
+            function is not None and any(self._escapes(function, s) for s in statements)
+        )
         return Region(None, statements, escapes)
+
+    def _needed_behind(self, statements: tuple[cst.CSTNode, ...]) -> bool:
+        """Whether code behind some statements asks what they compute for its graph."""
+        targets = (node for s in statements for node in self.tree.descendants(s) if self._is_target(node))
+        for target in targets:
+            binding = self.module.binding_of(target)
+            for use in self.module.uses(binding) if binding is not None else ():
+                around = self.tree.parent(use)
+                if isinstance(around, cst.Attribute) and around.attr.value in (
+                    "retain_grad",
+                    "register_hook",
+                ):
+                    return True
+                call = self.tree.parent(around) if isinstance(around, cst.Arg) else None
+                callee = self.module.callee(call) if isinstance(call, cst.Call) else None
+                if callee is None or any(self.tree.contains(s, use) for s in statements):
+                    continue
+                if self.module.backpropagation.computes_gradients(callee.body):
+                    return True
+        return False
 
     def _only_evaluates(self, function: cst.FunctionDef) -> bool:
         """Whether evaluation is all that a function without gradients is for."""
@@ -442,31 +467,82 @@ class Evaluation:
         gradients = self.module.backpropagation
         for inner in self.tree.descendants(node):
             target = inner if isinstance(inner, (cst.Name, cst.Attribute)) else None
-            if target is None or not self._is_target(target):
-                continue
-            if gradients.reaches(target):
+            if target is not None and self._is_target(target) and gradients.reaches(target):
                 return False
+            if isinstance(inner, (cst.Call, cst.Assign, cst.AugAssign)):
+                if any(gradients.feeds(place) for place in self._filled_places(inner)):
+                    return False
         return True
 
-    def _is_target(self, node: cst.Name | cst.Attribute) -> bool:
+    def _filled_places(self, node: cst.Call | cst.Assign | cst.AugAssign) -> Iterator[cst.BaseExpression]:
+        """The containers and the names of other scopes that a statement or call puts something into."""
+        if isinstance(node, cst.Call):
+            if isinstance(node.func, cst.Attribute) and node.func.attr.value in _FILLING:
+                yield node.func.value
+            return
+        targets = (
+            [target.target for target in node.targets] if isinstance(node, cst.Assign) else [node.target]
+        )
+        for target in targets:
+            if isinstance(target, cst.Subscript) or (
+                isinstance(target, cst.Name) and self._is_shared(target)
+            ):
+                yield target
+
+    def _is_shared(self, name: cst.Name) -> bool:
+        """Whether a name that is assigned belongs to a scope around: ``global``, ``nonlocal``."""
+        binding = self.module.binding_of(name)
+        return binding is not None and self.module.names.scope(name) is not binding.scope
+
+    def _is_target(self, node: cst.CSTNode) -> bool:
         if isinstance(node, cst.Name):
             return node in self.module.names.by_node
-        return isinstance(self.tree.parent(node), (cst.AssignTarget, cst.AugAssign))
+        return isinstance(node, cst.Attribute) and isinstance(
+            self.tree.parent(node), (cst.AssignTarget, cst.AugAssign)
+        )
 
     def _escapes(self, function: cst.FunctionDef, node: cst.CSTNode) -> bool:
         """Whether a tensor with its graph leaves ``function`` for code that the file does not show."""
         gradients = self.module.backpropagation
-        if not self.module.callers(function) and self._returns_graph(function):
+        if gradients.asked_for:
+            return True
+        if self._returns_graph(function) and (not self.module.callers(function) or self._is_value(function)):
             return True
         for inner in self.tree.descendants(node):
             if isinstance(inner, cst.Assign) and gradients.carries_graph(inner.value):
-                if any(isinstance(target.target, cst.Attribute) for target in inner.targets):
+                if any(self._leaves(target.target) for target in inner.targets):
                     return True
+            if isinstance(inner, cst.Call) and self._calls_back(inner):
+                return True
             if isinstance(inner, (cst.Call, cst.AugAssign)):
                 for item in kept(inner, self.module):
                     if self._is_outside(item.place) and gradients.carries_graph(item.stored):
                         return True
         return False
+
+    def _leaves(self, target: cst.BaseExpression) -> bool:
+        """Whether what is assigned here can be read outside of the function."""
+        if isinstance(target, cst.Name):
+            return self._is_shared(target)
+        return isinstance(target, (cst.Attribute, cst.Subscript)) and self._is_outside(target)
+
+    def _calls_back(self, call: cst.Call) -> bool:
+        """Whether a function that was passed in, and gives nothing back, gets a tensor with its graph."""
+        func = call.func
+        if not isinstance(self.tree.parent(call), cst.Expr) or not isinstance(func, cst.Name):
+            return False
+        passed = any(binding.kind is BindingKind.PARAMETER for binding in self.module.bindings(func))
+        carries = self.module.backpropagation.carries_graph
+        return passed and any(carries(argument.value) for argument in call.args)
+
+    def _is_value(self, function: cst.FunctionDef) -> bool:
+        """Whether a function is handed on, so that not all of its callers are known."""
+        binding = self.module.binding_of(function)
+        uses = self.module.uses(binding) if binding is not None else []
+        return any(
+            not isinstance(around := self.tree.parent(use), cst.Call) or around.func is not use
+            for use in uses
+        )
 
     def _returns_graph(self, function: cst.FunctionDef) -> bool:
         """Whether a tensor with its graph is returned or yielded."""

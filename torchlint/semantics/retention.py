@@ -175,6 +175,15 @@ def _of_instance(place: cst.BaseExpression, method: cst.FunctionDef, module: Mod
     return isinstance(place, cst.Name) and place.value == module.classes.self_name(method)
 
 
+def handed_in(place: cst.BaseExpression, module: Module) -> bool:
+    """Whether what is kept goes into a container that the caller of the function gave it."""
+    while isinstance(place, cst.Subscript):
+        place = place.value
+    return isinstance(place, cst.Name) and any(
+        binding.kind is BindingKind.PARAMETER for binding in module.names.bindings_at(place.value, place)
+    )
+
+
 def passed_on(stored: cst.BaseExpression, module: Module) -> Iterator[str]:
     """The parameters of the function that an expression hands on, by arithmetic at most."""
     match stored:
