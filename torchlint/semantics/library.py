@@ -858,6 +858,9 @@ class Library:
                     tensors.append(item)
         placed = module is not None and module.device is not Device.UNKNOWN
         device = module.device if module is not None and placed else join_devices(v.device for v in tensors)
+        if module is not None and not placed and device is Device.CPU and module in (MODULE, UNKNOWN):
+            # A model of which nothing is known may move its input by itself.
+            device = Device.UNKNOWN
         graph = Graph.ATTACHED if attached else join_graphs(v.graph for v in tensors)
         if module is None or (module.cls or "") in results.NN_LOSSES:
             known = [v.graph for v in tensors]

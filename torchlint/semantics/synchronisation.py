@@ -237,6 +237,11 @@ def _copied(module: Module, call: cst.Call) -> cst.BaseExpression | None:
     match func.attr.value:
         case "cpu":
             moved = not call.args or call.args[0].keyword is not None
+            if moved and _becomes_array(module, call):
+                # Whatever it is, it has a place and becomes an array: only a tensor does.
+                value = module.value(tensor)
+                if value.kind is Kind.UNKNOWN and value.device is not Device.CPU and module.accelerated:
+                    return tensor
         case "to":
             moved = to_host(module, call)
         case "numpy":
@@ -247,6 +252,25 @@ def _copied(module: Module, call: cst.Call) -> cst.BaseExpression | None:
         case _:
             return _given_to_numpy(module, call)
     return tensor if moved and module.on_device(tensor) else None
+
+
+def _becomes_array(module: Module, node: cst.CSTNode) -> bool:
+    """``x.cpu().numpy()``, ``x.cpu().detach().numpy()``."""
+    while True:
+        attribute = module.tree.parent(node)
+        called = module.tree.parent(attribute) if isinstance(attribute, cst.Attribute) else None
+        if not isinstance(attribute, cst.Attribute) or attribute.value is not node:
+            return False
+        if attribute.attr.value == "data" and called is not None:
+            node = attribute
+        elif not isinstance(called, cst.Call) or called.func is not attribute:
+            return False
+        elif attribute.attr.value == "numpy":
+            return True
+        elif attribute.attr.value in _LINKS:
+            node = called
+        else:
+            return False
 
 
 def _given_to_numpy(module: Module, call: cst.Call) -> cst.BaseExpression | None:
