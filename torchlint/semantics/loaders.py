@@ -163,6 +163,52 @@ class Loaders:
             return argument.constant
         return None
 
+    def _pinned_for_copies(self, call: cst.Call) -> bool | None:
+        """As ``pinned``, for a run on an accelerator: ``**({"pin_memory": True} if cuda else {})``."""
+        certain = self.pinned(call)
+        if certain is not None or not self.module.argument(call, "pin_memory").unknown:
+            return certain
+        displays = [
+            display
+            for argument in call.args
+            if argument.star == "**"
+            for display in self._displays(argument.value)
+        ]
+        given = [
+            element.value
+            for display in displays
+            for element in display.elements
+            if isinstance(element, cst.DictElement)
+            and self.module.value(element.key).constant == "pin_memory"
+        ]
+        return True if given and all(self.module.value(v).constant is True for v in given) else None
+
+    def _displays(self, node: cst.BaseExpression) -> Iterator[cst.Dict]:
+        """The dict displays that a mapping is made of, in one branch or another, or is updated with."""
+        match node:
+            case cst.Dict():
+                yield node
+            case cst.IfExp():
+                yield from self._displays(node.body)
+                yield from self._displays(node.orelse)
+            case cst.Name():
+                for binding in self.names.bindings(node):
+                    if binding.kind is BindingKind.ASSIGN and binding.value is not None and not binding.path:
+                        if not isinstance(binding.value, cst.Name):
+                            yield from self._displays(binding.value)
+                    for use in self.names.uses(binding):
+                        match self.tree.parent(use):
+                            case cst.Attribute(attr=cst.Name("update")) as update:
+                                updating = self.tree.parent(update)
+                                if isinstance(updating, cst.Call) and len(updating.args) == 1:
+                                    given = updating.args[0].value
+                                    if not isinstance(given, cst.Name) or given.value != node.value:
+                                        yield from self._displays(given)
+                            case _:
+                                pass
+            case _:
+                pass
+
     def _from_parameter(self, node: cst.BaseExpression | None) -> bool:
         """Whether a value is that of a parameter: callers of other files may pass another one."""
         return isinstance(node, cst.Name) and any(
@@ -298,6 +344,9 @@ class Loaders:
         if sampler is not None and shuffled:
             message = "`sampler` decides the order already: `shuffle=True` raises"
             yield Conflict("shuffle", message, idle=self._is_random(sampler))
+        elif shuffled and self._sometimes_sampled(call):
+            message = "`sampler` decides the order where there is one: `shuffle=True` raises then"
+            yield Conflict("shuffle", message, idle=False)
         if batches is None:
             return
         if shuffled:
@@ -328,6 +377,15 @@ class Loaders:
             ):
                 return made
         return None
+
+    def _sometimes_sampled(self, call: cst.Call) -> bool:
+        """``sampler=DistributedSampler(data) if distributed else None``."""
+        argument = self.module.argument(call, "sampler")
+        made = self.data.made(argument.node) if argument.node is not None else None
+        return isinstance(made, cst.IfExp) and any(
+            isinstance(branch, cst.Call) and self.module.value(branch).kind is Kind.SAMPLER
+            for branch in (made.body, made.orelse)
+        )
 
     def _argument_of(self, sampler: cst.BaseExpression, name: str) -> cst.BaseExpression | None:
         node = self.module.argument(sampler, name).node if isinstance(sampler, cst.Call) else None
@@ -364,7 +422,7 @@ class Loaders:
             return None
         sources = self.batch_sources(moved)
         if sources.known:
-            if not all(self.pinned(loader) for loader in sources.calls):
+            if not all(self._pinned_for_copies(loader) for loader in sources.calls):
                 return None
         elif not self._neighbour_goes_ahead(moved):
             return None
@@ -524,8 +582,36 @@ class Loaders:
 
     @cached_property
     def _transfers(self) -> list[cst.BaseExpression]:
-        moved = (transferred(self.module, call) for call in self.tree.nodes(cst.Call))
+        calls = self.tree.nodes(cst.Call)
+        moved = (transferred(self.module, call) or self._sent(call) for call in calls)
         return [node for node in moved if node is not None]
+
+    def _sent(self, call: cst.Call) -> cst.BaseExpression | None:
+        """What arrives on an accelerator otherwise: ``x.type(Tensor)``, ``buffer.copy_(x)``."""
+        if not isinstance(call.func, cst.Attribute) or len(call.args) != 1:
+            return None
+        owner, argument = call.func.value, call.args[0].value
+        match call.func.attr.value:
+            case "type" if self._may_be_device_type(argument):
+                return owner
+            case "copy_" if self.module.on_device(owner):
+                return argument
+            case _:
+                return None
+
+    def _may_be_device_type(self, node: cst.BaseExpression) -> bool:
+        """``torch.cuda.FloatTensor``, or a name for it where the file finds an accelerator."""
+        match node:
+            case cst.IfExp():
+                return self._may_be_device_type(node.body) or self._may_be_device_type(node.orelse)
+            case cst.Name() if self.module.qualified(node) is None:
+                values = [b.value for b in self.names.bindings(node) if b.kind is BindingKind.ASSIGN]
+                return any(
+                    value is not None and not isinstance(value, cst.Name) and self._may_be_device_type(value)
+                    for value in values
+                )
+            case _:
+                return (self.module.qualified(node) or "").startswith("torch.cuda.")
 
     @cached_property
     def _loops(self) -> list[cst.For | cst.CompFor]:
