@@ -1217,7 +1217,9 @@ class Inference:
         values = [self.value(e.value) for e in exits if isinstance(e, cst.Return) and e.value is not None]
         result = self._join(values) if values else UNKNOWN if _is_abstract(function) else NONE
         if result is not BOTTOM and result.kind is Kind.UNKNOWN and function.returns is not None:
-            return self.annotated(function.returns.annotation)
+            declared = self.annotated(function.returns.annotation)
+            # What returns something does not return None, whatever it declares.
+            return declared if declared.kind is not Kind.NONE else UNKNOWN
         return result
 
 

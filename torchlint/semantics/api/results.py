@@ -574,7 +574,7 @@ FUNCTIONS: Mapping[str, Result] = {
         torchvision.ops.generalized_box_iou torchvision.ops.masks_to_boxes torchvision.ops.roi_align
         torchvision.ops.roi_pool torchvision.ops.sigmoid_focal_loss torchvision.utils.make_grid
         einops.einsum torch.distributions.kl_divergence torch.distributions.kl.kl_divergence
-    tensors: torch.autograd.grad
+    tensors: torch.autograd.grad timm.utils.accuracy timm.utils.metrics.accuracy
     none: torch.autograd.backward torch.mps.synchronize torch.xpu.synchronize torch.mps.empty_cache
         torch.xpu.empty_cache torch.optim.swa_utils.update_bn torchvision.utils.save_image
     bool: torch.backends.mps.is_available torch.backends.mps.is_built torch.xpu.is_available
@@ -802,6 +802,7 @@ GRAPHLESS_FUNCTIONS: Final = frozenset(
     torch.nn.utils.clip_grad_norm_ torch.nn.utils.clip_grad_norm torch.nn.utils.get_total_norm
     torch.linalg.matrix_rank torchvision.ops.nms
     torchvision.ops.batched_nms torchvision.utils.make_grid torch.detach_ torch.autograd.grad
+    timm.utils.accuracy timm.utils.metrics.accuracy
 """),
     )
 )
