@@ -23,8 +23,8 @@ def evaluation_with_autograd(call: cst.Call, module: Module) -> Iterator[Finding
     Finds forward passes whose results are never backpropagated, though autograd records them: in functions
     that evaluate, validate, test, predict, generate or sample, after `.eval()`, over a validation or test
     loader, and in training code beside its steps: samples drawn once in a while, data that nothing is trained
-    on. The call of a helper that training shares counts as well. One finding is made for each function or
-    loop.
+    on. The call of a helper that training shares counts as well, and so does a loop over `["train", "val"]`.
+    One finding is made for each function or loop.
 
     Silent where autograd is off in any way (a decorator, a `with` block, `torch.set_grad_enabled(False)`, all
     callers in the file, the hooks of Lightning and Trainer), where the model's parameters are frozen, where
@@ -55,7 +55,8 @@ def evaluation_with_autograd(call: cst.Call, module: Module) -> Iterator[Finding
 
     ## Fix safety
     A function that does nothing but evaluate gets the decorator `@torch.no_grad()`, below the decorators it
-    has; elsewhere the loop, or the forward passes beside each other, go into a `with torch.no_grad():` block.
+    has; elsewhere the loop, or the forward passes beside each other, go into a `with torch.no_grad():` block,
+    or into `with torch.set_grad_enabled(phase == "train"):` where one loop trains and validates.
     Safe, unless a tensor with its graph is returned to callers outside the file, kept in an attribute, put
     into a container of the caller or given to its callback: those might backpropagate it. Unsafe too for a
     generator function, and where the file asks a tensor for `requires_grad` or `grad_fn`. No fix where the
@@ -91,11 +92,16 @@ def _without_autograd(region: Region, module: Module) -> Fix | None:
         return make(f"Add `@{spelling.text}()`", decorator, spelling.edits)
     if any(_suspends(statement, module) for statement in region.statements):
         return None
-    spelling = module.spell("torch.no_grad", region.statements[0])
+    if region.training is not None:
+        spelling = module.spell("torch.set_grad_enabled", region.statements[0])
+        argument = module.source(region.training)
+    else:
+        spelling = module.spell("torch.no_grad", region.statements[0])
+        argument = ""
     if spelling is None:
         return None
     make = module.unsafe if region.escapes else module.safe
-    header = f"with {spelling.text}():"
+    header = f"with {spelling.text}({argument}):"
     return make(f"Wrap in `{header}`", module.wrap(region.statements, header), spelling.edits)
 
 

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchlint.semantics.names import BindingKind
 from torchlint.semantics.places import Loop, Phase
 from torchlint.semantics.spellings import last_name
+from torchlint.semantics.values import MISSING
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
@@ -36,6 +38,73 @@ class Asides:
         if not self._takes_other_data(call) and not self._stands_aside(call):
             return False
         return not self._is_handed_to_training(call)
+
+    def asked_before_training(self, call: cst.Call) -> cst.BaseExpression | None:
+        """What a loop asks before it backpropagates, if it also runs where the answer is no.
+
+        ``phase == "train"`` in a loop over the phases, ``train`` of a function that is called without.
+        """
+        loop = next(
+            (loop for loop in self.module.loops(call) if isinstance(loop, (cst.For, cst.While))), None
+        )
+        if loop is None:
+            return None
+        passes = [b.call for b in self.module.backpropagation.passes if self.tree.contains(loop, b.call)]
+        tests = {self._asked_before(backward, loop) for backward in passes}
+        test = tests.pop() if len(tests) == 1 else None
+        if test is None or self.tree.contains(test, call):
+            return None
+        branch = self.tree.parent(test)
+        assert branch is not None
+        if self.tree.contains(branch, call) or self.tree.order[branch] < self.tree.order[call]:
+            return None
+        return test if self._is_answered_no(test, loop) else None
+
+    def _asked_before(self, backward: cst.Call, loop: cst.CSTNode) -> cst.BaseExpression | None:
+        """The question about the mode whose yes leads to ``backward``."""
+        child: cst.CSTNode = backward
+        for around in self.tree.ancestors(backward):
+            if around is loop:
+                return None
+            if isinstance(around, cst.If) and child is around.body:
+                match around.test:
+                    case (
+                        cst.Name()
+                        | cst.Comparison(
+                            left=cst.Name(), comparisons=[cst.ComparisonTarget(operator=cst.Equal())]
+                        )
+                    ):
+                        return around.test
+                    case _:
+                        pass
+            child = around
+        return None
+
+    def _is_answered_no(self, test: cst.BaseExpression, loop: cst.CSTNode) -> bool:
+        match test:
+            case cst.Comparison(
+                left=cst.Name() as asked, comparisons=[cst.ComparisonTarget(comparator=expected)]
+            ):
+                answer = self.module.value(expected).constant
+            case cst.Name() as asked:
+                answer = True
+            case _:
+                return False
+        for binding in self.module.bindings(asked):
+            given: list[cst.BaseExpression | None] = []
+            if binding.kind is BindingKind.LOOP and not self.tree.contains(loop, binding.node):
+                if isinstance(binding.value, (cst.List, cst.Tuple)):
+                    given = [element.value for element in binding.value.elements]
+            elif binding.kind is BindingKind.PARAMETER and isinstance(binding.scope.node, cst.FunctionDef):
+                callers = self.module.callers(binding.scope.node)
+                given = [self.module.argument(caller, binding.name).node for caller in callers]
+            constants = [self.module.value(node).constant for node in given if node is not None]
+            known = [constant for constant in constants if constant is not MISSING]
+            # ``set_grad_enabled`` takes nothing but True and False.
+            alike = all(type(constant) is type(answer) for constant in known)
+            if alike and answer in known and any(constant != answer for constant in known):
+                return True
+        return False
 
     def _takes_other_data(self, call: cst.Call) -> bool:
         """``model(x_test)``: data that is called after what nothing is trained on."""

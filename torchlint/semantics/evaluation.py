@@ -54,6 +54,8 @@ _DATA = re.compile(
     r"(?:loader|batch(?:es)?|data(?:set)?|samples|images)$|_(?:iter|iterator|ds|dl)$", re.IGNORECASE
 )
 _FILLING = frozenset({"append", "appendleft", "extend", "insert", "add", "put", "setdefault"})
+# What is asked of a result that only its shape matters of.
+_OF_SHAPES = frozenset({"shape", "size", "dim", "ndim", "numel", "dtype", "device", "type"})
 _HOPS = 3
 # Copies that no gradient ever reaches, by the names that they go by.
 _COPIES = re.compile(
@@ -71,12 +73,14 @@ _NEEDS_GRADIENTS = re.compile(
 class Region:
     """The code to run without autograd: a whole ``function``, or a run of sibling ``statements``.
 
-    ``escapes``: a tensor with its graph leaves it for code that this file does not show.
+    ``escapes``: a tensor with its graph leaves it for code that this file does not show. ``training``: what
+    the code asks before it trains, if it runs for training as well; then autograd must stay on for that.
     """
 
     function: cst.FunctionDef | None
     statements: tuple[cst.CSTNode, ...]
     escapes: bool
+    training: cst.BaseExpression | None = None
 
 
 class Evaluation:
@@ -93,7 +97,7 @@ class Evaluation:
         Of several in the same code only the first one is told.
         """
         if not self._evaluates(call):
-            return None
+            return self._in_both_modes(call)
         function = self.module.function(call)
         if self._is_test(function, call):
             return None
@@ -113,6 +117,29 @@ class Evaluation:
     @cached_property
     def _asides(self) -> Asides:
         return Asides(self.module)
+
+    def _in_both_modes(self, call: cst.Call) -> Region | None:
+        """The statement of a forward pass that a loop makes for training and for validation alike."""
+        if self.module.phase(call) is not Phase.UNKNOWN or not self._is_forward_pass(call):
+            return None
+        function = self.module.function(call)
+        if isinstance(function, cst.Lambda) or self.module.grad(call) is not Grad.ON:
+            return None
+        if self._is_switched_on(call) or self._wants_gradients(function) or self._is_frozen(call.func):
+            return None
+        training = self._asides.asked_before_training(call)
+        statement = self.tree.statement(call)
+        if training is None or not isinstance(statement, cst.SimpleStatementLine):
+            return None
+        loop = self.module.loops(call)[0]
+        first = next(
+            inner
+            for inner in self.tree.descendants(loop)
+            if isinstance(inner, cst.Call)
+            and self._is_forward_pass(inner)
+            and self._asides.asked_before_training(inner) is not None
+        )
+        return Region(None, (statement,), False, training) if first is call else None
 
     def _is_test(self, function: cst.CSTNode | None, call: cst.Call) -> bool:
         """Whether a function is a unit test, or tries a model out once."""
@@ -193,13 +220,46 @@ class Evaluation:
         return bool(self.module.inference.used_attributes(model) & _MODULE_MEMBERS)
 
     def _tries_out(self, call: cst.Call) -> bool:
-        """Whether a call outside of all loops gets a made-up input: a dry run, a count of operations."""
+        """Whether a made-up input is tried out: to warm up, to count operations, to see what shape comes."""
         if self.module.loops(call):
             return False
         made = self.module.value(call.args[0].value).origin
         if not isinstance(made, cst.Call) or self.module.function(made) is not self.module.function(call):
             return False
-        return self.module.qualified(made.func) in FACTORIES
+        return self.module.qualified(made.func) in FACTORIES and self._is_dropped(call)
+
+    def _is_dropped(self, call: cst.Call) -> bool:
+        """Whether nothing is read of a result but its shape and type."""
+        parent = self.tree.parent(call)
+        if isinstance(parent, cst.Expr):
+            return True
+        reads: list[cst.CSTNode] = [call]
+        match parent:
+            case cst.Assign(targets=[cst.AssignTarget(target=target)]):
+                names = [target] if isinstance(target, cst.Name) else self.tree.descendants(target)
+                bindings = [self.module.names.by_node.get(n) for n in names if isinstance(n, cst.Name)]
+                reads = [use for b in bindings if b is not None for use in self.module.uses(b)]
+            case _:
+                pass
+        return all(self._is_inspected(read) for read in reads)
+
+    def _is_inspected(self, read: cst.CSTNode) -> bool:
+        """``y.shape``, ``y[0].size()``, ``type(y)``; a loop over a result looks at its parts."""
+        parent = self.tree.parent(read)
+        while isinstance(parent, cst.Subscript) and parent.value is read:
+            read, parent = parent, self.tree.parent(parent)
+        match parent:
+            case cst.Attribute(attr=cst.Name(name)):
+                return name in _OF_SHAPES
+            case cst.Arg():
+                call = self.tree.parent(parent)
+                asked = self.module.qualified(call.func) if isinstance(call, cst.Call) else None
+                return asked in ("builtins.len", "builtins.type", "builtins.isinstance")
+            case cst.For(target=cst.Name() as target) if parent.iter is read:
+                binding = self.module.binding_of(target)
+                return binding is None or all(self._is_inspected(use) for use in self.module.uses(binding))
+            case _:
+                return False
 
     def _is_switched_on(self, call: cst.Call) -> bool:
         """Whether a ``with`` block around a forward pass switches autograd on: then it is meant."""
