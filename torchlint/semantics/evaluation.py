@@ -139,7 +139,10 @@ class Evaluation:
             and self._is_forward_pass(inner)
             and self._asides.asked_before_training(inner) is not None
         )
-        return Region(None, (statement,), False, training) if first is call else None
+        escapes = self.module.backpropagation.asked_for or (
+            function is not None and self._escapes(function, statement)
+        )
+        return Region(None, (statement,), escapes, training) if first is call else None
 
     def _is_test(self, function: cst.CSTNode | None, call: cst.Call) -> bool:
         """Whether a function is a unit test, or tries a model out once."""
