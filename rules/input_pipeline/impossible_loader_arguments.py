@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import libcst as cst
@@ -10,6 +11,8 @@ from torchlint.diagnostics import Fix
 from torchlint.rule import ERROR, Finding, rule
 from torchlint.semantics.loaders import Conflict
 from torchlint.semantics.module import Module
+
+_CAUGHT = re.compile(r"\b(ValueError|AssertionError|Exception|BaseException)\b")
 
 
 @rule(
@@ -50,7 +53,8 @@ def impossible_loader_arguments(call: cst.Call, module: Module) -> Iterator[Find
 
     Safe where the argument says nothing beside the other: it is dropped. That holds for options of workers
     without workers, for `shuffle=True` beside a sampler that draws at random, and for a `batch_size` or
-    `drop_last` that the batch sampler has too. No fix is offered where the two ask for different things.
+    `drop_last` that the batch sampler has too. No fix is offered where the two ask for different things, and
+    where the program catches the error or asserts that it is raised.
 
     ## References
 
@@ -63,9 +67,26 @@ def impossible_loader_arguments(call: cst.Call, module: Module) -> Iterator[Find
         yield Finding(call, conflicts[0].message, fix=_fix(call, conflicts, module))
 
 
+def _is_expected(call: cst.Call, module: Module) -> bool:
+    """Whether the program counts on the error: it catches it, or asserts that it is raised."""
+    child: cst.CSTNode = call
+    for around in module.tree.ancestors(call):
+        if isinstance(around, (cst.FunctionDef, cst.Lambda)):
+            return False
+        if isinstance(around, cst.Try) and child is around.body:
+            caught = [h.type for h in around.handlers]
+            if any(t is None or _CAUGHT.search(module.source(t)) for t in caught):
+                return True
+        if isinstance(around, cst.With):
+            if any("raises" in module.source(item.item).lower() for item in around.items):
+                return True
+        child = around
+    return False
+
+
 def _fix(call: cst.Call, conflicts: list[Conflict], module: Module) -> Fix | None:
     """Drop one argument at a time: those that are left are found again."""
     idle = next((conflict.argument for conflict in conflicts if conflict.idle), None)
-    if idle is None or any(not conflict.idle for conflict in conflicts):
+    if idle is None or any(not conflict.idle for conflict in conflicts) or _is_expected(call, module):
         return None
     return module.safe(f"Remove `{idle}`", module.remove_argument(call, idle))

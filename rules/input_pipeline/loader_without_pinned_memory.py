@@ -45,9 +45,10 @@ def loader_without_pinned_memory(call: cst.Call, module: Module) -> Iterator[Fin
 
     ## Fix safety
 
-    Safe: the batches have the same contents. Without an accelerator the argument has no effect. It is not
-    added beside `**kwargs`, which may hold it already. Loaders whose datasets hand out tensors of the
-    accelerator are left alone, since those cannot be pinned; so are MPS and XLA.
+    Safe: the batches have the same contents. Without an accelerator the argument has no effect. It is unsafe
+    where the program asks a loader or a tensor whether memory is pinned. It is not added beside `**kwargs`,
+    which may hold it already. Loaders whose datasets hand out tensors of the accelerator are left alone,
+    since those cannot be pinned; so are MPS and XLA.
 
     ## References
 
@@ -62,8 +63,9 @@ def loader_without_pinned_memory(call: cst.Call, module: Module) -> Iterator[Fin
         return
     if loaders.on_accelerator(call) or loaders.yields_raw_items(call) or loaders.debugging(call):
         return
+    grade = module.unsafe if loaders.pinning_asked_for else module.safe
     yield Finding(
         call,
         "batches of this `DataLoader` are copied to the accelerator from pageable memory",
-        fix=module.safe("Set `pin_memory=True`", module.set_argument(call, "pin_memory", "True")),
+        fix=grade("Set `pin_memory=True`", module.set_argument(call, "pin_memory", "True")),
     )

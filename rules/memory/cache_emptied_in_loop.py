@@ -131,6 +131,9 @@ def _idle_without(call: cst.Call, module: Module) -> cst.CSTNode:
     block = module.tree.parent(statement)
     outer = module.tree.parent(block) if block is not None else None
     alone = isinstance(block, cst.IndentedBlock) and len(block.body) == 1
+    if outer is not None and any(line.lstrip().startswith("#") for line in module.source(outer).splitlines()):
+        # What stands above the call would go with the condition.
+        return call
     single = isinstance(statement, cst.SimpleStatementLine) and len(statement.body) == 1
     if alone and single and isinstance(outer, cst.If) and outer.orelse is None:
         test = outer.test

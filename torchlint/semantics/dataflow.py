@@ -226,9 +226,9 @@ class Dataflow:
                 if not self.attributes.is_own(attribute):
                     above = self.tree.parent(attribute)
                     # ``model.conv.bias`` outside of the class: whose attribute it is cannot be seen.
-                    read = isinstance(above, cst.Attribute) and above.attr.value == "bias"
+                    bias = isinstance(above, cst.Attribute) and above.attr.value == "bias"
                     apart = self._taken_apart(attribute) and self.attributes.may_belong(attribute, family)
-                    if read or apart:
+                    if bias or apart:
                         yield attribute
 
     def _taken_apart(self, attribute: cst.Attribute) -> bool:

@@ -91,7 +91,28 @@ class Gradients:
             for read in self.tree.nodes(cst.Attribute)
             if read.attr.value == "grad" and not self._clears(read)
         ]
-        return self._read_before_backward(call, None, asked) or self._uneven(call)
+        kept = any(self._is_kept(read) for read in asked)
+        return kept or self._read_before_backward(call, None, asked) or self._uneven(call)
+
+    def _is_kept(self, read: cst.Attribute) -> bool:
+        """Whether a list or an object holds on to the tensor of a gradient, which is then filled again."""
+        whole: cst.CSTNode = read
+        parent = self.tree.parent(whole)
+        while isinstance(parent, cst.Attribute) and parent.attr.value == "data":
+            whole, parent = parent, self.tree.parent(parent)
+        match parent:
+            case cst.Assign(targets=[cst.AssignTarget(target=cst.Attribute(attr=cst.Name(name)))]):
+                return name not in ("grad", "data")
+            case cst.Assign(targets=[cst.AssignTarget(target=cst.Subscript())]):
+                return True
+            case cst.Arg():
+                call = self.tree.parent(parent)
+                return (
+                    isinstance(call, cst.Call)
+                    and isinstance(call.func, cst.Attribute)
+                    and call.func.attr.value == "append"
+                )
+        return False
 
     def _uneven(self, call: cst.Call) -> bool:
         """Whether steps of the same function may reach different parameters."""

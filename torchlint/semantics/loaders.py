@@ -52,6 +52,8 @@ _VIEWS = frozenset(
         "t",
     }
 )
+# What gives another name to the same memory.
+_SHARING = frozenset({"numpy", "data", "detach", "view", "flatten", "squeeze", "unsqueeze", "T", "t"})
 _TRAINER_ARGUMENTS = re.compile(
     r"transformers\.(training_args\.|training_args_seq2seq\.)?(Seq2Seq)?TrainingArguments"
     r"|trl\.(SFT|DPO|GRPO|PPO|ORPO|KTO|CPO|Reward|RLOO)Config"
@@ -409,6 +411,19 @@ class Loaders:
 
     # ------------------------------------------------------------------ transfers
 
+    @cached_property
+    def pinning_asked_for(self) -> bool:
+        """Whether the file asks a loader or a tensor whether memory is pinned."""
+        for attribute in self.tree.nodes(cst.Attribute):
+            if attribute.attr.value == "is_pinned":
+                return True
+            if (
+                attribute.attr.value == "pin_memory"
+                and self.module.value(attribute.value).kind is Kind.LOADER
+            ):
+                return True
+        return False
+
     def blocking_transfer(self, call: cst.Call) -> Transfer | None:
         """The part of a batch that a call copies to the accelerator while the host waits without need.
 
@@ -520,20 +535,38 @@ class Loaders:
         """Whether the host changes the memory in place, which a copy under way would notice."""
         if not isinstance(moved, cst.Name):
             return False
-        for binding in self.names.bindings(moved):
-            for use in self.names.uses(binding):
-                parent = self.tree.parent(use)
-                if isinstance(parent, cst.Attribute) and parent.value is use:
-                    name = parent.attr.value
-                    if name.endswith("_") and not name.endswith("__") and name != "requires_grad_":
-                        return True
-                if isinstance(parent, cst.Subscript) and isinstance(
-                    self.tree.parent(parent), cst.AssignTarget
-                ):
+        return any(self._is_written(binding) for binding in self.names.bindings(moved))
+
+    def _is_written(self, binding: Binding, hops: int = 2) -> bool:
+        """Whether the memory behind a name is changed, through it or through an array that shares it."""
+        for use in self.names.uses(binding):
+            parent = self.tree.parent(use)
+            view = self._view(use)
+            if view is not None and hops and self._is_written(view, hops - 1):
+                return True
+            if isinstance(parent, cst.Attribute) and parent.value is use:
+                name = parent.attr.value
+                if name.endswith("_") and not name.endswith("__") and name != "requires_grad_":
                     return True
-                if isinstance(parent, cst.AugAssign):
-                    return True
+            if isinstance(parent, cst.Subscript) and isinstance(self.tree.parent(parent), cst.AssignTarget):
+                return True
+            if isinstance(parent, cst.AugAssign):
+                return True
         return False
+
+    def _view(self, use: cst.Name) -> Binding | None:
+        """The name that gets ``x.numpy()`` or ``x.view(...)``, which share the memory of ``x``."""
+        node: cst.CSTNode = use
+        parent = self.tree.parent(node)
+        while isinstance(parent, cst.Attribute) and parent.attr.value in _SHARING:
+            node = parent
+            parent = self.tree.parent(node)
+            if isinstance(parent, cst.Call) and parent.func is node:
+                node, parent = parent, self.tree.parent(parent)
+        match parent:
+            case cst.Assign(targets=[cst.AssignTarget(target=cst.Name() as target)]) if parent.value is node:
+                return self.names.by_node.get(target)
+        return None
 
     # ------------------------------------------------------------------ where batches go
 
