@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections import Counter
 from collections.abc import Sequence
@@ -159,7 +158,10 @@ def sample(
 @_SELECT
 @_JOBS
 @click.option(
-    "-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Default: FOLDER/fixes.json."
+    "-o",
+    "--output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Default: FOLDER/fixes.json. What it says of other packages stays.",
 )
 def fixcheck(
     folder: Path,
@@ -175,9 +177,11 @@ def fixcheck(
     be the same. Exits with 1 if anything is wrong.
     """
     outcomes = []
+    report = output or folder / "fixes.json"
     for package in _chosen(folder, only, trees):
         outcome = fixes.check(package, folder / "fixed", _options(select, jobs))
         outcomes.append(outcome)
+        fixes.record(outcome, report)
         click.echo(
             f"{package.name} {package.version}: {outcome.files} files, {outcome.changed} changed "
             f"({outcome.exact} exactly as declared, {outcome.by_lines} compared by lines)"
@@ -185,8 +189,6 @@ def fixcheck(
         for problem in ("crashes", "does_not_compile", "changed_outside_edits", "changed_by_second_pass"):
             for text in getattr(outcome, problem):
                 click.echo(f"  {problem.replace('_', ' ')}: {text}")
-    report = json.dumps([outcome.as_json() for outcome in outcomes], indent=1)
-    (output or folder / "fixes.json").write_text(report + "\n", encoding="utf-8")
     if not all(outcome.clean for outcome in outcomes):
         sys.exit(1)
 

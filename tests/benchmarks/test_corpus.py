@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -73,6 +74,15 @@ def test_marks_and_newlines_that_are_kept_are_exact(
     outcome = check(encode(BEFORE), Linter({encode(BEFORE): EDITS}, [encode(AFTER)]))
     assert outcome.clean
     assert outcome.exact == 1
+
+
+def test_a_report_keeps_what_it_says_of_other_packages(tmp_path: Path) -> None:
+    report = tmp_path / "results" / "fixcheck.json"
+    for name, changed in (("b", 1), ("a", 2), ("b", 3)):
+        fixes.record(fixes.Outcome(name, "1.0", files=9, changed=changed), report)
+    entries = json.loads(report.read_text(encoding="utf-8"))
+    assert [(entry["package"], entry["changed"]) for entry in entries] == [("a", 2), ("b", 3)]
+    assert str(tmp_path) not in report.read_text(encoding="utf-8")
 
 
 def test_what_a_second_round_of_fixes_changes_is_exact_too(check: Callable[..., fixes.Outcome]) -> None:
