@@ -9,7 +9,14 @@ import libcst as cst
 from torchlint.rule import NOTE, WARNING, Finding, rule
 from torchlint.semantics.collection import collect_on_device
 from torchlint.semantics.module import Module
-from torchlint.semantics.purpose import below_saving, computes_on_host, offloads, reads_items, writes_results
+from torchlint.semantics.purpose import (
+    below_saving,
+    computes_on_host,
+    offloads,
+    reads_items,
+    scored_elsewhere,
+    writes_results,
+)
 from torchlint.semantics.synchronisation import (
     after_a_decision,
     after_a_guard,
@@ -95,6 +102,7 @@ def host_copy_in_hot_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
         or leaves_torch(module, call, tensor)
         or computes_on_host(module, call)
         or reads_items(module, call)
+        or scored_elsewhere(module, call)
         or any(
             steps_environment(module, receiver)
             or writes_out(module, receiver)

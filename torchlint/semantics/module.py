@@ -339,6 +339,10 @@ class Module:
         """What the program is doing when a node runs: training, evaluation, a forward …"""
         return self.places.phase(node)
 
+    def evaluated_only(self, node: cst.CSTNode) -> bool:
+        """Whether the code around a node rules out that it runs while a model is trained."""
+        return self.phase(node) is Phase.EVALUATION or self.places.evaluated_only(node)
+
     def grad(self, node: cst.CSTNode) -> Grad:
         """Whether autograd records when a node runs."""
         return self.places.grad(node)

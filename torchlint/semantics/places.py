@@ -214,9 +214,15 @@ class Places:
             return Heat.HOT if work.steps else work.heat
         if work.heat is Heat.HOT:
             # What is done once beside a loop that trains, or at the end of an epoch, is no step.
-            rounds = work.batches or (work.steps and _is_epoch_loop(loop))
+            rounds = work.batches or (work.steps and (_is_epoch_loop(loop) or self._decodes(loop, work)))
             return Heat.COLD if rounds or (work.training_steps and not work.trains) else Heat.HOT
         return Heat.COLD if work.steps else work.heat
+
+    def _decodes(self, loop: Loop, work: _Work) -> bool:
+        """Whether each round of a loop that evaluates uses a model step by step in a loop of its own."""
+        if work.trains or work.training_steps or not isinstance(loop, (cst.For, cst.While)):
+            return False
+        return self.phase(loop.body) is Phase.EVALUATION or self.grad(loop.body) is Grad.OFF
 
     def _work_of(self, holder: cst.CSTNode) -> _Work:
         found = self._work.get(holder)
@@ -640,6 +646,10 @@ class Places:
     def phase(self, node: cst.CSTNode) -> Phase:
         """What the code around ``node`` is for."""
         return self._phases.phase(node)
+
+    def evaluated_only(self, node: cst.CSTNode) -> bool:
+        """Whether a condition around ``node`` in its function, ``not self.training``, rules out training."""
+        return self._phases.ruled_out_of_training(node)
 
     def grad(self, node: cst.CSTNode) -> Grad:
         """Whether autograd records what ``node`` computes."""

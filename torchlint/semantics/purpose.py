@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.semantics.conventions import SAYS_HOST
+from torchlint.semantics.gradmode import Grad
 from torchlint.semantics.phases import Phase
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.usage import writes_out
+from torchlint.semantics.values import Kind
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
@@ -173,12 +175,32 @@ def computes_on_host(module: Module, copy: cst.Call) -> bool:
     return False
 
 
+def scored_elsewhere(module: Module, copy: cst.Call) -> bool:
+    """Whether an evaluation hands the copy to an object of which the file shows nothing but its name.
+
+    Scores of texts, boxes and the like are worked out on the host.
+    """
+    argument = module.tree.parent(copy)
+    call = module.tree.parent(argument) if isinstance(argument, cst.Arg) else None
+    if not isinstance(call, cst.Call) or not isinstance(call.func, (cst.Name, cst.Attribute)):
+        return False
+    if module.qualified(call.func) is not None or not module.evaluated_only(copy):
+        return False
+    if isinstance(call.func, cst.Attribute) and module.classes.instance_class(call.func.value) is None:
+        return False
+    value = module.value(call.func)
+    return value.kind in (Kind.UNKNOWN, Kind.OBJECT) and value.definition is None
+
+
 def reads_items(module: Module, copy: cst.Call) -> bool:
     """Whether what does not train copies results in order to go through them, or to yield one by one.
 
     One copy for all of them is how that is done well: each item read from the device would wait.
     """
-    if module.phase(copy) not in (Phase.EVALUATION, Phase.UNKNOWN):
+    phase = module.phase(copy)
+    if phase is Phase.FORWARD and module.grad(copy) is not Grad.OFF:
+        return False
+    if phase not in (Phase.FORWARD, Phase.EVALUATION, Phase.UNKNOWN):
         return False
     return _iterated(module, copy, _HOPS)
 

@@ -334,6 +334,8 @@ class Throttling:
         if self._is_clock(left) or self._is_clock(right):
             return _ALWAYS if truth else None
         if isinstance(operator, (cst.In, cst.NotIn)):
+            if truth is isinstance(operator, cst.In) and _are_odd_devices(left, right):
+                return _ALWAYS
             picked = truth is isinstance(operator, cst.In) and self._counts(left)
             return self._tied(left) if picked and _is_collection(right) else None
         if (equal and truth) or (unequal and not truth):
@@ -729,6 +731,13 @@ def _is_odd_device(device: cst.CSTNode, text: cst.CSTNode) -> bool:
         return False
     word = last_name(device)
     return word is not None and re.search(r"(?:^|_)(?:type|device|dev)(?:_type)?$|^str$", word) is not None
+
+
+def _are_odd_devices(device: cst.CSTNode, texts: cst.CSTNode) -> bool:
+    """As ``_is_odd_device`` for ``device in {…}``."""
+    if not isinstance(texts, (cst.Set, cst.Tuple, cst.List)) or not texts.elements:
+        return False
+    return all(_is_odd_device(device, element.value) for element in texts.elements)
 
 
 def _missing_part(test: cst.CSTNode) -> str | None:

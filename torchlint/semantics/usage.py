@@ -163,6 +163,7 @@ _ENGINES = frozenset(
 _HOST_LIBRARIES = frozenset(
     {"scipy", "sklearn", "skimage", "cv2", "PIL", "librosa", "soundfile", "faiss", "numba", "networkx"}
     | {"onnxruntime", "pycocotools", "editdistance", "jiwer", "nltk", "rouge_score", "sacrebleu", "lap"}
+    | {"pyworld", "pesq", "pystoi", "mir_eval", "museval", "parselmouth", "resampy", "kaldiio"}
     | {"trimesh", "open3d", "shapely", "pandas", "h5py", "umap", "hdbscan", "SimpleITK", "nibabel"}
 )
 # What scores predictions, and functions of single numbers, exist for tensors as well.
