@@ -10,7 +10,15 @@ import libcst as cst
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.module import Module
 from torchlint.semantics.places import Hot, Phase
-from torchlint.semantics.synchronisation import explicit_wait, names_host, trail, waiting_place, when
+from torchlint.semantics.synchronisation import (
+    explicit_wait,
+    names_host,
+    to_host,
+    trail,
+    waiting_place,
+    when,
+)
+from torchlint.semantics.values import Kind
 
 _CLOCKS = frozenset(
     {
@@ -100,8 +108,12 @@ def _awaits_copy(module: Module, call: cst.Call) -> bool:
     function = module.function(call)
     if function is None:
         return False
+    owner = module.classes.owner(function)
+    on_host = owner is not None and module.classes.info(owner).kind is Kind.OPTIMIZER
     for node in module.tree.descendants(function):
         if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute):
+            if on_host and node.func.attr.value == "to" and to_host(module, node):
+                return True  # an optimizer that steps on the host
             given = {arg.keyword.value: arg.value for arg in node.args if arg.keyword is not None}
             if "non_blocking" in given and module.value(given["non_blocking"]).constant is not False:
                 if node.func.attr.value == "copy_":

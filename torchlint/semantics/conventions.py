@@ -39,6 +39,10 @@ OPTIONS_NAME = re.compile(
     r"(^|\.|_)(opts?|args|cfg|config|conf|hparams|hps|flags|options|settings)$", re.IGNORECASE
 )
 
+# Diffusion schedulers keep their tables of noise levels in host memory.
+NOISE_SCHEDULER = re.compile(r"(^|\.|_)scheduler$")
+NOISE_LEVEL = re.compile(r"^_?(sigma|alpha|beta|lambda)")
+
 # What is called after the host on purpose: ``x_host``, ``host`` for a device.
 SAYS_HOST = re.compile(r"(^|_)host(_|$)")
 

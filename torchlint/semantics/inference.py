@@ -27,6 +27,8 @@ from torchlint.semantics.conventions import (
     LOADER_NAME,
     LOSS_NAME,
     MODEL_NAME,
+    NOISE_LEVEL,
+    NOISE_SCHEDULER,
     OPTIMIZER_NAME,
     OPTIONS_NAME,
     OTHER_RUNTIME_CLASS,
@@ -282,9 +284,34 @@ class Inference:
                 return shown.on(result.device) if result.device is not Device.UNKNOWN else shown
             if all(self._open(b) for b in bindings) and not self._partly_number(bindings):
                 return self._merge_device(self._conventional(node.value, node), result)
-        if result.tensorlike and result.device is Device.UNKNOWN and HOST_NAME.search(node.value):
-            return result.on(Device.CPU)
+        if result.tensorlike and result.device is Device.UNKNOWN:
+            if HOST_NAME.search(node.value) or self._may_be_picture(node):
+                return result.on(Device.CPU)
         return self._filled(node, bindings, result)
+
+    def _may_be_picture(self, node: cst.CSTNode) -> bool:
+        """Whether the function asks if this variable is a picture or an array: then it is given from outside.
+
+        What is handed in as either lies in host memory, until the function moves it.
+        """
+        spelt = dotted_text(node)
+        tests = self._picture_tests.get(spelt) if spelt is not None else None
+        return tests is not None and self.tree.enclosing(node, *_FUNCTIONS) in tests
+
+    @cached_property
+    def _picture_tests(self) -> dict[str, set[cst.CSTNode | None]]:
+        """By variable: the functions that ask ``isinstance(x, PIL.Image.Image)`` or for an array."""
+        found: dict[str, set[cst.CSTNode | None]] = {}
+        for call in self.tree.nodes(cst.Call):
+            match call:
+                case cst.Call(func=cst.Name("isinstance"), args=[cst.Arg(value=asked), cst.Arg(value=types)]):
+                    parts = [e.value for e in types.elements] if isinstance(types, cst.Tuple) else [types]
+                    spelt = dotted_text(asked)
+                    if spelt is not None and any(self.names.qualified(part) in _PICTURES for part in parts):
+                        found.setdefault(spelt, set()).add(self.tree.enclosing(call, *_FUNCTIONS))
+                case _:
+                    pass
+        return found
 
     def _partly_number(self, bindings: Sequence[Binding]) -> bool:
         """Whether one of several definitions gives a number that is computed, not one to start from."""
@@ -728,13 +755,18 @@ class Inference:
         result = self.attribute(base, attr, node)
         if result is BOTTOM or result.known:
             return result
+        if NOISE_LEVEL.match(attr) and NOISE_SCHEDULER.search(dotted_text(node.value) or ""):
+            return TENSOR.on(Device.CPU)
         if base.kind in (Kind.UNKNOWN, Kind.OBJECT, Kind.MODULE):
             assigned = self._assigned_elsewhere(node)
             if assigned.known:
                 return assigned
             shown = self._by_use(node)
             if shown.known:
-                return self._merge_device(shown, result)
+                shown = self._merge_device(shown, result)
+                if shown.device is Device.UNKNOWN and shown.tensorlike and self._may_be_picture(node):
+                    return shown.on(Device.CPU)
+                return shown
             if attr == "shape":
                 return SHAPE
             if attr == "dtype" or attr.endswith("_dtype"):
@@ -997,6 +1029,8 @@ class Inference:
             case Kind.OBJECT | Kind.DATASET if isinstance(callee.definition, cst.ClassDef):
                 method = self.classes.info(callee.definition).method("__call__")
                 return self.returned(method) if method is not None else UNKNOWN
+            case Kind.TENSOR if callee.device is Device.CPU:
+                return TENSOR.on(Device.CPU)  # ``scheduler.sigma_to_alpha(…)``
             case Kind.UNKNOWN:
                 return self.library.unknown_call(node)
             case _:
@@ -1223,6 +1257,8 @@ class Inference:
         return result
 
 
+_FUNCTIONS = (cst.FunctionDef, cst.Lambda)
+_PICTURES = frozenset({"PIL.Image.Image", "numpy.ndarray"})
 _HOST_KINDS = frozenset({Kind.NUMBER, Kind.BOOL, Kind.STRING, Kind.LIST, Kind.TUPLE, Kind.DICT, Kind.NDARRAY})
 _MAPPING_METHODS = frozenset({"items", "keys", "values", "get", "update"})
 _PAIR_FIELDS = ("values", "indices")
