@@ -551,6 +551,9 @@ class Library:
                 return replace(UNKNOWN, device=self.device_argument(node))
             if attr == "cpu" and not node.args:
                 return replace(UNKNOWN, device=Device.CPU)
+            if attr == "eval" and not node.args:
+                # Nothing but a module is put into a mode without saying more.
+                return MODULE.on(base.device)
             if attr in ("item", "__len__"):
                 return NUMBER
             if attr == "numpy":

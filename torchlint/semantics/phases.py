@@ -261,9 +261,10 @@ class Phases:
         receiver = self.model.value(call.func.value)
         if receiver.kind is not Kind.MODULE:
             word = last_name(call.func.value)
-            if receiver.kind is not Kind.UNKNOWN or word is None:
+            made = method == "eval" and isinstance(call.func.value, cst.Call)
+            if receiver.kind is not Kind.UNKNOWN or (word is None and not made):
                 return None
-            if method == "train" and re.search(r"trainer|agent|runner|engine|learner|self", word):
+            if method == "train" and re.search(r"trainer|agent|runner|engine|learner|self", word or ""):
                 return None
         if method == "eval":
             return Phase.EVALUATION
