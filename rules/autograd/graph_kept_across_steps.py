@@ -181,7 +181,8 @@ def _is_part(node: cst.BaseExpression, module: Module) -> bool:
             if callee is not None:
                 if not _returns_tensors(callee, binding.path, module):
                     return True
-            elif module.value(binding.value).kind is Kind.BATCH:
+            elif module.value(binding.value).kind in (Kind.BATCH, Kind.TENSOR):
+                # A loss that is unpacked comes with other things.
                 return True
     return False
 
