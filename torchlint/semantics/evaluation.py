@@ -265,10 +265,17 @@ class Evaluation:
                 return False
 
     def _is_switched_on(self, call: cst.Call) -> bool:
-        """Whether a ``with`` block around a forward pass switches autograd on: then it is meant."""
+        """Whether autograd is meant: switched on around a forward pass, or what failed without it.
+
+        ``except RuntimeError:`` runs models again that compute gradients of their own.
+        """
         for around in self.tree.ancestors(call):
             if isinstance(around, (cst.FunctionDef, cst.Lambda)):
                 return False
+            if isinstance(around, cst.ExceptHandler):
+                tried = self.tree.parent(around)
+                if isinstance(tried, cst.Try) and self._runs_without(tried.body, call):
+                    return True
             if isinstance(around, cst.With):
                 for item in around.items:
                     if isinstance(item.item, cst.Call):
@@ -276,6 +283,16 @@ class Evaluation:
                         if name in ("torch.enable_grad", "torch.set_grad_enabled"):
                             return True
         return False
+
+    def _runs_without(self, body: cst.CSTNode, call: cst.Call) -> bool:
+        """Whether the same model runs in a block with autograd off."""
+        spelt = self.tree.source(call.func)
+        return any(
+            isinstance(inner, cst.Call)
+            and self.tree.source(inner.func) == spelt
+            and self.module.grad(inner) is Grad.OFF
+            for inner in self.tree.descendants(body)
+        )
 
     def _proves_no_graph(self, call: cst.Call) -> bool:
         """Whether ``.numpy()`` of the result, which raises for a tensor with a graph, shows there is none."""

@@ -527,8 +527,9 @@ class Places:
             info = self.module.classes.info(owner)
             if info.kind is Kind.MODULE and name == "forward":
                 work = self._work_of(function)
-                # The forward of a trainer is a whole run.
-                return None if work.trains or work.training_steps else "`forward` runs at every step"
+                # The forward of a trainer with its loop of steps is a whole run.
+                whole = work.training_steps and not work.trains
+                return None if whole else "`forward` runs at every step"
             if info.lightning and (name in LIGHTNING_STEPS or LIGHTNING_BATCH_HOOK.match(name)):
                 return f"Lightning calls `{name}` for every batch"
             for base in info.bases:
