@@ -248,26 +248,40 @@ class Backpropagation:
 
     @cached_property
     def _losses(self) -> frozenset[Binding]:
+        """The definitions of losses: of what ``backward`` is called on, and of the terms called after one."""
         found: set[Binding] = set()
-        waiting = [loss for backward in self.passes for loss in backward.losses]
+        waiting = [(loss, False) for backward in self.passes for loss in backward.losses]
         while waiting:
-            node = waiting.pop()
+            node, term = waiting.pop()
             match node:
                 case cst.Name():
+                    if term and not self._is_called_loss(node):
+                        continue
                     for binding in self.module.bindings(node):
                         if binding.kind is BindingKind.ASSIGN and binding not in found:
                             found.add(binding)
                             if binding.value is not None and not binding.path:
-                                waiting.append(binding.value)
-                case (
-                    cst.BinaryOperation(left=one, right=other) | cst.BinaryOperation(left=other, right=one)
-                ) if self.module.value(other).kind is Kind.NUMBER:
-                    waiting.append(one)
+                                waiting.append((binding.value, False))
+                case cst.BinaryOperation(left=one, right=other):
+                    if self.module.value(other).kind is Kind.NUMBER:
+                        waiting.append((one, term))
+                    elif self.module.value(one).kind is Kind.NUMBER:
+                        waiting.append((other, term))
+                    elif isinstance(node.operator, (cst.Add, cst.Subtract, cst.Multiply, cst.Divide)):
+                        # One of the two has the graph, and maybe both.
+                        waiting += [(one, True), (other, True)]
                 case cst.Call(func=cst.Attribute(attr=cst.Name("scale")), args=[argument]):
-                    waiting.append(argument.value)
+                    waiting.append((argument.value, term))
                 case _:
                     pass
         return frozenset(found)
+
+    def _is_called_loss(self, node: cst.Name) -> bool:
+        """Whether a tensor goes by the name of a loss."""
+        value = self.module.value(node)
+        return (
+            "loss" in node.value.lower() and value.kind is Kind.TENSOR and value.graph is not Graph.DETACHED
+        )
 
     def depends(self, node: cst.BaseExpression, place: cst.BaseExpression) -> bool:
         """Whether the value of ``node`` is computed from what is kept under ``place``."""
