@@ -148,7 +148,11 @@ class Evaluation:
         """Whether a function is a unit test, or tries a model out once."""
         if not isinstance(function, cst.FunctionDef) or not function.name.value.startswith("test"):
             return False
-        return self.module.is_test or not self.module.loops(call)
+        if self.module.is_test or not self.module.loops(call):
+            return True
+        # ``pytest`` needs no import; what it runs gets nothing to work on, and asserts.
+        inside = self.tree.descendants(function.body)
+        return not function.params.params and any(isinstance(node, cst.Assert) for node in inside)
 
     def _is_callback(self, function: cst.FunctionDef) -> bool:
         """Whether a function is made in another one and called from elsewhere, in the mode on there."""
