@@ -6,6 +6,7 @@ import logging
 import textwrap
 import traceback
 from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,6 +21,7 @@ from torchlint.suppressions import INVALID, UNUSED, Suppressions, logical_line_e
 if TYPE_CHECKING:
     import libcst as cst
 
+    from torchlint.semantics.module import Module
     from torchlint.syntax import SyntaxTree
 
 CRASH, SYNTAX_ERROR = "TL000", "TL001"
@@ -89,11 +91,14 @@ def _run(source: Source, settings: LintSettings, codes: list[str]) -> list[Diagn
         tree = parsing.parse(source.text)
     except parsing.UnreadableError as error:
         return [unreadable(source, error.problem)]
-    module = Module(tree, settings)
+    with closing(Module(tree, settings)) as module:
+        return _ask([rules[code] for code in codes], source, tree, module)
+
+
+def _ask(rules: list[Rule], source: Source, tree: SyntaxTree, module: Module) -> list[Diagnostic]:
     placing = _Placing(source, tree)
     diagnostics: list[Diagnostic] = []
-    for code in codes:
-        rule = rules[code]
+    for rule in rules:
         node: cst.CSTNode | None = None
         try:
             for node in tree.nodes(*rule.on):

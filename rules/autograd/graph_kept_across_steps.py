@@ -63,6 +63,8 @@ def graph_kept_across_steps(node: cst.AugAssign | cst.Assign | cst.Call, module:
     ## References
     - [FAQ: don't accumulate history across your training loop](https://docs.pytorch.org/docs/stable/notes/faq.html)
     """
+    if not _may_pile_up(node, module):
+        return
     for item in kept(node, module):
         if not _has_graph(item.stored, module):
             continue
@@ -87,9 +89,17 @@ def graph_kept_across_steps(node: cst.AugAssign | cst.Assign | cst.Call, module:
         )
 
 
+def _may_pile_up(node: cst.CSTNode, module: Module) -> bool:
+    """Whether what is kept at ``node`` matters at all, going by the place, before anything is evaluated."""
+    phase = module.phase(node)
+    if phase in (Phase.FORWARD, Phase.DATASET):
+        return False
+    return phase is Phase.EVALUATION or module.backpropagation.happens
+
+
 def _severity(node: cst.CSTNode, item: Kept, module: Module) -> Severity | None:
     """How bad keeping the graph is; None where it is meant, or does no harm."""
-    if module.phase(node) in (Phase.FORWARD, Phase.DATASET) or module.grad(node) is Grad.OFF:
+    if module.grad(node) is Grad.OFF:
         return None
     gradients = module.backpropagation
     if gradients.feeds(item.place):

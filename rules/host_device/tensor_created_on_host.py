@@ -11,7 +11,7 @@ from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.factories import Factory, created_on, factory
 from torchlint.semantics.module import Module
 from torchlint.semantics.places import Phase
-from torchlint.semantics.transfers import Move, move_to_accelerator
+from torchlint.semantics.transfers import MOVING_METHODS, Move, move_to_accelerator
 
 Edits = tuple[Edit, ...]
 
@@ -75,18 +75,22 @@ def tensor_created_on_host(call: cst.Call, module: Module) -> Iterator[Finding]:
     * [PyTorch performance tuning guide: create tensors directly on the target device](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html)
     * [CUDA semantics: best practices](https://docs.pytorch.org/docs/stable/notes/cuda.html#best-practices)
     """
-    if not isinstance(call.func, cst.Attribute):
+    if not isinstance(call.func, cst.Attribute) or call.func.attr.value not in MOVING_METHODS:
+        return
+    tensor = call.func.value
+    value = _only_value(module, tensor) if isinstance(tensor, cst.Name) else tensor
+    # How the tensor was made is mostly a question of spelling, and asked before where it moves.
+    made = factory(module, value) if value is not None else None
+    if made is None:
         return
     move = move_to_accelerator(module, call)
     if move is None or not module.accelerated or module.phase(call) is Phase.DATASET:
         return
-    tensor = call.func.value
-    made = factory(module, tensor)
-    if made is not None:
+    if isinstance(tensor, cst.Name):
+        yield from _moved_later(module, made, move, tensor)
+    else:
         fix = _fix(module, made, move, _without_suffix(module, call))
         yield Finding(tensor, _message(module, made), fix)
-    elif isinstance(tensor, cst.Name):
-        yield from _moved_later(module, move, tensor)
 
 
 def _message(module: Module, made: Factory) -> str:
@@ -94,15 +98,16 @@ def _message(module: Module, made: Factory) -> str:
     return f"`{name}` makes the tensor in host memory, from where it is copied; `device=` makes it in place"
 
 
-def _moved_later(module: Module, move: Move, name: cst.Name) -> Iterator[Finding]:
-    """``noise = torch.randn(…)`` whose only use is ``noise.to(device)`` in the same block."""
+def _only_value(module: Module, name: cst.Name) -> cst.BaseExpression | None:
+    """What a variable is given by the one definition that it has."""
     bindings = module.bindings(name)
-    value = bindings[0].value if len(bindings) == 1 and not bindings[0].path else None
-    if value is None:
-        return
-    binding = bindings[0]
-    made = factory(module, value)
-    if made is None or module.uses(binding) != [name]:
+    return bindings[0].value if len(bindings) == 1 and not bindings[0].path else None
+
+
+def _moved_later(module: Module, made: Factory, move: Move, name: cst.Name) -> Iterator[Finding]:
+    """``noise = torch.randn(…)`` whose only use is ``noise.to(device)`` in the same block."""
+    (binding,) = module.bindings(name)
+    if binding.value is None or module.uses(binding) != [name]:
         return
     tree = module.tree
     first, second = tree.statement(binding.node), tree.statement(move.call)
@@ -114,7 +119,7 @@ def _moved_later(module: Module, move: Move, name: cst.Name) -> Iterator[Finding
     fix = None if edits is None or not _known_before(module, move, first) else _fix(module, made, move, edits)
     if fix is not None and _has_comment(module, second):
         fix = Fix(fix.message, fix.edits, Applicability.UNSAFE)
-    yield Finding(value, _message(module, made), fix, related=((move.call, "moved here"),))
+    yield Finding(binding.value, _message(module, made), fix, related=((move.call, "moved here"),))
 
 
 def _only_name(module: Module, statement: cst.CSTNode) -> bool:

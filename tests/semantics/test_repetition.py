@@ -31,7 +31,25 @@ def _marked(program: str) -> dict[str, bool]:
         ('def f():\n    mark("f")\n', {"f": False}),
         ('def f():\n    mark("f")\nf()\n', {"f": False}),
         ('def f():\n    mark("f")\nwhile True:\n    f()\n', {"f": True}),
-        ('def f():\n    mark("f")\nregister(f)\n', {"f": True}),
+        (
+            'for x in mark("iterated"):\n    pass\nelse:\n    mark("else")\n',
+            {"iterated": False, "else": False},
+        ),
+        ('z = [x for x in mark("first") for w in mark("second")]\n', {"first": False, "second": True}),
+        ('@register\ndef f():\n    mark("f")\n', {"f": False}),
+        ('def f():\n    mark("f")\nregister(f)\n', {"f": False}),
+        ('def f():\n    mark("f")\nmap(f, y)\n', {"f": True}),
+        ('def f():\n    mark("f")\nmodel.register_forward_hook(f)\n', {"f": True}),
+        ('def f():\n    mark("f")\ntable = {"f": f}\n', {"f": True}),
+        ('def f():\n    mark("f")\ng = partial(f, 1)\nfor i in y:\n    g()\n', {"f": True}),
+        ('def f():\n    mark("f")\ng = f\ng()\n', {"f": False}),
+        ('class C:\n    @property\n    def p(self):\n        mark("p")\nuse(c.p)\n', {"p": True}),
+        # Every function calls the two after it: each is looked at once, not on every way to it.
+        (
+            "".join(f"def f{i}():\n    f{i + 1}()\n    f{i + 2}()\n" for i in range(60))
+            + 'def f60():\n    mark("f")\ndef f61():\n    mark("f")\n',
+            {"f": False},
+        ),
         # It calls itself, and a loop calls it: asking for either call first gives the same answer.
         ('def f(n):\n    mark("f")\n    f(n - 1)\nfor i in y:\n    f(i)\n', {"f": True}),
         ('def f(n):\n    mark("f")\n    f(n - 1)\nf(3)\n', {"f": False}),

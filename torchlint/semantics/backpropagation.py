@@ -100,19 +100,24 @@ class Backpropagation:
         found = (self._backward(call) for call in self.tree.nodes(cst.Call))
         return [backward for backward in found if backward is not None]
 
+    @cached_property
+    def happens(self) -> bool:
+        """Whether the file computes gradients, or returns what a framework backpropagates."""
+        return bool(self.passes) or any(True for _ in self._framework_roots)
+
     def _backward(self, call: cst.Call) -> Backward | None:
         module = self.module
         arguments = tuple(argument.value for argument in call.args if argument.star == "")
         if module.qualified(call.func) in _FUNCTIONS:
             return Backward(call, arguments[:1], (), self._retains(call))
         func = call.func
-        if module.callee(call) is not None:
-            return None
         if isinstance(func, cst.Attribute) and func.attr.value in _BACKWARD:
+            if module.callee(call) is not None:
+                return None
             hands_on = func.attr.value != "backward" or module.value(func.value).kind is Kind.ACCELERATOR
             losses = arguments if hands_on else () if arguments else (func.value,)
             return Backward(call, (func.value, *arguments), losses, self._retains(call))
-        if arguments and "scaler" in _last_word(func).lower():
+        if arguments and "scaler" in _last_word(func).lower() and module.callee(call) is None:
             # ``loss_scaler(loss, optimizer, ...)``: scales, backpropagates and steps.
             return Backward(call, arguments[:1], arguments[:1], False)
         return None

@@ -119,6 +119,7 @@ class Classes:
         self.tree = tree
         self.names = names
         self._infos: dict[cst.ClassDef, ClassInfo] = {}
+        self._owners: dict[cst.CSTNode, cst.ClassDef | None] = {}
         self._pending: set[cst.ClassDef] = set()
         self._heirs: dict[cst.ClassDef, list[cst.ClassDef]] | None = None
 
@@ -187,6 +188,11 @@ class Classes:
 
     def owner(self, function: cst.CSTNode) -> cst.ClassDef | None:
         """The class whose body holds this method directly; None for plain functions."""
+        if function not in self._owners:
+            self._owners[function] = self._owner(function)
+        return self._owners[function]
+
+    def _owner(self, function: cst.CSTNode) -> cst.ClassDef | None:
         block = self.tree.parent(function)
         while isinstance(block, (cst.If, cst.Else, cst.IndentedBlock, cst.Try)):
             up = self.tree.parent(block)

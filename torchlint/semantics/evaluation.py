@@ -120,16 +120,18 @@ class Evaluation:
 
     def _in_both_modes(self, call: cst.Call) -> Region | None:
         """The statement of a forward pass that a loop makes for training and for validation alike."""
-        if self.module.phase(call) is not Phase.UNKNOWN or not self._is_forward_pass(call):
+        if not self.module.backpropagation.passes or self.module.phase(call) is not Phase.UNKNOWN:
+            return None
+        training = self._asides.asked_before_training(call)
+        if training is None or not self._is_forward_pass(call):
             return None
         function = self.module.function(call)
         if isinstance(function, cst.Lambda) or self.module.grad(call) is not Grad.ON:
             return None
         if self._is_switched_on(call) or self._wants_gradients(function) or self._is_frozen(call.func):
             return None
-        training = self._asides.asked_before_training(call)
         statement = self.tree.statement(call)
-        if training is None or not isinstance(statement, cst.SimpleStatementLine):
+        if not isinstance(statement, cst.SimpleStatementLine):
             return None
         loop = self.module.loops(call)[0]
         first = next(
@@ -166,11 +168,14 @@ class Evaluation:
         So is the call of a helper that makes the pass, if training calls the helper as well.
         """
         module = self.module
-        if not self._is_forward_pass(call) and not self._is_shared_pass(call):
+        # What a place is for is a cheaper question than what is called there, and answers most calls.
+        if not call.args or module.qualified(call.func) is not None:
+            return False
+        if module.phase(call) is not Phase.EVALUATION and not self._asides.holds(call):
             return False
         if module.grad(call) is not Grad.ON:
             return False
-        if module.phase(call) is not Phase.EVALUATION and not self._asides.holds(call):
+        if not self._is_forward_pass(call) and not self._is_shared_pass(call):
             return False
         if self._is_switched_on(call):
             return False

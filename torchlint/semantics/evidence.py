@@ -50,7 +50,7 @@ class Evidence(enum.Enum):
 
 def device_evidence(tree: SyntaxTree, names: Names, inference: Inference) -> Evidence:
     """Weigh the calls, keywords, strings and imports of a file."""
-    if _moves(tree, names, inference) or _names_device(tree) or _imports_framework(tree, names):
+    if _names_device(tree) or _imports_framework(tree, names) or _moves(tree, names, inference):
         return Evidence.ACCELERATOR
     return Evidence.LIBRARY if _for_others(tree, names, inference) else Evidence.CPU
 

@@ -63,8 +63,9 @@ from torchlint.syntax import SyntaxTree
 
 Function = cst.FunctionDef | cst.Lambda
 
-# The evaluator recurses through definitions; past this depth an answer would be far-fetched anyway.
-_MAX_DEPTH = 60
+# The evaluator recurses through definitions. No program that people write comes near this depth; a lower
+# limit that some do reach makes the answers depend on which question was asked first.
+_MAX_DEPTH = 500
 _MAX_CALL_SITES = 12
 _NOTHING = 1 << 30  # deeper than any node in work
 
@@ -98,7 +99,7 @@ class Inference:
         A definition that depends on itself (``x = f(x)`` in a loop) contributes nothing to its own
         value: the search stops where it meets a node that is being evaluated.
         """
-        return self._solve(node, self._evaluate)
+        return self._values.get(node) or self._solve(node, self._evaluate)
 
     def _solve(self, node: cst.CSTNode, work_out: Callable[[cst.CSTNode], Value]) -> Value:
         """The remembered answer for a node, else a new one, found without going in circles.
@@ -207,9 +208,9 @@ class Inference:
         return Value(kind, elements=tuple(solid(self.value(e.value)) for e in node.elements), origin=node)
 
     def _unary(self, node: cst.UnaryOperation) -> Value:
-        operand = self.value(node.expression)
         if isinstance(node.operator, cst.Not):
             return BOOL
+        operand = self.value(node.expression)
         if operand.kind is Kind.NUMBER and isinstance(node.operator, cst.Minus):
             number = operand.constant
             return replace(NUMBER, constant=-number if isinstance(number, (int, float)) else MISSING)

@@ -110,6 +110,19 @@ class Module:
         self.tree = tree
         self.settings = settings
 
+    def close(self) -> None:
+        """Forget everything that was worked out; the model answers nothing any more.
+
+        The parts hold one another, and the tree. Apart, they are gone at once, where the search of the
+        garbage collector for so many objects takes a twentieth of a check.
+        """
+        for part in vars(self).values():
+            if isinstance(part, Names):
+                part.close()
+            elif isinstance(part, _PARTS):
+                vars(part).clear()
+        vars(self).clear()
+
     # ------------------------------------------------------------------ parts
 
     @cached_property
@@ -482,6 +495,7 @@ class Module:
         return self.tree.source(node)
 
 
+_PARTS = (Classes, Inference, Dataflow, Loaders, Backpropagation, Evaluation, Gradients, Places, Repetition)
 _ACCEPTED_AS = {
     Kind.TENSOR: "tensor",
     Kind.NDARRAY: "ndarray",

@@ -181,6 +181,12 @@ class Names:
             scope = self._scopes[node] = Scope(node, kind, self.scope(node))
         return scope
 
+    def close(self) -> None:
+        """Forget everything; scopes and their bindings hold one another, and by them the tree."""
+        for scope in self._scopes.values():
+            scope.bindings.clear()
+        vars(self).clear()
+
     # ------------------------------------------------------------------ collecting
 
     def _bind_all(self) -> None:
@@ -423,6 +429,8 @@ class Names:
         Spellings of one thing are brought to its public one (``torch.utils.data.dataloader.DataLoader``
         is ``torch.utils.data.DataLoader``). None: ambiguous, shadowed, computed or the user's own.
         """
+        if node.__class__ is not cst.Name and node.__class__ is not cst.Attribute:
+            return None
         if node in self._qualified:
             return self._qualified[node]
         if node in self._pending:

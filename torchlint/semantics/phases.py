@@ -91,15 +91,14 @@ _COLLATE = re.compile(r"^_?collate|_?collate(?:_fn|_batch|_function)?$|^worker_i
 
 # What such a function is for does not change with what it does in between.
 _SETTLED = frozenset({Phase.FORWARD, Phase.DATASET, Phase.SETUP})
+_BLOCKS: frozenset[type] = frozenset({cst.IndentedBlock, cst.SimpleStatementSuite, cst.Module})
 _TELLING: frozenset[type] = frozenset(
     {
         cst.If,
         cst.IfExp,
-        cst.IndentedBlock,
-        cst.SimpleStatementSuite,
-        cst.Module,
         cst.For,
         cst.While,
+        *_BLOCKS,
         *FUNCTIONS,
     }
 )
@@ -114,6 +113,7 @@ class Phases:
         self.names = model.names
         self._phases: dict[cst.CSTNode, Phase] = {}
         self._functions: dict[Function, Phase] = {}
+        self._prescribed: dict[Function, Phase | None] = {}
         self._asking: set[Function] = set()
         self._steps: dict[cst.CSTNode | None, list[tuple[cst.Call, bool]]] | None = None
         self._switches: dict[Function | None, list[tuple[int, cst.Call, Phase]]] | None = None
@@ -154,6 +154,9 @@ class Phases:
         for parent in self.tree.ancestors(node):
             if parent.__class__ not in _TELLING:
                 child = parent
+                continue
+            if parent.__class__ in _BLOCKS and not self._modes(function):
+                child = parent  # the most frequent holder by far, and it tells nothing
                 continue
             phase: Phase | None = None
             match parent:
@@ -455,6 +458,11 @@ class Phases:
 
     def _hooked(self, function: Function) -> Phase | None:
         """The phase that a framework, or the function's role, prescribes."""
+        if function not in self._prescribed:
+            self._prescribed[function] = self._prescription(function)
+        return self._prescribed[function]
+
+    def _prescription(self, function: Function) -> Phase | None:
         if not isinstance(function, cst.FunctionDef):
             return Phase.DATASET if function in self._collate_functions else None
         name = function.name.value

@@ -35,6 +35,7 @@ from torchlint.semantics.classes import Classes, ClassInfo
 from torchlint.semantics.gradmode import Grad, GradModes
 from torchlint.semantics.names import BindingKind, Names
 from torchlint.semantics.phases import Phase, Phases, is_training_step
+from torchlint.semantics.repetition import repeats_part
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.throttling import (
     COMPREHENSIONS,
@@ -156,7 +157,7 @@ class Places:
             kind = parent.__class__
             if kind in _BLOCKS:
                 return [*found, *self._loops_around(parent)]
-            if kind in _REPEATING and self._repeats(parent, child, grandchild):
+            if kind in _REPEATING and repeats_part(parent, child, grandchild):
                 found.append(cast(Loop, parent))
             elif kind in _FUNCTIONS and getattr(parent, "body", None) is child:
                 break
@@ -170,21 +171,11 @@ class Places:
             parents = self.tree.parents
             child, parent = block, parents.get(block)
             if parent is not None and parent.__class__ not in _FUNCTIONS:
-                if parent.__class__ in _REPEATING and self._repeats(parent, child, None):
+                if parent.__class__ in _REPEATING and repeats_part(parent, child, None):
                     found.append(cast(Loop, parent))
                 found.extend(self.loops(parent))
             self._block_loops[block] = found
         return found
-
-    def _repeats(self, loop: cst.CSTNode, child: cst.CSTNode, grandchild: cst.CSTNode | None) -> bool:
-        """Whether a loop runs this part of it in every iteration."""
-        if isinstance(loop, cst.For):
-            return child is loop.body or child is loop.target
-        if isinstance(loop, cst.While):
-            return child is not loop.orelse
-        # Of a comprehension only the first iterable is evaluated once.
-        assert isinstance(loop, COMPREHENSIONS)
-        return not (child is loop.for_in and grandchild is loop.for_in.iter)
 
     def throttled(self, node: cst.CSTNode) -> bool:
         """Whether ``node`` runs in few of the iterations of the loops around it.

@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cached_property
 
 import libcst as cst
 
-from torchlint.semantics.api.frameworks import LIGHTNING_BATCH_HOOK, LIGHTNING_STEPS, METHODS_OF_STEPS
+from torchlint.semantics.api.frameworks import (
+    APPLYING_FUNCTIONS,
+    HOOK_REGISTRATIONS,
+    LIGHTNING_BATCH_HOOK,
+    LIGHTNING_STEPS,
+    METHODS_OF_STEPS,
+)
 from torchlint.semantics.names import Names, Scope, ScopeKind
+from torchlint.semantics.spellings import last_name
 from torchlint.syntax import SyntaxTree
 
-_LOOPS = frozenset({cst.For, cst.While, cst.ListComp, cst.SetComp, cst.DictComp, cst.GeneratorExp})
-_BODIES = frozenset({cst.FunctionDef, cst.Lambda})
-
+_LOOPS: frozenset[type] = frozenset(
+    {cst.For, cst.While, cst.ListComp, cst.SetComp, cst.DictComp, cst.GeneratorExp}
+)
+_BODIES: frozenset[type] = frozenset({cst.FunctionDef, cst.Lambda})
+# What runs the function that it is given: at once, at every step, or as the closure of an optimizer.
+_RUNNERS = APPLYING_FUNCTIONS | HOOK_REGISTRATIONS | {"step"}
 
 _HOOKS = LIGHTNING_STEPS.union(*METHODS_OF_STEPS.values())
 
@@ -22,11 +33,24 @@ def _is_hook(name: str) -> bool:
     return name in _HOOKS or LIGHTNING_BATCH_HOOK.match(name) is not None
 
 
+def repeats_part(loop: cst.CSTNode, child: cst.CSTNode, grandchild: cst.CSTNode | None) -> bool:
+    """Whether a loop or comprehension runs this part of it, of which ``grandchild`` is a part, repeatedly."""
+    kind = loop.__class__
+    if kind is cst.For:
+        return child is loop.body or child is loop.target  # type: ignore[attr-defined]
+    if kind is cst.While:
+        return child is not loop.orelse  # type: ignore[attr-defined]
+    # Of a comprehension only the first iterable is evaluated once.
+    first: cst.CompFor = loop.for_in  # type: ignore[attr-defined]
+    return not (child is first and grandchild is first.iter)
+
+
 class Repetition:
     """Whether the places of one file can be run again and again, going by names alone.
 
-    Never wrong about a place that does repeat: a function counts as repeated if anything of its name is
-    called at a place that repeats, if it is handed on as a value, or if a framework may call it.
+    Never wrong about a place that does repeat, as far as the file shows: a function counts as repeated if
+    anything that goes by its name, or by another that it is given, is called at a place that repeats, if it
+    is given to what runs it or kept where calls cannot be told, or if a framework may call it.
     """
 
     def __init__(self, tree: SyntaxTree, names: Names) -> None:
@@ -41,7 +65,7 @@ class Repetition:
         return holder is not None and (holder.__class__ in _LOOPS or self._repeats(holder))
 
     def _holder(self, node: cst.CSTNode) -> cst.CSTNode | None:
-        """The innermost loop or function around ``node``; None at the level of the module."""
+        """The innermost loop or function that runs ``node``; None at the level of the module."""
         parents, known = self.tree.parents, self._around
         trail: list[cst.CSTNode] = []
         step: cst.CSTNode | None = node
@@ -53,11 +77,18 @@ class Repetition:
             trail.append(step)
             step = parents.get(step)
             kind = step.__class__
-            if kind in _LOOPS or kind in _BODIES:
+            if kind in _LOOPS:
+                runs = step is not None and repeats_part(
+                    step, trail[-1], trail[-2] if len(trail) > 1 else None
+                )
+            else:
+                runs = kind in _BODIES and trail[-1] is step.body  # type: ignore[union-attr]
+            if runs:
                 found = step
                 break
         for passed in trail:
-            known[passed] = found
+            if passed.__class__ is not cst.CompFor:  # of which one part repeats and another may not
+                known[passed] = found
         return found
 
     def _repeats(self, function: cst.CSTNode) -> bool:
@@ -93,12 +124,13 @@ class Repetition:
             return None
         name = function.name.value
         scope = self.names.scope(function)
-        called = [name]
         if scope.kind is ScopeKind.CLASS and name == "__init__":
             assert isinstance(scope.node, cst.ClassDef)
             called = self._makers(scope.node)
         elif self._run_unseen(function, scope):
             return None
+        else:
+            called = [name, *self._aliases(name)]
         holders = [self._holder(call) for word in called for call in self._calls.get(word, ())]
         if any(holder.__class__ in _LOOPS for holder in holders):
             return None
@@ -107,9 +139,41 @@ class Repetition:
     def _run_unseen(self, function: cst.FunctionDef, scope: Scope) -> bool:
         """Whether a function may be run by other means than a call of its name in this file."""
         name = function.name.value
-        if scope.kind is ScopeKind.CLASS and (name.startswith("__") or _is_hook(name)):
+        if scope.kind is ScopeKind.FUNCTION:
             return True
-        return scope.kind is ScopeKind.FUNCTION or bool(function.decorators) or name in self._values
+        if scope.kind is ScopeKind.CLASS:
+            # An attribute that is only read may be a property.
+            if name == "__call__" or _is_hook(name) or name in self._attributes:
+                return True
+        return any(self._may_run(user) for user in self._users(name))
+
+    def _may_run(self, user: cst.CSTNode | None) -> bool:
+        """Whether what uses a function as a value may run it again and again, out of sight.
+
+        An assignment gives it another name, to be called by; a call that does not run it keeps it.
+        """
+        if isinstance(user, cst.Call):
+            return last_name(user.func) in _RUNNERS
+        return not isinstance(user, cst.Assign)
+
+    def _users(self, name: str) -> Iterator[cst.CSTNode | None]:
+        """The calls that are given something of this name, and the other nodes that use it as a value."""
+        parents = self.tree.parents
+        for read in self.names.reads.get(name, ()):
+            parent = parents.get(read)
+            if isinstance(parent, cst.Arg):
+                yield parents.get(parent)
+            elif not (isinstance(parent, cst.Call) and parent.func is read):
+                yield parent
+
+    def _aliases(self, name: str) -> Iterator[str]:
+        """The further names that a function is given: ``step = partial(train, model)``."""
+        for user in self._users(name):
+            assign = self.tree.parents.get(user) if isinstance(user, cst.Call) else user
+            for target in assign.targets if isinstance(assign, cst.Assign) else ():
+                alias = last_name(target.target)
+                if alias is not None:
+                    yield alias
 
     def _makers(self, definition: cst.ClassDef) -> list[str]:
         """By which names instances of a class, or of an heir, are made.
@@ -154,15 +218,9 @@ class Repetition:
         return found
 
     @cached_property
-    def _values(self) -> frozenset[str]:
-        """The names of functions that are handed on instead of called: callbacks, table entries, aliases."""
+    def _attributes(self) -> frozenset[str]:
+        """The names of attributes that are used as values instead of called."""
         found: set[str] = set()
-        for name, reads in self.names.reads.items():
-            for read in reads:
-                parent = self.tree.parents.get(read)
-                if not (isinstance(parent, cst.Call) and parent.func is read):
-                    found.add(name)
-                    break
         for attribute in self.tree.nodes(cst.Attribute):
             parent = self.tree.parents.get(attribute)
             if not (isinstance(parent, cst.Call) and parent.func is attribute):

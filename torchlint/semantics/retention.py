@@ -46,9 +46,9 @@ def _kept(
         case cst.AugAssign(operator=cst.AddAssign() | cst.SubtractAssign()):
             yield node.target, node.value
         case cst.Assign(targets=[cst.AssignTarget(target=target)]):
-            spelt = module.tree.source(target)
-            branches = list(_branches(node.value))
-            sums = [_terms(module, b, spelt) for b in branches if isinstance(b, cst.BinaryOperation)]
+            branches = [b for b in _branches(node.value) if isinstance(b, cst.BinaryOperation)]
+            spelt = module.tree.source(target) if branches else ""
+            sums = [_terms(module, branch, spelt) for branch in branches]
             yield from ((target, term) for terms in sums for term in terms or ())
             if (
                 not any(terms is not None for terms in sums)

@@ -405,15 +405,19 @@ def _passed(module: Module, call: cst.Call, argument: tuple[str, int | None]) ->
 
 def mask_of(module: Module, node: cst.Subscript) -> cst.BaseExpression | None:
     """The boolean device tensor that ``node`` selects by, if there is one."""
-    indexed = module.value(node.value)
-    if indexed.kind not in (Kind.TENSOR, Kind.BATCH, Kind.UNKNOWN) or indexed.device is Device.CPU:
-        return None
-    for element in node.slice:
-        if isinstance(element.slice, cst.Index):
-            index = element.slice.value
-            if module.on_device(index) and module.value(index).dtype in ("torch.bool", "bool"):
-                return index
+    indices = (element.slice.value for element in node.slice if isinstance(element.slice, cst.Index))
+    for index in indices:
+        # What is written out as a number or a text is by far the most frequent index.
+        if index.__class__ in _LITERALS or not module.on_device(index):
+            continue
+        if module.value(index).dtype in ("torch.bool", "bool"):
+            indexed = module.value(node.value)
+            known = indexed.kind in (Kind.TENSOR, Kind.BATCH, Kind.UNKNOWN)
+            return index if known and indexed.device is not Device.CPU else None
     return None
+
+
+_LITERALS = frozenset({cst.Integer, cst.SimpleString, cst.Ellipsis})
 
 
 # --- truth ------------------------------------------------------------------------------------------
@@ -544,11 +548,14 @@ def written_out(module: Module, node: cst.BaseExpression) -> cst.BaseExpression 
             candidates = [
                 part.expression for part in node.parts if isinstance(part, cst.FormattedStringExpression)
             ]
-        case cst.BinaryOperation(operator=cst.Modulo(), left=left, right=right) if is_text(module, left):
+        case cst.BinaryOperation(operator=cst.Modulo(), right=right):
             candidates = [e.value for e in right.elements] if isinstance(right, cst.Tuple) else [right]
         case _:
             return None
-    return next((c for c in candidates if may_be_on_device(module, c)), None)
+    tensor = next((c for c in candidates if may_be_on_device(module, c)), None)
+    if tensor is not None and isinstance(node, cst.BinaryOperation) and not is_text(module, node.left):
+        return None  # the remainder of a division
+    return tensor
 
 
 def _for_failure_only(module: Module, node: cst.BaseExpression) -> bool:

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from torchlint.semantics.module import Module
 
 
+MOVING_METHODS = frozenset({"cuda", "to", "type"})
+
+
 @dataclass(frozen=True, slots=True)
 class Move:
     """A call that moves a tensor to an accelerator: where to, and what else it changes.
