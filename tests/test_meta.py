@@ -148,7 +148,8 @@ def test_imports_point_downwards(path: Path) -> None:
             theirs = rank(module)
             assert theirs is None or theirs <= own, f"{path}:{line}: {name} imports {module}"
         top = module.partition(".")[0]
-        assert top != "torch", f"{path}:{line}: torchlint never imports torch"
+        if not below(name, "torchlint.verify.worker"):
+            assert top != "torch", f"{path}:{line}: only measuring processes import torch"
         if top in TERMINAL:
             assert below(name, "torchlint.commands") or name == "torchlint.cli", f"{path}:{line}: {module}"
 

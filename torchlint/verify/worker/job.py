@@ -10,10 +10,11 @@ from typing import Any
 class Job:
     """One run of one variant.
 
-    ``task`` is ``examine`` (results and evidence, nothing timed) or ``time`` (runs blocks when told to).
-    ``form`` says what ``path`` is: a ``script`` to be run as ``__main__``, a ``module`` (``path`` is its
-    dotted name, for scripts with relative imports), an ``entry`` (``function`` of the file is called again
-    and again; each call is a step) or a ``case`` with ``setup(device, size)`` and ``function`` (``step`` or
+    ``task`` is ``examine`` (results and evidence, nothing timed), ``time`` (runs blocks when told to) or
+    ``machine`` (describes the machine, and runs nothing).
+    ``form`` says what ``path`` is: a ``script`` to be run as ``__main__``; a ``module`` (the dotted name of
+    a script with relative imports); an ``entry`` (the name of the module whose ``function`` is called again
+    and again; each call is a step); or a ``case`` with ``setup(device, size)`` and ``function`` (``step`` or
     ``step_fixed``). ``folder`` is the working directory, ``search`` what stands first on ``sys.path``.
     """
 
@@ -27,16 +28,18 @@ class Job:
     device: str = "auto"
     size: str = ""
     seed: int = 0
+    scratch: str = ""
+    """A folder for output and temporary files."""
     steps_by: str = "auto"
     """``optimizer``, ``forward``, or ``auto`` while it is not known yet which of them the program has."""
 
     # For ``examine`` only.
     trace: str = ""
     """Where the original's run writes its results, and the others read them."""
-    reference: bool = False
-    """Whether this run writes ``trace``; the others start from the state in it and compare with it."""
+    role: str = "compared"
+    """``reference``: this run writes ``trace``, and the others start from the state in it and compare with
+    it. ``perturbed``: this run starts a rounding error away from that state. Or ``compared``."""
     compare_steps: int = 8
-    warmup_steps: int = 10
     evidence_steps: int = 5
     project: str = ""
     """The folder to which source lines are reported relatively."""
@@ -48,6 +51,7 @@ class Job:
     @staticmethod
     def from_json(form: dict[str, Any]) -> Job:
         """The inverse of ``as_json``, whose tuples JSON has made lists."""
-        return Job(
-            **{name: tuple(value) if isinstance(value, list) else value for name, value in form.items()}
-        )
+        fields: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value for name, value in form.items()
+        }
+        return Job(**fields)

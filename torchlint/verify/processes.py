@@ -1,0 +1,328 @@
+"""Measuring processes, as the coordinator sees them: started, steered through pipes, paused, ended.
+
+A process leads a session and a group of its own, so that a signal reaches everything that the program has
+started. Only one program at a time runs; the groups of the others are stopped, loader workers included, so
+that nobody gains from a pause. That takes signals that Windows does not have.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import selectors
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from torchlint.verify.results import Machine
+from torchlint.verify.worker.job import Job
+
+SUPPORTED = os.name == "posix"
+"""Whether this system can pause process groups."""
+GRACE = 2.0
+"""Seconds that a program has to end after it was told to."""
+_WORKER = "from torchlint.verify.worker.main import main; main()"
+_LAST_LINES = 6
+# What programs look for that torchrun would have set.
+_TORCHRUN = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
+
+
+class Failure(Exception):  # noqa: N818
+    """A program that cannot be measured, with the reason for people.
+
+    ``wants_torchrun`` is set where the program only misses the variables that torchrun sets.
+    """
+
+    def __init__(self, reason: str, *, wants_torchrun: bool = False) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.wants_torchrun = wants_torchrun
+
+
+@dataclass(frozen=True)
+class Times:
+    """The times of one block, as ``results.Block`` has them."""
+
+    wall: float
+    device: float | None
+    clock: int | None
+
+    @property
+    def fields(self) -> tuple[float, float | None, int | None]:
+        """The three, in the order that ``results.Block`` has them."""
+        return self.wall, self.device, self.clock
+
+
+class Process:
+    """A fresh interpreter that runs one variant. Leaving the ``with`` block ends it and all it started."""
+
+    def __init__(self, job: Job, log: Path, *, environment: Mapping[str, str] | None = None) -> None:
+        self._job, self._log = job, log
+        self._unread = b""
+        self.startup_seconds: float | None = None
+        theirs_in, self._to = os.pipe()
+        self._from, theirs_out = os.pipe()
+        with log.open("wb") as output:
+            self._child = subprocess.Popen(
+                [sys.executable, "-c", _WORKER, str(theirs_in), str(theirs_out)],
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+                pass_fds=(theirs_in, theirs_out),
+                cwd=job.folder,
+                env=_environment(job, environment or {}),
+            )
+        os.close(theirs_in)
+        os.close(theirs_out)
+        self._closed = False
+        self._loaded = self._killed = False
+        self._send(job.as_json())
+
+    def __enter__(self) -> Process:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def alive(self) -> bool:
+        """Whether the process can take orders."""
+        return not self._killed and self._child.poll() is None
+
+    def load(self) -> None:
+        """Wait until torch is imported and the program can be run.
+
+        Raises:
+            Failure: torch is missing or too old, or there is no such device.
+        """
+        if self._loaded:
+            return
+        message = self._receive(STARTUP)
+        if message["event"] != "loaded":
+            raise self._failure(message)
+        self._loaded = True
+
+    def run(self, **changes: Any) -> None:
+        """Start the program; ``changes`` replace fields of the job, such as the size of a case."""
+        self.load()
+        self._send({"do": "run", "job": changes})
+
+    def halt(self) -> None:
+        """Stop a case at the end of its step, so that it can be run again.
+
+        Raises:
+            Failure: it does not stop.
+        """
+        self._signal(signal.SIGCONT)
+        self._send({"do": "stop"})
+        message = self._receive(PATIENCE)
+        if message["event"] != "end" or message["reason"] != "stopped":
+            raise self._failure(message)
+
+    def ready(self, timeout: float) -> None:
+        """Wait until the program stands at the end of its first step, and pause it there.
+
+        Raises:
+            Failure: it does not get there.
+        """
+        message = self._receive(timeout)
+        if message["event"] != "ready":
+            raise self._failure(message)
+        self.startup_seconds = message["startup_seconds"]
+        self._signal(signal.SIGSTOP)
+
+    def block(self, lead: int, steps: int, timeout: float) -> Times | None:
+        """Run ``lead`` steps, then time ``steps``; None if the program came to its own end before that.
+
+        Raises:
+            Failure: the program failed, or hangs.
+        """
+        self._signal(signal.SIGCONT)
+        self._send({"do": "block", "lead": lead, "steps": steps})
+        message = self._receive(timeout)
+        if message["event"] == "end" and message["reason"] == "finished":
+            return None
+        if message["event"] != "block":
+            raise self._failure(message)
+        self._signal(signal.SIGSTOP)
+        return Times(message["wall"], message["device"], message["clock"])
+
+    def examined(self, timeout: float) -> dict[str, Any]:
+        """Wait for the outcome of an examination.
+
+        Raises:
+            Failure: the program failed, hangs, or never reached a step.
+        """
+        message = self._receive(timeout)
+        if message.pop("event") != "examined":
+            raise self._failure({"event": "end", **message})
+        self._receive(PATIENCE)
+        return message
+
+    def described(self, timeout: float) -> Machine:
+        """Wait for the description of the machine.
+
+        Raises:
+            Failure: torch is missing or too old, or there is no such device.
+        """
+        message = self._receive(timeout)
+        if message.pop("event") != "machine":
+            raise self._failure({"event": "end", **message})
+        return Machine(**message)
+
+    def kill(self) -> None:
+        """End the program and whatever it has started, at once; ``close`` is still wanted, to tidy up."""
+        self._killed = True
+        self._signal(signal.SIGKILL)
+
+    def close(self) -> None:
+        """End the program, cleanly if it lets itself be ended so, and whatever it has started."""
+        if self._closed:
+            return
+        self._closed = True
+        with contextlib.suppress(OSError):
+            self._signal(signal.SIGCONT)
+            self._send({"do": "stop"})
+        os.close(self._to)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._child.wait(GRACE)
+        self._signal(signal.SIGKILL)
+        self._child.wait()
+        os.close(self._from)
+
+    # --- messages -----------------------------------------------------------------------------------------
+
+    def _send(self, message: Mapping[str, Any]) -> None:
+        with contextlib.suppress(BrokenPipeError):
+            os.write(self._to, json.dumps(message).encode() + b"\n")
+
+    def _receive(self, timeout: float) -> dict[str, Any]:
+        """The next message; one about the end if the process ends without any.
+
+        Raises:
+            Failure: none came in time.
+        """
+        deadline = time.monotonic() + timeout
+        with selectors.DefaultSelector() as selector:
+            selector.register(self._from, selectors.EVENT_READ)
+            while b"\n" not in self._unread:
+                if selector.select(0.2):
+                    chunk = os.read(self._from, 1 << 20)
+                    if not chunk:
+                        return self._end()
+                    self._unread += chunk
+                elif self._child.poll() is not None:
+                    # Processes that it has left behind may hold the pipe open.
+                    return self._end()
+                elif time.monotonic() > deadline:
+                    raise self._hanging(timeout)
+        line, _, self._unread = self._unread.partition(b"\n")
+        message: dict[str, Any] = json.loads(line)
+        return message
+
+    def _end(self) -> dict[str, Any]:
+        code = self._child.wait()
+        if code < 0:
+            name = signal.Signals(-code).name
+            out_of_memory = "; the system may have run out of memory" if name == "SIGKILL" else ""
+            return {"event": "end", "reason": "error", "message": f"it was ended by {name}{out_of_memory}"}
+        return {"event": "end", "reason": "error", "message": f"its process ended with status {code}"}
+
+    # --- failures -----------------------------------------------------------------------------------------
+
+    def _failure(self, message: Mapping[str, Any]) -> Failure:
+        """What an end means."""
+        if message["reason"] in ("torch", "device"):
+            return Failure(message["message"])
+        if message["reason"] == "finished":
+            return Failure(
+                "the program ended without a step: no optimizer stepped and no module was called. "
+                "`--entry MODULE:FUNCTION` names a function whose calls are the steps"
+            )
+        said = self._said()
+        reason = message["message"] or "the program stopped"
+        printed = f"\nThe last lines that it printed:\n{said}" if said else ""
+        return Failure(
+            f"the program failed: {reason}{printed}", wants_torchrun=_misses_torchrun(reason + said)
+        )
+
+    def _hanging(self, waited: float) -> Failure:
+        """What the program does instead of reaching the end of a step."""
+        self._signal(signal.SIGCONT)
+        before = self._log.stat().st_size
+        with contextlib.suppress(OSError):
+            os.kill(self._child.pid, signal.SIGUSR1)
+            time.sleep(0.5)
+        with self._log.open("rb") as log:
+            log.seek(before)
+            stack = log.read().decode(errors="replace")
+        project = re.escape(self._job.project or self._job.folder)
+        place = re.search(rf'File "{project}/([^"]+)", line (\d+) in (\S+)', stack)
+        where = f"; it is at {place[1]}:{place[2]}, in {place[3]}()" if place else ""
+        return Failure(f"the program reached no end of a step within {waited:.0f} s{where}")
+
+    def _said(self) -> str:
+        lines = self._log.read_text(encoding="utf-8", errors="replace").splitlines()
+        return "\n".join(f"  {line}" for line in [line for line in lines if line.strip()][-_LAST_LINES:])
+
+    def _signal(self, number: int) -> None:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._child.pid, number)
+
+
+def machine(device: str, folder: Path) -> Machine:
+    """What is known about the machine and the device; torch is asked in a process of its own.
+
+    Raises:
+        Failure: torch is missing or too old, or there is no such device.
+    """
+    job = Job(task="machine", form="", path="", folder=str(folder), scratch=str(folder), device=device)
+    with Process(job, folder / "machine.log") as process:
+        return process.described(STARTUP)
+
+
+STARTUP = 180.0
+"""Seconds that importing torch may take."""
+PATIENCE = 60.0
+"""Seconds that a program may take for a step before it counts as hanging."""
+
+
+def torchrun_variables() -> dict[str, str]:
+    """What torchrun sets for the only process of a run."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    values = ("0", "0", "1", "1", "127.0.0.1", str(port))
+    return dict(zip(_TORCHRUN, values, strict=True))
+
+
+def _misses_torchrun(text: str) -> bool:
+    names = "|".join(_TORCHRUN)
+    missing = rf"KeyError: '({names})'|environment variable ({names}) expected|int\(\) argument .* 'NoneType'"
+    return re.search(missing, text) is not None
+
+
+def _environment(job: Job, more: Mapping[str, str]) -> dict[str, str]:
+    """The environment of a program: the user's, without what would reach out of the scratch place."""
+    environment = dict(os.environ)
+    environment.setdefault("WANDB_MODE", "offline")
+    environment.setdefault("MPLBACKEND", "Agg")
+    environment["PYTHONHASHSEED"] = str(job.seed)
+    temporary = Path(job.scratch) / "tmp"
+    temporary.mkdir(exist_ok=True)
+    environment["TMPDIR"] = str(temporary)
+    kind, _, number = job.device.partition(":")
+    if kind == "cpu":
+        environment["CUDA_VISIBLE_DEVICES"] = ""
+    elif kind == "cuda" and number:
+        environment["CUDA_VISIBLE_DEVICES"] = number
+    return {**environment, **more}

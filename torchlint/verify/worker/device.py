@@ -1,0 +1,152 @@
+"""The device that a program works on: its clock, its streams of random numbers, its memory."""
+
+from __future__ import annotations
+
+import random
+import sys
+from typing import Any
+
+import torch
+
+
+class Device:
+    """The processor: nothing is asynchronous, and torch does not count its memory."""
+
+    kind = "cpu"
+
+    def synchronize(self) -> None:
+        """Wait until the device has done everything that it was given."""
+
+    def mark(self) -> Any:
+        """A point in the device's own time; None without one."""
+        return None
+
+    def between(self, start: Any, end: Any) -> float | None:
+        """Seconds between two marks that lie in the past."""
+        return None
+
+    def clock(self) -> int | None:
+        """The clock of the compute units in MHz."""
+        return None
+
+    def reset_peak(self) -> None:
+        """Start to look for a new peak of memory."""
+
+    def peak(self) -> tuple[int, int] | None:
+        """The most bytes allocated and reserved since ``reset_peak``; None where torch does not count."""
+        return None
+
+
+class Cuda(Device):
+    """NVIDIA's, and AMD's under the same name. Nothing here starts CUDA before the program does."""
+
+    kind = "cuda"
+    _clock_known = True
+
+    def synchronize(self) -> None:
+        if torch.cuda.is_initialized():
+            torch.cuda.synchronize()
+
+    def mark(self) -> Any:
+        if not torch.cuda.is_initialized():
+            return None
+        event = torch.cuda.Event(enable_timing=True)
+        event.record()
+        return event
+
+    def between(self, start: Any, end: Any) -> float | None:
+        if start is None or end is None:
+            return None
+        return float(start.elapsed_time(end)) / 1000
+
+    def clock(self) -> int | None:
+        if not self._clock_known or not torch.cuda.is_initialized():
+            return None
+        try:
+            return int(torch.cuda.clock_rate())
+        except Exception:  # no NVML, or no right to ask it
+            self._clock_known = False
+            return None
+
+    def reset_peak(self) -> None:
+        import gc
+
+        gc.collect()
+        if torch.cuda.is_initialized():
+            torch.cuda.empty_cache()
+            torch.cuda.reset_peak_memory_stats()
+
+    def peak(self) -> tuple[int, int] | None:
+        if not torch.cuda.is_initialized():
+            return None
+        return torch.cuda.max_memory_allocated(), torch.cuda.max_memory_reserved()
+
+
+class Metal(Device):
+    """Apple's GPUs."""
+
+    kind = "mps"
+
+    def synchronize(self) -> None:
+        torch.mps.synchronize()
+
+
+def find(wanted: str) -> Device:
+    """The device of this name (``auto``, ``cpu``, ``cuda``, ``cuda:1``, ``mps``).
+
+    Raises:
+        ValueError: this machine or this torch has no such device.
+    """
+    kind = wanted.partition(":")[0]
+    if kind in ("auto", "cuda") and torch.cuda.is_available():
+        return Cuda()
+    if kind in ("auto", "mps") and torch.backends.mps.is_available():
+        return Metal()
+    if kind in ("auto", "cpu"):
+        return Device()
+    if kind not in ("cuda", "mps"):
+        raise ValueError(
+            f"torchlint cannot measure on a device called `{wanted}`; it knows cpu, cuda and mps"
+        )
+    raise ValueError(f"torch {torch.__version__} sees no {kind} device on this machine")
+
+
+def seed(number: int) -> None:
+    """Start all streams of random numbers at the same place."""
+    random.seed(number)
+    torch.manual_seed(number)
+    numpy = sys.modules.get("numpy")
+    if numpy is not None:
+        numpy.random.seed(number)
+
+
+def streams() -> dict[str, Any]:
+    """The state of every stream of random numbers, to be given to ``restore_streams``."""
+    found: dict[str, Any] = {"torch": torch.get_rng_state(), "python": random.getstate()}
+    if torch.cuda.is_available() and torch.cuda.is_initialized():
+        found["cuda"] = torch.cuda.get_rng_state_all()
+    numpy = sys.modules.get("numpy")
+    if numpy is not None:
+        found["numpy"] = numpy.random.get_state()
+    return found
+
+
+def restore_streams(states: dict[str, Any]) -> None:
+    """Put every stream back to where ``streams`` found it."""
+    torch.set_rng_state(states["torch"])
+    random.setstate(states["python"])
+    if "cuda" in states and torch.cuda.is_available():
+        torch.cuda.set_rng_state_all(states["cuda"])
+    numpy = sys.modules.get("numpy")
+    if "numpy" in states and numpy is not None:
+        numpy.random.set_state(states["numpy"])
+
+
+def tensor_streams_differ(ours: dict[str, Any], theirs: dict[str, Any]) -> bool:
+    """Whether two runs that began alike have drawn differently from torch's generators."""
+
+    def states(found: dict[str, Any]) -> list[Any]:
+        return [found["torch"], *found.get("cuda", ())]
+
+    one, other = states(ours), states(theirs)
+    return len(one) != len(other) or any(not torch.equal(a, b) for a, b in zip(one, other, strict=True))

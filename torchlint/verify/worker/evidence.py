@@ -1,0 +1,161 @@
+"""What the device does in a step: waits of the host, kernels, copies, memory. Nothing is timed meanwhile."""
+
+from __future__ import annotations
+
+import sys
+import time
+import warnings
+from collections import Counter, defaultdict
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import torch
+
+from torchlint.verify.worker.device import Device
+
+_SYNC = "called a synchronizing CUDA operation"
+
+
+class Waits:
+    """Counts the operations that make the host wait for the device, by the program's line."""
+
+    def __init__(self, project: Path) -> None:
+        self._project = project
+        self._lines: Counter[tuple[str, int]] = Counter()
+        self._shown: Any = None
+        self._filters: Any = None
+
+    def start(self) -> None:
+        """Ask CUDA to tell of each such operation."""
+        self._shown, self._filters = warnings.showwarning, warnings.filters[:]
+        warnings.simplefilter("always")
+        warnings.showwarning = self._saw  # type: ignore[assignment]
+        torch.cuda.set_sync_debug_mode("warn")
+
+    def stop(self) -> None:
+        """Leave the program as it was."""
+        torch.cuda.set_sync_debug_mode("default")
+        warnings.showwarning = self._shown
+        warnings.filters[:] = self._filters  # type: ignore[index]
+
+    def _saw(self, message: Any, category: Any, filename: str, lineno: int, *rest: Any) -> None:
+        if _SYNC not in str(message):
+            return
+        file, row = _place(sys._getframe(1), self._project)
+        self._lines[file, row] += 1
+
+    def lines(self, steps: int) -> list[dict[str, Any]]:
+        """The lines as ``results.Line`` has them, most calls first."""
+        return [
+            {"file": file, "row": row, "per_step": count / steps}
+            for (file, row), count in self._lines.most_common()
+        ]
+
+
+class Durations:
+    """Times the lines that made the host wait, in steps that run without the warnings.
+
+    The time of a line is that of everything it calls; the interpreter's trace function adds some
+    microseconds to each line of the file.
+    """
+
+    def __init__(self, project: Path, lines: set[tuple[str, int]]) -> None:
+        self._project, self._wanted = project, lines
+        self._files = {str(project / file) for file, _ in lines}
+        self._since: dict[FrameType, tuple[tuple[str, int], float]] = {}
+        self._seconds: defaultdict[tuple[str, int], float] = defaultdict(float)
+
+    def start(self) -> None:
+        """Follow the lines, those of functions that already run included."""
+        frame: FrameType | None = sys._getframe(1)
+        while frame is not None:
+            if frame.f_code.co_filename in self._files:
+                frame.f_trace = self._line
+            frame = frame.f_back
+        sys.settrace(self._call)
+
+    def stop(self) -> None:
+        """No longer follow."""
+        sys.settrace(None)
+
+    def seconds(self, file: str, row: int, steps: int) -> float | None:
+        """The average time of a line in one step; None if it was not run."""
+        total = self._seconds.get((file, row))
+        return None if total is None else total / steps
+
+    def _call(self, frame: FrameType, event: str, argument: Any) -> Any:
+        return self._line if frame.f_code.co_filename in self._files else None
+
+    def _line(self, frame: FrameType, event: str, argument: Any) -> Any:
+        now = time.perf_counter()
+        if frame in self._since:
+            place, began = self._since.pop(frame)
+            self._seconds[place] += now - began
+        place = frame.f_code.co_filename.removeprefix(f"{self._project}/"), frame.f_lineno
+        if event == "line" and place in self._wanted:
+            self._since[frame] = place, time.perf_counter()
+        return self._line
+
+
+def _place(frame: FrameType | None, project: Path) -> tuple[str, int]:
+    """The innermost line of the project on the stack; else of anything but torch and torchlint."""
+    outside: tuple[str, int] | None = None
+    prefix = f"{project}/"
+    while frame is not None:
+        file = frame.f_code.co_filename
+        if file.startswith(prefix):
+            return file[len(prefix) :], frame.f_lineno
+        if outside is None and not any(part in file for part in ("/torch/", "/torchlint/", "/warnings.py")):
+            outside = file, frame.f_lineno
+        frame = frame.f_back
+    return outside or ("", 0)
+
+
+class Peak:
+    """The most memory that a step needs."""
+
+    def __init__(self, device: Device) -> None:
+        self._device = device
+
+    def start(self) -> None:
+        self._device.reset_peak()
+
+    def found(self) -> dict[str, Any]:
+        """``peak_allocated`` and ``peak_reserved``, if torch counts them here."""
+        peak = self._device.peak()
+        return {} if peak is None else {"peak_allocated": peak[0], "peak_reserved": peak[1]}
+
+
+class Kernels:
+    """Counts kernels and copies, by torch's profiler."""
+
+    def __init__(self) -> None:
+        self._profile: Any = None
+
+    def start(self) -> None:
+        """Begin to record."""
+        from torch.profiler import ProfilerActivity, profile
+
+        self._profile = profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA])
+        self._profile.__enter__()
+
+    def found(self, steps: int) -> dict[str, Any]:
+        """End, and count per step."""
+        torch.cuda.synchronize()
+        self._profile.__exit__(None, None, None)
+        kernels = to_device = to_host = 0
+        for event in self._profile.events():
+            if event.device_type != torch.autograd.DeviceType.CUDA:
+                continue
+            if event.name.startswith("Memcpy HtoD"):
+                to_device += 1
+            elif event.name.startswith("Memcpy DtoH"):
+                to_host += 1
+            elif not event.name.startswith(("Memcpy", "Memset")) and not event.is_user_annotation:
+                kernels += 1
+        return {
+            "kernels": kernels / steps,
+            "copies_to_device": to_device / steps,
+            "copies_to_host": to_host / steps,
+        }

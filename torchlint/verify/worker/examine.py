@@ -1,0 +1,132 @@
+"""The untimed run: what the steps compute, then what the device does in them."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from torchlint.verify.worker.boundary import Stopper
+from torchlint.verify.worker.device import Cuda, Device
+from torchlint.verify.worker.evidence import Durations, Kernels, Peak, Waits
+from torchlint.verify.worker.job import Job
+from torchlint.verify.worker.trace import Trace
+
+ENOUGH_SECONDS = 2.0
+"""A program that goes on for longer than this, after all else, has as many steps as anybody asks for."""
+
+
+class Examination:
+    """A boundary that leads the program through the parts of the examination.
+
+    A program that ends before the last part still has what the parts before it found.
+    """
+
+    def __init__(self, job: Job, device: Device, stopper: Stopper, began: float) -> None:
+        self._job, self._device, self._stopper = job, device, stopper
+        self._project = Path(job.project)
+        self._began = began
+        self._course = self._run()
+        self._steps = 0
+        self._evidence: dict[str, Any] = {"steps": job.evidence_steps, "missing": []}
+        self._found: dict[str, Any] = {}
+        self.trace = Trace(Path(job.trace), job.compare_steps, job.role)
+
+    def __call__(self) -> None:
+        self._steps += 1
+        if self._steps == 1:
+            self._found["startup_seconds"] = time.perf_counter() - self._began
+        if next(self._course, None) is None:
+            self._stopper.stop()
+
+    def outcome(self, *, ended: bool) -> dict[str, Any]:
+        """What was found, as ``results.Examination`` has it, with the comparison as ``results``."""
+        self.trace.finish()
+        return {
+            **self._found,
+            "steps": self._steps,
+            "ended": ended,
+            "results": self.trace.compare(),
+            "evidence": self._evidence,
+            "modules": self._modules(),
+        }
+
+    def _run(self) -> Iterator[bool]:
+        """The course of the examination; each ``yield`` lets the program do one step."""
+        while self.trace.boundary():
+            yield True
+        if self._job.role == "perturbed":
+            return
+        yield from self._pace()
+        yield from self._memory()
+        if isinstance(self._device, Cuda):
+            yield from self._waits()
+            yield from self._kernels()
+        else:
+            self._evidence["missing"] += [
+                "synchronising calls: only CUDA tells of them",
+                "kernels and copies: there is no CUDA device to count them on",
+            ]
+        if self._job.role == "reference" and self._job.form in ("script", "module"):
+            yield from self._length()
+
+    def _length(self) -> Iterator[bool]:
+        """Go on for a while: the plan wants to know of a short program how many steps it has."""
+        began = time.perf_counter()
+        while time.perf_counter() - began < ENOUGH_SECONDS:
+            yield True
+
+    def _pace(self) -> Iterator[bool]:
+        """A rough time of a step, for the plan."""
+        for _ in range(2):
+            yield True
+        self._device.synchronize()
+        began = time.perf_counter()
+        for _ in range(self._job.evidence_steps):
+            yield True
+        self._device.synchronize()
+        self._found["step_seconds"] = (time.perf_counter() - began) / self._job.evidence_steps
+
+    def _memory(self) -> Iterator[bool]:
+        peak = Peak(self._device)
+        peak.start()
+        yield True
+        yield True
+        found = peak.found()
+        self._evidence |= found
+        if not found:
+            self._evidence["missing"].append(f"peak memory: torch does not count it on {self._device.kind}")
+
+    def _waits(self) -> Iterator[bool]:
+        steps = self._job.evidence_steps
+        waits = Waits(self._project)
+        waits.start()
+        for _ in range(steps):
+            yield True
+        waits.stop()
+        lines = waits.lines(steps)
+        self._evidence["syncs"] = sum(line["per_step"] for line in lines)
+        self._evidence["sync_lines"] = lines
+        if lines:
+            durations = Durations(self._project, {(line["file"], line["row"]) for line in lines})
+            durations.start()
+            for _ in range(steps):
+                yield True
+            durations.stop()
+            for line in lines:
+                line["seconds"] = durations.seconds(line["file"], line["row"], steps)
+
+    def _kernels(self) -> Iterator[bool]:
+        kernels = Kernels()
+        kernels.start()
+        for _ in range(self._job.evidence_steps):
+            yield True
+        self._evidence |= kernels.found(self._job.evidence_steps)
+
+    def _modules(self) -> list[str]:
+        """The files of the project that the program has loaded, relative to it."""
+        prefix = f"{self._project}/"
+        files = (getattr(module, "__file__", None) for module in list(sys.modules.values()))
+        return sorted({file[len(prefix) :] for file in files if file and file.startswith(prefix)})

@@ -1,0 +1,126 @@
+"""The course of a measuring process: take the job, run the program, say how it ended.
+
+Started as ``python -c "from torchlint.verify.worker.main import main; main()" FD_IN FD_OUT``, so that no
+folder of torchlint's stands where the program's own has to stand on ``sys.path``.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import os
+import signal
+import sys
+import time
+import traceback
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from torchlint.verify.worker.channel import Channel
+from torchlint.verify.worker.job import Job
+
+if TYPE_CHECKING:
+    from torchlint.verify.worker.device import Device
+
+OLDEST = (2, 3)
+"""The oldest torch whose hooks the harness knows."""
+
+
+def main() -> None:
+    """Do one job, and end without running what the program left behind for its exit."""
+    channel = Channel(int(sys.argv[1]), int(sys.argv[2]))
+    sys.path[:] = [entry for entry in sys.path if entry not in ("", str(Path.cwd()))]
+    faulthandler.register(signal.SIGUSR1, all_threads=True)
+    _die_with_parent()
+    message = channel.receive()
+    if message is not None:
+        _work(channel, Job.from_json(message))
+    sys.stdout.flush()
+    sys.stderr.flush()
+    # Threads and handlers of the program must not keep a process that is done.
+    os._exit(0)
+
+
+def _work(channel: Channel, job: Job) -> None:
+    try:
+        import torch
+    except ImportError as error:
+        channel.send(event="end", reason="torch", message=str(error))
+        return
+    version = tuple(int(part) for part in torch.__version__.split("+")[0].split(".")[:2])
+    if version < OLDEST:
+        channel.send(event="end", reason="torch", message=f"torch {torch.__version__} is too old")
+        return
+    from torchlint.verify.worker.device import find
+
+    try:
+        device = find(job.device)
+    except ValueError as error:
+        channel.send(event="end", reason="device", message=str(error))
+        return
+    if job.task == "machine":
+        from torchlint.verify.worker.machine import describe
+
+        channel.send(event="machine", **describe(device))
+        return
+    if job.form == "case":
+        _warm_torch(device)
+    channel.send(event="loaded")
+    while (order := channel.receive()) is not None and order["do"] == "run":
+        _run(channel, replace(job, **order["job"]), device)
+        if job.form != "case":
+            return
+
+
+def _warm_torch(device: Device) -> None:
+    """What torch does at its first use, and no measurement wants: the first optimizer loads the compiler."""
+    import torch
+    import torch._dynamo
+
+    torch.zeros(1, device=device.kind)
+
+
+def _run(channel: Channel, job: Job, device: Device) -> None:
+    """Run the program once; of a case, which can be set up anew, several runs may follow each other."""
+    from torchlint.verify.worker.blocks import Blocks
+    from torchlint.verify.worker.boundary import Stop, Stopper
+    from torchlint.verify.worker.examine import Examination
+    from torchlint.verify.worker.programs import Program
+
+    began = time.perf_counter()
+    stopper = Stopper()
+    where = device.kind if job.device == "auto" else job.device
+    if job.task == "time":
+        program = Program(job, where, Blocks(channel, device, stopper, began))
+        examination = None
+    else:
+        examination = Examination(job, device, stopper, began)
+        program = Program(job, where, examination, examination.trace.began, examination.trace.returned)
+        examination.trace.start()
+    reason, message = "finished", ""
+    try:
+        program.run()
+    except Stop:
+        reason = "stopped"
+    except SystemExit as error:
+        if error.code not in (None, 0):
+            reason, message = "error", f"it exits with {error.code}"
+    except BaseException as error:
+        reason, message = "error", "".join(traceback.format_exception_only(error)).strip()
+        traceback.print_exc()
+    if examination is not None and reason != "error" and program.found_by:
+        outcome = examination.outcome(ended=reason == "finished")
+        channel.send(event="examined", found_by=program.found_by, **outcome)
+    channel.send(event="end", reason=reason, message=message)
+    del program
+    device.reset_peak()
+
+
+def _die_with_parent() -> None:
+    """End this process when the steering one ends, however it ends; Linux only."""
+    if sys.platform != "linux":
+        return
+    import ctypes
+
+    set_parent_death_signal = 1
+    ctypes.CDLL(None).prctl(set_parent_death_signal, signal.SIGKILL)
