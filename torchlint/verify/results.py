@@ -147,7 +147,7 @@ class Sameness:
     largest: float = 0.0
     """The largest relative difference, scaled as the judge's docstring says."""
     noise: float = 0.0
-    """The same for the original against itself."""
+    """The same for the original against itself, started a rounding error away."""
     tolerance: float = 0.0
     where: str = ""
     """What differs most: ``loss at step 3``, ``gradient of features.0.weight``."""

@@ -1,0 +1,209 @@
+"""Verdicts: first on the results of a fix, then on its times."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from functools import partial
+from typing import Any
+
+from torchlint.verify import stats
+from torchlint.verify.results import (
+    AGAIN,
+    ORIGINAL,
+    TOGETHER,
+    Agreement,
+    Block,
+    Comparison,
+    Evidence,
+    Examination,
+    Interval,
+    Measurement,
+    Noise,
+    Sameness,
+    Verdict,
+)
+
+THRESHOLD = 0.03
+"""The relative difference below which nobody needs to act; noise can raise it."""
+UNBIASED = 0.01
+"""How far from 1 the whole interval of the original against itself may lie on a machine that is fit. It is
+not 0, since enough blocks make any interval too narrow to hold 1 exactly."""
+UNSTEADY = 0.25
+"""The threshold above which a machine is unfit: it could tell only the crudest differences."""
+TOLERANCE = 1e-3
+"""The default for ``--tolerance``: relative to the largest magnitude in a tensor. Single precision keeps
+about 1e-7 a step, and some steps of training amplify that."""
+AMPLIFIED = 10.0
+"""How many times the noise a result may differ: a fix may round at every layer of every step, and the noise
+comes of one rounding at the start."""
+ROUNDINGS = 8
+"""How many steps between numbers of the coarsest type among the results these may differ by."""
+MOMENTS = 1.0
+"""How far mean and spread of a result may be apart, in standard deviations, where a stream has moved."""
+LESS_MEMORY = 1.02
+"""Peak memory before over after from which on a fix counts as saving memory."""
+
+
+def agreement(found: Mapping[str, Any], noise: Mapping[str, float], tolerance: float) -> Sameness:
+    """The judgement over the results of a variant.
+
+    ``found`` is what ``worker.trace`` compared; ``noise`` says, by result, what the original differs from
+    itself by when it starts a rounding error away: a fix is not asked to be more reproducible than the
+    program. A result may differ by ``tolerance``, or ``AMPLIFIED`` times its noise; parameters after some
+    steps by ten times the tolerance, since optimizers amplify what rounding leaves open.
+    """
+    steps, differences = found["steps"], found.get("differences", {})
+    # A program that computes in half precision rounds as coarsely as that.
+    tolerance = max(tolerance, ROUNDINGS * found.get("coarsest", 0.0))
+    if not steps:
+        return Sameness(Agreement.UNCHECKED, reason="no step's results were recorded")
+    if found["bitwise"]:
+        return Sameness(Agreement.IDENTICAL, steps, tolerance=tolerance, reason="bit for bit the same")
+
+    def excess(key: str) -> float:
+        return float(differences[key]) / max(_allowed(key, tolerance), AMPLIFIED * noise.get(key, 0.0))
+
+    where = max(differences, key=excess, default="")
+    largest = differences.get(where, 0.0)
+    allowed = max(_allowed(where, tolerance), AMPLIFIED * noise.get(where, 0.0))
+    same = partial(
+        Sameness, steps=steps, largest=largest, noise=noise.get(where, 0.0), tolerance=allowed, where=where
+    )
+    if largest <= allowed:
+        return same(Agreement.CLOSE, reason=f"results differ by at most {largest:.1e} ({where})")
+    if found["streams_differ"] and found["kinds_agree"] and found["moments"] <= MOMENTS:
+        return same(
+            Agreement.STREAM_MOVED,
+            reason="random numbers come from another generator; shapes, dtypes, devices and moments agree",
+        )
+    if math.isinf(largest):
+        reason = f"the results differ: {where} has another shape, other gaps, or no counterpart"
+        return same(Agreement.DIFFERENT, largest=1.0, reason=reason)
+    reason = f"the results differ: {where} by {largest:.1e}, where {allowed:.1e} is allowed"
+    return same(Agreement.DIFFERENT, reason=reason)
+
+
+def _allowed(key: str, tolerance: float) -> float:
+    return 10 * tolerance if key.endswith("steps") else tolerance
+
+
+def noise(blocks: Iterable[Block]) -> Noise | None:
+    """What the original against itself says of the machine; None if that was not timed."""
+    wall = stats.interval(stats.samples(blocks, ORIGINAL, AGAIN))
+    if wall is None:
+        return None
+    reach = max(1 / wall.low, wall.high) - 1
+    threshold = max(THRESHOLD, reach)
+    fit, reason = True, ""
+    if wall.low > 1 + UNBIASED or wall.high < 1 / (1 + UNBIASED):
+        fit = False
+        reason = f"the unchanged program, run twice, differs from itself by {_percent(wall.ratio - 1)}"
+    elif threshold > UNSTEADY:
+        fit = False
+        reason = f"the unchanged program's own time {_reach(reach)}"
+    return Noise(wall, threshold, fit, reason)
+
+
+def verdict(interval: Interval, threshold: float) -> Verdict:
+    """What an interval says, given the relative difference that counts as none."""
+    if interval.low > 1 + threshold:
+        return Verdict.FASTER
+    if interval.high < 1 / (1 + threshold):
+        return Verdict.SLOWER
+    if interval.low > 1 / (1 + threshold) and interval.high < 1 + threshold:
+        return Verdict.SAME
+    return Verdict.UNCLEAR
+
+
+def comparison(
+    examination: Examination,
+    original: Examination,
+    blocks: tuple[Block, ...],
+    noise: Noise | None,
+) -> Comparison:
+    """One variant against the original: results first, then time, then memory."""
+    name = examination.variant
+    memory = _memory(original.evidence, examination.evidence)
+    agreement = examination.sameness.agreement
+    if agreement in (Agreement.DIFFERENT, Agreement.FAILED):
+        reason = examination.sameness.reason or examination.failure or "the fixed program fails"
+        return Comparison(name, Verdict.REJECTED, reason)
+    pairs = stats.samples(blocks, ORIGINAL, name)
+    wall = stats.interval(pairs)
+    if wall is None:
+        return Comparison(name, Verdict.UNMEASURED, "no block of it was timed", memory=memory)
+    device = stats.interval(stats.samples(blocks, ORIGINAL, name, "device"))
+    found, reason = _timed(wall, noise)
+    return Comparison(
+        name,
+        found,
+        reason,
+        wall=wall,
+        device=device,
+        pairs=sum(map(len, pairs)),
+        discarded=sum(block.discarded is not None for block in blocks if block.variant in (ORIGINAL, name)),
+        memory=memory,
+    )
+
+
+def worth_applying(comparison: Comparison, sameness: Sameness) -> bool:
+    """Whether a fix kept the results and was FASTER, or used less memory without being slower."""
+    if sameness.agreement not in (Agreement.IDENTICAL, Agreement.CLOSE):
+        return False
+    if comparison.verdict is Verdict.FASTER:
+        return True
+    saves = comparison.memory is not None and comparison.memory >= LESS_MEMORY
+    return saves and comparison.verdict not in (Verdict.SLOWER, Verdict.REJECTED)
+
+
+def proven(measurement: Measurement) -> set[str]:
+    """The names of the variants whose fixes are worth applying, those of single rules or places.
+
+    Where there was only one rule to measure, that is the variant with all fixes.
+    """
+    good = {
+        item.variant
+        for item in measurement.comparisons
+        if (examined := measurement.examination(item.variant)) and worth_applying(item, examined.sameness)
+    }
+    alone = {item.name for item in measurement.variants} - {ORIGINAL, AGAIN, TOGETHER}
+    if alone:
+        return good & alone
+    codes = {code for item in measurement.variants for code in item.codes}
+    return codes if TOGETHER in good else set()
+
+
+def _reach(share: float) -> str:
+    return (
+        f"is only known to ±{_percent(share)}"
+        if share < 1
+        else "is not known at all, so far do its runs differ"
+    )
+
+
+def _timed(wall: Interval, noise: Noise | None) -> tuple[Verdict, str]:
+    if noise is None:
+        return Verdict.UNFIT, "the original was not timed against itself"
+    if not noise.fit:
+        return Verdict.UNFIT, noise.reason
+    found = verdict(wall, noise.threshold)
+    bound = _percent(noise.threshold)
+    reasons = {
+        Verdict.FASTER: f"takes {_percent(1 - 1 / wall.ratio)} less time a step",
+        Verdict.SLOWER: f"takes {_percent(1 / wall.ratio - 1)} more time a step",
+        Verdict.SAME: f"no difference of {bound} or more",
+        Verdict.UNCLEAR: f"the interval reaches across the threshold of {bound}: more replicates would tell",
+    }
+    return found, reasons[found]
+
+
+def _memory(before: Evidence, after: Evidence) -> float | None:
+    if not before.peak_allocated or not after.peak_allocated:
+        return None
+    return before.peak_allocated / after.peak_allocated
+
+
+def _percent(share: float) -> str:
+    digits = 1 if abs(share) < 0.095 and not math.isclose(share, round(share, 2), abs_tol=5e-4) else 0
+    return f"{100 * abs(share):.{digits}f} %"
