@@ -1,0 +1,459 @@
+"""The measurement of one program: examine its variants, then time them against each other.
+
+The coordinator never imports torch. Everything that is known so far can be had at any time, so that an
+interrupted measurement still reports what it has.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from torchlint.verify import judge
+from torchlint.verify.plan import LEAST_REPLICATES, Costs, Plan, Wishes, plan
+from torchlint.verify.processes import PATIENCE, Failure, Process, Times, torchrun_variables
+from torchlint.verify.results import (
+    AGAIN,
+    ORIGINAL,
+    TOGETHER,
+    Agreement,
+    Block,
+    Evidence,
+    Examination,
+    Line,
+    Machine,
+    Measurement,
+    Sameness,
+    SyncReport,
+    Variant,
+    Verdict,
+)
+from torchlint.verify.stats import discard
+from torchlint.verify.worker.job import Job
+
+STEADY = 0.02
+"""Two successive warm-up blocks that differ by less are steady."""
+MEMORY_SHARE = 0.85
+"""How much of the device's memory the processes of one replicate may fill."""
+CONTEXT = 600 << 20
+"""Bytes of device memory that a process takes beside what torch counts."""
+
+Progress = Callable[[str, float], None]
+"""Told what is being done, and which share of the whole (0 to 1) is behind."""
+
+
+class Subject(Protocol):
+    """A program with its variants."""
+
+    @property
+    def name(self) -> str:
+        """The rule's code, or the script's path."""
+
+    @property
+    def source(self) -> str:
+        """The original text."""
+
+    @property
+    def reruns(self) -> bool:
+        """Whether one process can run the program several times, in several sizes."""
+
+    def job(self, variant: str, task: str) -> Job:
+        """What a process is told to run ``variant``, in a folder that nothing else uses."""
+
+
+class Pool:
+    """The processes of one subject.
+
+    A process of a subject that reruns is kept, and found again by its variant, task and replicate.
+    """
+
+    def __init__(self, subject: Subject) -> None:
+        self.subject = subject
+        self.environment: Callable[[], dict[str, str]] = dict
+        """Called for each process: the variables that it gets beside the user's."""
+        self._kept: dict[tuple[str, str, int], Process] = {}
+        self._alive: set[Process] = set()
+
+    def __enter__(self) -> Pool:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.abort()
+
+    def start(self, variant: str, task: str, replicates: int) -> None:
+        """Let processes import torch now that will be wanted soon."""
+        for replicate in range(replicates):
+            if (variant, task, replicate) not in self._kept:
+                self._kept[variant, task, replicate] = self._new(variant, task)
+
+    @contextmanager
+    def process(self, variant: str, task: str, replicate: int = 0) -> Iterator[Process]:
+        """A process that can run the program; afterwards it is ended, or stopped at a step and kept."""
+        process = self._kept.pop((variant, task, replicate), None) or self._new(variant, task)
+        try:
+            yield process
+            if self.subject.reruns and task == "time":
+                process.halt()
+        except BaseException:
+            self._end(process)
+            raise
+        if self.subject.reruns and process.alive:
+            self._kept[variant, task, replicate] = process
+        else:
+            self._end(process)
+
+    @contextmanager
+    def closing(self) -> Iterator[None]:
+        """End the kept processes afterwards; the pool can still make new ones."""
+        try:
+            yield
+        finally:
+            kept, self._kept = list(self._kept.values()), {}
+            for process in kept:
+                self._end(process)
+
+    def abort(self) -> None:
+        """End all processes at once, those at work in other threads included."""
+        for process in list(self._alive):
+            process.kill()
+
+    def _new(self, variant: str, task: str) -> Process:
+        job = self.subject.job(variant, task)
+        process = Process(job, Path(job.scratch) / "output.log", environment=self.environment())
+        self._alive.add(process)
+        return process
+
+    def _end(self, process: Process) -> None:
+        process.close()
+        self._alive.discard(process)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How to measure, whatever the program is."""
+
+    device: str = "auto"
+    wishes: Wishes = field(default_factory=Wishes)
+    budget: float = 120.0
+    """Seconds."""
+    tolerance: float = judge.TOLERANCE
+    seed: int = 0
+
+
+@dataclass
+class Session:
+    """Measures one subject step by step, and knows at any time what it has so far."""
+
+    pool: Pool
+    settings: Settings
+    machine: Machine
+    folder: Path
+    """Where the results of the original are kept."""
+    size: str | None = None
+    variants: list[Variant] = field(default_factory=list)
+    examinations: dict[str, Examination] = field(default_factory=dict)
+    blocks: list[Block] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    dropped: list[str] = field(default_factory=list)
+    syncs: SyncReport | None = None
+    modules: tuple[str, ...] = ()
+    """The files of the project that the original loaded, relative to it."""
+    _replicates: int = 0
+    _warmup: int = 0
+    _run_steps: int = 0
+    """How far the programs of the replicate at hand have come."""
+    _started: float = field(default_factory=time.monotonic)
+
+    @property
+    def begun(self) -> bool:
+        """Whether there is anything to tell."""
+        return bool(self.examinations or self.notes)
+
+    @property
+    def _trace(self) -> Path:
+        return self.folder / f"{self.size or 'trace'}.pt"
+
+    # --- examination ------------------------------------------------------------------------------------
+
+    def examine_original(self) -> Examination:
+        """Run the original once: what its steps are, what it computes, what the device does.
+
+        Raises:
+            Failure: it does not run, or never reaches a step.
+        """
+        self.variants = [Variant(ORIGINAL), Variant(AGAIN)]
+        try:
+            found = self._run_original()
+        except Failure as error:
+            if not error.wants_torchrun:
+                raise
+            self.pool.environment = torchrun_variables
+            self.notes.append(
+                "the program wants to be started by torchrun: it ran as the only process of one"
+            )
+            found = self._run_original()
+        self.modules = tuple(found["modules"])
+        self.examinations[ORIGINAL] = _examination(ORIGINAL, found, Sameness(Agreement.IDENTICAL))
+        return self.examinations[ORIGINAL]
+
+    def examine(self, variants: Sequence[Variant]) -> None:
+        """Run the original again and every variant once, and compare what they compute."""
+        self.variants += variants
+        names = [AGAIN, *(variant.name for variant in variants)]
+        with ExitStack() as stack:
+            # A process ends with the thread that started it: this one.
+            processes = [stack.enter_context(self.pool.process(name, "examine")) for name in names]
+            with ThreadPoolExecutor(self._parallel(len(names))) as threads:
+                try:
+                    found = dict(zip(names, threads.map(self._attempt, names, processes), strict=True))
+                except BaseException:
+                    threads.shutdown(wait=False, cancel_futures=True)
+                    self.pool.abort()
+                    raise
+        noise: dict[str, float] = {}
+        for name in names:
+            self.examinations[name] = self._judged(name, found[name], noise)
+            again = found[AGAIN]
+            if name == AGAIN and not isinstance(again, Failure):
+                noise = again["results"].get("differences", {})
+
+    def _attempt(self, name: str, process: Process) -> dict[str, Any] | Failure:
+        """What the run of a variant found, or how it failed."""
+        try:
+            return self._run(name, process)
+        except Failure as error:
+            process.kill()
+            return error
+
+    def _judged(self, name: str, found: dict[str, Any] | Failure, noise: Mapping[str, float]) -> Examination:
+        if isinstance(found, Failure):
+            sameness = Sameness(Agreement.FAILED, reason=found.reason)
+            return Examination(name, sameness=sameness, failure=found.reason)
+        return _examination(name, found, judge.agreement(found["results"], noise, self.settings.tolerance))
+
+    def _run_original(self) -> dict[str, Any]:
+        with self.pool.process(ORIGINAL, "examine") as process:
+            return self._run(ORIGINAL, process)
+
+    def _run(self, name: str, process: Process) -> dict[str, Any]:
+        role = {ORIGINAL: "reference", AGAIN: "perturbed"}.get(name, "compared")
+        process.run(**self._changes(trace=str(self._trace), role=role))
+        return process.examined(max(self.settings.budget, PATIENCE))
+
+    def _changes(self, **more: Any) -> dict[str, Any]:
+        """What is said of the job beside what the subject says."""
+        original = self.examinations.get(ORIGINAL)
+        if self.size is not None:
+            more["size"] = self.size
+        if original is not None:
+            more["steps_by"] = "forward" if original.found_by.startswith("forward") else "optimizer"
+        return {"seed": self.settings.seed, **more}
+
+    # --- time -------------------------------------------------------------------------------------------
+
+    def time(self, progress: Progress) -> None:
+        """Time every variant that kept the results, for as long as the budget allows."""
+        original = self.examinations.get(ORIGINAL)
+        if original is None or original.failure is not None:
+            return
+        alone = [
+            variant.name
+            for variant in self.variants
+            if variant.name not in (ORIGINAL, AGAIN, TOGETHER) and self._sound(variant.name)
+        ]
+        together = [TOGETHER] if self._known(TOGETHER) and self._sound(TOGETHER) else []
+        if not together and not alone:
+            return
+        needed = [ORIGINAL, AGAIN, *together]
+        costs = Costs(
+            step=original.step_seconds or BLIND_STEP,
+            startup=original.startup_seconds or 0.0,
+            parallel=max(1, processors() // 2),
+        )
+        total = original.steps if original.ended else None
+        planned = plan(needed, alone, costs, self.settings.wishes, self._left(), total)
+        self.dropped += planned.dropped
+        if len(planned.variants) <= len((ORIGINAL, AGAIN)):
+            return
+        groups = self._groups(planned)
+        for replicate in range(planned.replicates):
+            for number, group in enumerate(groups):
+                share = (replicate + number / len(groups)) / planned.replicates
+                if replicate and self._left() <= 0:
+                    self.notes.append(
+                        f"the budget ended after {replicate} of {planned.replicates} replicates"
+                    )
+                    return
+                if number == 0 and replicate >= LEAST_REPLICATES and self._decided():
+                    return
+                progress(f"timing, replicate {replicate + 1} of {planned.replicates}", share)
+                ended = self._replicate(replace(planned, variants=group), replicate * len(groups) + number)
+                self._replicates = max(self._replicates, replicate + 1)
+                if ended is not None and planned.lead:
+                    # Shorter than the examination could see: from now on every step counts.
+                    planned = replace(
+                        plan(needed, alone, costs, self.settings.wishes, self._left(), ended),
+                        variants=planned.variants,
+                        replicates=planned.replicates,
+                    )
+
+    def _replicate(self, planned: Plan, number: int) -> int | None:
+        """Start all variants and run their rounds; if the program ended, the number of steps it had."""
+        order = _order(planned.variants, self.settings.seed, number)
+        with ExitStack() as stack:
+            open_ = self.pool.process
+            processes = {name: stack.enter_context(open_(name, "time", number)) for name in order}
+            for process in processes.values():
+                process.run(**self._changes())
+            for process in processes.values():
+                process.ready(max(self.settings.budget, PATIENCE))
+            self._run_steps = 1
+            try:
+                self._warm_up(planned, processes)
+                for turn in range(planned.rounds):
+                    names = order if turn % 2 == 0 else order[::-1]
+                    times = {
+                        name: self._block(processes[name], planned.lead, planned.steps) for name in names
+                    }
+                    self._run_steps += planned.lead + planned.steps
+                    self.blocks += [
+                        Block(name, number, turn, place, planned.steps, *taken.fields)
+                        for place, (name, taken) in enumerate(times.items())
+                    ]
+            except _Ended:
+                return self._run_steps
+        return None
+
+    def _block(self, process: Process, lead: int, steps: int) -> Times:
+        """Let one variant run and be timed.
+
+        Raises:
+            _Ended: its program came to an end first.
+        """
+        expected = (self.examinations[ORIGINAL].step_seconds or 1.0) * (lead + steps)
+        times = process.block(lead, steps, PATIENCE + 50 * expected)
+        if times is None:
+            raise _Ended
+        return times
+
+    def _warm_up(self, planned: Plan, processes: Mapping[str, Process]) -> None:
+        """Run steps that do not count until times are steady; the same number in every variant."""
+        if not planned.warmup:
+            return
+        chunk = max(1, planned.warmup // 2)
+        run, before = 0, dict.fromkeys(processes, float("inf"))
+        while run + chunk <= planned.most_warmup:
+            times = {name: self._block(process, 0, chunk).wall for name, process in processes.items()}
+            steady = all(abs(times[name] - before[name]) <= STEADY * times[name] for name in times)
+            before = times
+            run += chunk
+            self._run_steps += chunk
+            if run >= planned.warmup and steady:
+                break
+        self._warmup = max(self._warmup, run)
+
+    def _groups(self, planned: Plan) -> list[tuple[str, ...]]:
+        """The variants that may hold the device's memory at once; each group has the original twice."""
+        others = [name for name in planned.variants if name not in (ORIGINAL, AGAIN)]
+        peak = self.examinations[ORIGINAL].evidence.peak_reserved
+        room = len(planned.variants)
+        if peak and self.machine.gpu_memory:
+            room = max(3, int(MEMORY_SHARE * self.machine.gpu_memory / (peak + CONTEXT)))
+        size = room - 2
+        return [(ORIGINAL, AGAIN, *others[at : at + size]) for at in range(0, len(others), size)]
+
+    def _decided(self) -> bool:
+        """Whether more replicates could not change much; a number that the user asked for is kept to."""
+        if self.settings.wishes.replicates is not None:
+            return False
+        open_ = (Verdict.UNCLEAR, Verdict.UNFIT, Verdict.UNMEASURED)
+        return all(item.verdict not in open_ for item in self.measurement().comparisons)
+
+    def _left(self) -> float:
+        return self.settings.budget - (time.monotonic() - self._started)
+
+    def _known(self, name: str) -> bool:
+        return name in self.examinations
+
+    def _sound(self, name: str) -> bool:
+        agreement = self.examinations[name].sameness.agreement
+        return agreement not in (Agreement.DIFFERENT, Agreement.FAILED)
+
+    def _parallel(self, count: int) -> int:
+        """How many examinations may run at once: they are not timed, but must fit into the memory."""
+        room = max(1, processors() // 2)
+        peak = self.examinations[ORIGINAL].evidence.peak_reserved
+        if peak and self.machine.gpu_memory:
+            room = min(room, int(MEMORY_SHARE * self.machine.gpu_memory / (peak + CONTEXT)))
+        return max(1, min(count, room))
+
+    # --- outcome ----------------------------------------------------------------------------------------
+
+    def measurement(self) -> Measurement:
+        """What is known by now."""
+        blocks = discard(self.blocks)
+        noise = judge.noise(blocks)
+        original = self.examinations.get(ORIGINAL)
+        compared = [
+            judge.comparison(self.examinations[variant.name], original, blocks, noise)
+            for variant in self.variants
+            if variant.name not in (ORIGINAL, AGAIN) and original and variant.name in self.examinations
+        ]
+        return Measurement(
+            subject=self.pool.subject.name,
+            size=self.size,
+            variants=tuple(self.variants),
+            examinations=tuple(self.examinations.values()),
+            blocks=blocks,
+            noise=noise,
+            comparisons=tuple(compared),
+            replicates=self._replicates,
+            warmup_steps=self._warmup,
+            dropped=tuple(self.dropped),
+            notes=tuple(self.notes),
+            source=self.pool.subject.source,
+            syncs=self.syncs,
+        )
+
+
+BLIND_STEP = 0.1
+"""Seconds assumed for a step whose time the examination could not tell."""
+
+
+class _Ended(Exception):  # noqa: N818
+    """A variant's program came to its own end."""
+
+
+def _order(variants: Sequence[str], seed: int, replicate: int) -> list[str]:
+    """A random order for the first round of a replicate; the same for the same seed."""
+    random = np.random.default_rng((seed, replicate))
+    return [variants[index] for index in random.permutation(len(variants))]
+
+
+def _examination(name: str, found: Mapping[str, Any], sameness: Sameness) -> Examination:
+    """What a process reported, as data."""
+    evidence = dict(found["evidence"])
+    evidence["sync_lines"] = tuple(Line(**line) for line in evidence.get("sync_lines", ()))
+    evidence["missing"] = tuple(evidence["missing"])
+    rest = {
+        key: found[key]
+        for key in ("found_by", "steps", "ended", "step_seconds", "startup_seconds")
+        if key in found
+    }
+    return Examination(name, sameness=sameness, evidence=Evidence(**evidence), **rest)
+
+
+def processors() -> int:
+    """How many processors this process may use."""
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:
+        return os.cpu_count() or 1

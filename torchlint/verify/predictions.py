@@ -1,0 +1,77 @@
+"""Joins the waits that were seen at run time with those that the linter predicts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import PurePosixPath
+
+from torchlint.checker import check
+from torchlint.diagnostics import Diagnostic
+from torchlint.source import Source
+from torchlint.verify.results import Evidence, Line, SyncReport, SyncRow, SyncStatus
+from torchlint.verify.variants import SettingsFor
+
+
+def predicts_wait(code: str) -> bool:
+    """Whether a finding of this rule says that the host waits for the device at its place."""
+    return code.startswith("TL2") or code == "TL103"
+
+
+def join(
+    evidence: Evidence, sources: Mapping[PurePosixPath, Source], settings_for: SettingsFor
+) -> SyncReport:
+    """Every line that waited or was said to, with both sides of the story.
+
+    A finding covers all lines of its expression. Where no wait could have been seen, no line is reported,
+    and ``missing`` says why.
+    """
+    if evidence.syncs is None:
+        return SyncReport(evidence.steps, missing=evidence.missing)
+    findings = {
+        str(path): [item for item in check(source, settings_for(source)) if predicts_wait(item.code)]
+        for path, source in sources.items()
+    }
+    texts = {str(path): source for path, source in sources.items()}
+    rows = [*_seen(evidence.sync_lines, findings, texts), *_unseen(evidence.sync_lines, findings, texts)]
+    order = list(SyncStatus)
+    rows.sort(key=lambda row: (order.index(row.status), -row.per_step, row.file, row.row))
+    return SyncReport(evidence.steps, tuple(rows))
+
+
+def _seen(
+    lines: Iterable[Line], findings: Mapping[str, list[Diagnostic]], sources: Mapping[str, Source]
+) -> Iterable[SyncRow]:
+    for line in lines:
+        said = [item for item in findings.get(line.file, ()) if _covers(item, line.row)]
+        yield SyncRow(
+            line.file,
+            line.row,
+            SyncStatus.CONFIRMED if said else SyncStatus.NOT_PREDICTED,
+            codes=tuple(dict.fromkeys(item.code for item in said)),
+            message=said[0].message if said else "",
+            per_step=line.per_step,
+            seconds=line.seconds,
+            what=line.what,
+            text=_text(sources, line.file, line.row),
+        )
+
+
+def _unseen(
+    lines: Iterable[Line], findings: Mapping[str, list[Diagnostic]], sources: Mapping[str, Source]
+) -> Iterable[SyncRow]:
+    waited = [(line.file, line.row) for line in lines]
+    for file, items in findings.items():
+        for item in items:
+            if not any(name == file and _covers(item, row) for name, row in waited):
+                text = _text(sources, file, item.start.row)
+                yield SyncRow(
+                    file, item.start.row, SyncStatus.NOT_SEEN, (item.code,), item.message, text=text
+                )
+
+
+def _covers(item: Diagnostic, row: int) -> bool:
+    return item.start.row <= row <= item.end.row
+
+
+def _text(sources: Mapping[str, Source], file: str, row: int) -> str:
+    return sources[file].line(row).strip() if file in sources else ""

@@ -1,0 +1,208 @@
+"""The two measurements as a whole: of the bench cases of rules, and of a user's script.
+
+What has been measured can be had at any time, so that an interrupted run loses only what it had not finished.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from datetime import datetime, timezone
+from pathlib import Path, PurePosixPath
+
+from torchlint import __version__
+from torchlint.source import Source
+from torchlint.verify.cases import Case
+from torchlint.verify.measure import Pool, Progress, Session, Settings, processors
+from torchlint.verify.plan import LEAST_REPLICATES
+from torchlint.verify.processes import Failure, machine
+from torchlint.verify.results import AGAIN, ORIGINAL, TOGETHER, Evidence, Machine, Results, SyncReport
+from torchlint.verify.subjects import Bench, Script
+from torchlint.verify.variants import Form
+
+PROCESS_ROOM = 1 << 30
+"""Bytes of device memory that a waiting process may take: its CUDA context, and a little."""
+CASE_ROOM = 16 << 30
+"""Bytes of device memory that the examination of a case may take."""
+EXAMINING = 0.2
+"""The share of a bench run that the examinations take, roughly."""
+
+Sources = Mapping[PurePosixPath, Source]
+"""The files of a program, by their paths within the project's folder."""
+FormsOf = Callable[[Sources], Sequence[Form]]
+"""Makes the variants of a program."""
+ReportOf = Callable[[Evidence, Sources], SyncReport]
+"""Joins what was seen with what is predicted."""
+
+
+class Run:
+    """What one command measures."""
+
+    def __init__(self, command: str, settings: Settings, progress: Progress) -> None:
+        self._command, self._settings, self._progress = command, settings, progress
+        self._started = datetime.now(timezone.utc)
+        self._clock = time.monotonic()
+        self._machine: Machine | None = None
+        self._sessions: list[Session] = []
+        self._share = 0.0
+
+    def bench(self, cases: Sequence[Case], sizes: Sequence[str] = ()) -> None:
+        """Measure each case in each of its sizes, or in those of ``sizes`` that it has.
+
+        Raises:
+            Failure: there is no torch, or no such device.
+            ValueError: the fixer leaves a case unchanged.
+        """
+        with ExitStack() as stack:
+            subjects = [stack.enter_context(Bench(case, device=self._settings.device)) for case in cases]
+            self._progress("looking at the machine", 0.0)
+            found = self._machine = machine(self._settings.device, subjects[0].folder)
+            pools = [stack.enter_context(Pool(subject)) for subject in subjects]
+            sessions = [
+                [Session(pool, self._settings, found, subject.folder, size) for size in subject.chosen(sizes)]
+                for subject, pool in zip(subjects, pools, strict=True)
+            ]
+            self._sessions = [session for of_case in sessions for session in of_case]
+            self._examine(subjects, pools, sessions, found)
+            for number, of_case in enumerate(sessions):
+                self._time(of_case, found, pools[number], pools[number + 1 :])
+
+    def syncs(self, script: Script, folder: Path, report_of: ReportOf) -> None:
+        """Run a script once, and join where it waits for the device with where it is predicted to.
+
+        Raises:
+            Failure: there is no torch, no such device, or the script itself does not run.
+        """
+        self._progress("looking at the machine", 0.0)
+        found = self._machine = machine(self._settings.device, folder)
+        with Pool(script) as pool:
+            session = Session(pool, self._settings, found, folder)
+            self._sessions = [session]
+            self._progress("running the program", 0.2)
+            evidence = session.examine_original().evidence
+            session.syncs = report_of(evidence, script.sources(session.modules))
+
+    def verify(self, script: Script, folder: Path, forms_of: FormsOf) -> None:
+        """Measure a script with all fixes, and with each alone.
+
+        Raises:
+            Failure: there is no torch, no such device, or the script itself does not run.
+        """
+        self._progress("looking at the machine", 0.0)
+        found = self._machine = machine(self._settings.device, folder)
+        with Pool(script) as pool:
+            session = Session(pool, self._settings, found, folder)
+            self._sessions = [session]
+            self._progress("running the original", 0.05)
+            session.examine_original()
+            made = forms_of(script.sources(session.modules))
+            for form in made:
+                script.contents[form.variant.name] = script.encoded(form.texts)
+            if made:
+                self._progress("comparing results", 0.15)
+                session.examine([form.variant for form in made])
+                session.time(lambda text, share: self._progress(text, 0.3 + 0.7 * share))
+
+    @property
+    def modules(self) -> Sequence[str]:
+        """The files of the script's project that it has loaded."""
+        return self._sessions[0].modules if self._sessions else ()
+
+    def results(self, *, interrupted: bool = False) -> Results:
+        """Everything that is known by now.
+
+        Raises:
+            Failure: not even the machine is.
+        """
+        if self._machine is None:
+            raise Failure("nothing was measured")
+        return Results(
+            command=self._command,
+            torchlint=__version__,
+            started=self._started.isoformat(timespec="seconds"),
+            seconds=round(time.monotonic() - self._clock, 1),
+            machine=self._machine,
+            measurements=tuple(session.measurement() for session in self._sessions if session.begun),
+            commit=_commit(),
+            interrupted=interrupted,
+        )
+
+    def _examine(
+        self,
+        subjects: Sequence[Bench],
+        pools: Sequence[Pool],
+        sessions: Sequence[Sequence[Session]],
+        found: Machine,
+    ) -> None:
+        """Examine all cases, several at once: nothing of that is timed."""
+
+        def examine(number: int) -> None:
+            with pools[number].closing():
+                for session in sessions[number]:
+                    with _failures_noted(session):
+                        session.examine_original()
+                        session.examine([subjects[number].variant])
+                    self._progress(f"{subjects[number].name} {session.size}: results compared", self._share)
+
+        at_once = processors() // 4
+        if found.gpu_memory is not None:
+            at_once = min(at_once, found.gpu_memory // CASE_ROOM)
+        with ThreadPoolExecutor(max(1, at_once)) as threads:
+            try:
+                for done, _ in enumerate(threads.map(examine, range(len(pools)))):
+                    self._share = EXAMINING * (done + 1) / len(pools)
+            except BaseException:
+                threads.shutdown(wait=False, cancel_futures=True)
+                for pool in pools:
+                    pool.abort()
+                raise
+
+    def _time(self, sessions: Sequence[Session], found: Machine, pool: Pool, later: Sequence[Pool]) -> None:
+        """Time one case in all its sizes, in the same processes."""
+        with pool.closing():
+            self._start(pool, found)
+            for session in sessions:
+                if session is sessions[-1] and later:
+                    # The largest size keeps the device busy, and does not notice what the processors do.
+                    self._start(later[0], found)
+                number = self._sessions.index(session)
+
+                def progress(
+                    text: str, share: float, session: Session = session, number: int = number
+                ) -> None:
+                    behind = EXAMINING + (1 - EXAMINING) * (number + share) / len(self._sessions)
+                    self._progress(f"{session.pool.subject.name} {session.size}: {text}", behind)
+
+                with _failures_noted(session):
+                    session.time(progress)
+
+    def _start(self, pool: Pool, found: Machine) -> None:
+        """Let all processes of a case import torch at once, where there is room for them."""
+        replicates = self._settings.wishes.replicates or LEAST_REPLICATES
+        count = 3 * replicates
+        if count > processors() or (found.gpu_memory or count * PROCESS_ROOM) < count * PROCESS_ROOM:
+            return
+        for variant in (ORIGINAL, AGAIN, TOGETHER):
+            pool.start(variant, "time", replicates)
+
+
+@contextmanager
+def _failures_noted(session: Session) -> Iterator[None]:
+    """One case that fails must not cost the others."""
+    try:
+        yield
+    except Failure as error:
+        session.notes.append(error.reason)
+
+
+def _commit() -> str | None:
+    """The commit of the checkout that this torchlint is imported from."""
+    asked = ["git", "-C", str(Path(__file__).parent), "rev-parse", "HEAD"]
+    try:
+        found = subprocess.run(asked, capture_output=True, text=True, check=False)
+    except OSError:
+        return None
+    return found.stdout.strip() or None

@@ -1,0 +1,159 @@
+"""What is measured: the script of a user, or the bench case of a rule."""
+
+from __future__ import annotations
+
+import ast
+import itertools
+import shutil
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path, PurePosixPath
+
+from torchlint.runner import unified_diff
+from torchlint.source import Source
+from torchlint.verify.cases import STEP, STEP_FIXED, Case, fixed_text
+from torchlint.verify.results import AGAIN, ORIGINAL, TOGETHER, Variant
+from torchlint.verify.variants import Texts
+from torchlint.verify.worker.job import Job
+from torchlint.verify.workspace import Workspace
+
+
+class Script:
+    """A user's program, as ``python SCRIPT ARGUMENTS`` would run it, in copies of its project.
+
+    With ``entry`` (``module:function``, or the name of a function of the script) the program is not run as
+    a whole: its module is imported, and each call of the function is a step.
+    """
+
+    reruns = False
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        arguments: Sequence[str] = (),
+        *,
+        device: str = "auto",
+        entry: str = "",
+        directory: Path | None = None,
+    ) -> None:
+        self._workspace, self._arguments = workspace, tuple(arguments)
+        self._device, self._entry = device, entry
+        self._directory = _inside(directory or Path.cwd(), workspace)
+        self.name = str(workspace.relative)
+        self.path = workspace.project / workspace.relative
+        self.source = self.path.read_text(encoding="utf-8", errors="replace")
+        self.contents: dict[str, Mapping[PurePosixPath, bytes]] = {}
+        """For each variant, the new contents of the files that it changes."""
+
+    def sources(self, modules: Sequence[str]) -> dict[PurePosixPath, Source]:
+        """The script and those of its project's modules that it imports, as the user has them."""
+        paths = [self._workspace.relative, *(PurePosixPath(module) for module in modules)]
+        return {path: Source.read(self._workspace.project / path) for path in dict.fromkeys(paths)}
+
+    def encoded(self, texts: Texts) -> dict[PurePosixPath, bytes]:
+        """The bytes of new texts, in the encodings that their files have."""
+        return {
+            path: Source.read(self._workspace.project / path).encode(text) for path, text in texts.items()
+        }
+
+    def job(self, variant: str, task: str) -> Job:
+        """The run of a variant in a new copy of the project."""
+        project = self._workspace.copy(self.contents.get(variant, {}))
+        script = project / self._workspace.relative
+        form, path, search = "script", str(script), script.parent
+        package = _package(script, project, self.source)
+        if package is not None:
+            form, path, search = "module", package[0], package[1]
+        function = ""
+        if self._entry:
+            module, _, function = self._entry.rpartition(":")
+            form, path = "entry", module or (package[0] if package else script.stem)
+        return Job(
+            task=task,
+            form=form,
+            path=path,
+            folder=str(project / self._directory),
+            search=(str(search),),
+            arguments=self._arguments,
+            function=function,
+            device=self._device,
+            project=str(project),
+            scratch=str(project.parent),
+        )
+
+
+class Bench:
+    """The case of one rule; its good form is made by the fixer, or is a function of the case itself."""
+
+    reruns = True
+
+    def __init__(self, case: Case, *, device: str = "auto") -> None:
+        self._case, self._device = case, device
+        self._fixed = fixed_text(case)
+        self.name = case.code
+        self.source = case.text
+        self.variant = self._variant()
+        self.folder = Path(tempfile.mkdtemp(prefix="torchlint-bench-"))
+        self._numbers = itertools.count(1)
+
+    def __enter__(self) -> Bench:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def chosen(self, sizes: Sequence[str]) -> list[str]:
+        """The sizes of the case, or those of ``sizes`` that it has."""
+        return [size for size in self._case.sizes if not sizes or size in sizes]
+
+    def _variant(self) -> Variant:
+        """The good form, with what the fixer did to get there."""
+        path = PurePosixPath(self._case.path.name)
+        source = Source(Path(path), self._case.text)
+        return Variant(TOGETHER, (self.name,), diff=unified_diff(source, self._fixed))
+
+    def job(self, variant: str, task: str) -> Job:
+        """The run of a variant in a folder of its own."""
+        bad = variant in (ORIGINAL, AGAIN)
+        project = self.folder / f"run{next(self._numbers)}" / "case"
+        project.mkdir(parents=True)
+        path = project / self._case.path.name
+        path.write_text(self._case.text if bad else self._fixed, encoding="utf-8")
+        return Job(
+            task=task,
+            form="case",
+            path=str(path),
+            folder=str(project),
+            function=STEP if bad or not self._case.has_step_fixed else STEP_FIXED,
+            device=self._device,
+            size=self._case.sizes[0],
+            project=str(project),
+            scratch=str(project.parent),
+        )
+
+
+def _inside(directory: Path, workspace: Workspace) -> PurePosixPath:
+    """Where the program runs, within the project: where the user stands, or else where the script lies."""
+    try:
+        return PurePosixPath(directory.resolve().relative_to(workspace.project).as_posix())
+    except ValueError:
+        return workspace.relative.parent
+
+
+def _package(script: Path, project: Path, text: str) -> tuple[str, Path] | None:
+    """The dotted name of a script with relative imports, and where to import it from; None for others."""
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError):
+        return None
+    if not any(isinstance(node, ast.ImportFrom) and node.level for node in ast.walk(tree)):
+        return None
+    names, folder = [script.stem], script.parent
+    while folder != project and (folder / "__init__.py").exists():
+        names.insert(0, folder.name)
+        folder = folder.parent
+    return (
+        (".".join(names), folder)
+        if len(names) > 1
+        else (f"{script.parent.name}.{script.stem}", script.parent.parent)
+    )
