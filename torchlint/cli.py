@@ -14,6 +14,8 @@ _DEFAULT = "check"
 # Where each command lives, and the line that the list of commands shows for it.
 _COMMANDS = {
     "check": ("torchlint.commands.check", "Find and fix problems (the default command)"),
+    "verify": ("torchlint.commands.verify", "Measure what the fixes of a script are worth on this machine"),
+    "bench": ("torchlint.commands.bench", "Measure what the fixes of rules are worth on this machine"),
     "rule": ("torchlint.commands.rule", "Explain a rule, or list all of them"),
     "explain": ("torchlint.commands.rule", "Another name for `rule`"),
     "config": ("torchlint.commands.config", "List the config keys, or explain one"),

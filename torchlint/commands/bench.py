@@ -1,0 +1,82 @@
+"""``torchlint bench``: what the fixes of rules are worth here, measured on each rule's own case."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from torchlint import registry, selectors
+from torchlint.commands import INTERRUPTED
+from torchlint.commands.measuring import measured, parameters, requirements, settings, tell, watching
+from torchlint.commands.terminal import Terminal, shared_parameters
+
+_SIZES = ("small", "medium", "large")
+_NO_BUDGET = 3600.0
+
+
+def _run(
+    names: tuple[str, ...],
+    sizes: tuple[str, ...],
+    color: str,
+    verbose: bool,
+    quiet: bool,
+    silent: bool,
+    configs: tuple[str, ...],
+    isolated: bool,
+    **options: Any,
+) -> None:
+    terminal = Terminal(color, verbose, quiet, silent)
+    rules = registry.catalogue()
+    try:
+        wanted = selectors.expand_all(names, rules) if names else frozenset(rules)
+    except selectors.UnknownSelectorError as error:
+        raise click.UsageError(str(error)) from None
+    with requirements():
+        from torchlint.verify.cases import cases
+        from torchlint.verify.runs import Run
+
+        found = cases(sorted(wanted))
+        for code in sorted(wanted - {case.code for case in found}) if names else ():
+            terminal.warn(f"{code} claims neither speed nor memory, and has no case")
+        if not found:
+            raise click.UsageError("none of these rules has a case")
+        with watching(terminal) as progress:
+            run = Run("bench", settings(options, _NO_BUDGET), progress)
+            results = measured(run, lambda: run.bench(found, sizes))
+        tell(terminal, results, options)
+        if results.interrupted:
+            raise click.exceptions.Exit(INTERRUPTED)
+        raise click.exceptions.Exit(int(_refuted(results)))
+
+
+def _refuted(results: Any) -> bool:
+    """Whether a case failed, or its fix changed the results or made it slower."""
+    from torchlint.verify.results import Verdict
+
+    bad = (Verdict.REJECTED, Verdict.SLOWER)
+    return any(
+        not measurement.comparisons or any(item.verdict in bad for item in measurement.comparisons)
+        for measurement in results.measurements
+    )
+
+
+command = click.Command(
+    "bench",
+    callback=_run,
+    help="Measure what the fixes of rules are worth on this machine: for each RULE (a code, a prefix or a "
+    "name; all by default) a small program is run in its bad form and as torchlint fixes it, in three "
+    "sizes.\n\nExits with 0, with 1 if a fix changes results or makes its program slower, with 2 if "
+    "nothing could be measured.",
+    params=[
+        click.Argument(["names"], nargs=-1, metavar="[RULE]..."),
+        click.Option(
+            ["--size", "sizes"],
+            multiple=True,
+            type=click.Choice(_SIZES),
+            help="Only this size; may be repeated.",
+        ),
+        *parameters(None),
+        *shared_parameters(),
+    ],
+)

@@ -1,0 +1,174 @@
+"""What ``bench`` and ``verify`` share: the options about measuring, the progress, the reports."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from torchlint.commands.terminal import Terminal
+
+if TYPE_CHECKING:
+    from torchlint.verify.measure import Settings
+    from torchlint.verify.results import Results
+    from torchlint.verify.runs import Run
+
+EXTRA = "pip install 'torchlint[verify]'"
+
+
+def parameters(budget: float | None) -> list[click.Parameter]:
+    """The options that both commands take; ``budget`` is the default of ``--budget``."""
+    path = click.Path(path_type=Path, dir_okay=False)
+    return [
+        click.Option(
+            ["--device"],
+            default="auto",
+            metavar="DEVICE",
+            help="cpu, cuda, cuda:1 or mps; the best there is by default.",
+        ),
+        click.Option(
+            ["--steps"],
+            type=click.IntRange(min=2),
+            metavar="N",
+            help="How many steps to time in each process; by default as many as give blocks of 20 ms.",
+        ),
+        click.Option(
+            ["--warmup"],
+            type=click.IntRange(min=0),
+            metavar="N",
+            help="How many steps to run at least before any counts; by default 10, or 4 long ones.",
+        ),
+        click.Option(
+            ["--replicates"],
+            type=click.IntRange(min=1),
+            metavar="N",
+            help="How often each variant is started afresh; by default until the verdicts are clear.",
+        ),
+        click.Option(
+            ["--budget"],
+            type=click.FloatRange(min=1),
+            default=budget,
+            show_default=budget is not None,
+            metavar="SECONDS",
+            help="The time that the plan may take; what it leaves out, it says.",
+        ),
+        click.Option(
+            ["--tolerance"],
+            type=click.FloatRange(min=0),
+            default=1e-3,
+            show_default=True,
+            metavar="SHARE",
+            help="How far results may differ, relative to their size.",
+        ),
+        click.Option(
+            ["--seed"],
+            type=click.IntRange(min=0),
+            default=0,
+            show_default=True,
+            metavar="N",
+            help="Where the program's random numbers start, and the order of variants.",
+        ),
+        click.Option(
+            ["--json", "json_file"],
+            type=path,
+            metavar="FILE",
+            help="Write everything that was measured, raw times included.",
+        ),
+        click.Option(
+            ["--html", "html_file"],
+            type=path,
+            metavar="FILE",
+            help="Write a report to look at: one page that needs no network.",
+        ),
+    ]
+
+
+@contextmanager
+def requirements() -> Iterator[None]:
+    """Turn a missing library, a system that cannot do it and a program that fails into errors for people.
+
+    Raises:
+        commands.Failure: one of them.
+    """
+    from torchlint.commands import Failure
+
+    try:
+        from torchlint.verify import processes
+    except ImportError as error:
+        raise Failure(f"measuring needs {error.name}, which is not installed: {EXTRA}") from error
+    if not processes.SUPPORTED:
+        raise Failure(
+            "measuring pauses programs with signals, which this system does not have; use Linux or macOS"
+        )
+    try:
+        yield
+    except processes.Failure as error:
+        hint = f": {EXTRA}" if "torch" in error.reason and "No module" in error.reason else ""
+        raise Failure(f"{error.reason}{hint}") from error
+    except ImportError as error:
+        raise Failure(f"measuring needs {error.name}, which is not installed: {EXTRA}") from error
+
+
+def settings(parameters: dict[str, Any], budget: float) -> Settings:
+    """How to measure, from the options that ``parameters`` made."""
+    from torchlint.verify.measure import Settings
+    from torchlint.verify.plan import Wishes
+
+    wishes = Wishes(parameters["steps"], parameters["warmup"], parameters["replicates"])
+    return Settings(
+        device=parameters["device"],
+        wishes=wishes,
+        budget=parameters["budget"] or budget,
+        tolerance=parameters["tolerance"],
+        seed=parameters["seed"],
+    )
+
+
+def measured(run: Run, measure: Callable[[], None]) -> Results:
+    """The results of ``measure``, or what is known of them when Ctrl-C or SIGTERM ends it."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        measure()
+    except KeyboardInterrupt:
+        return run.results(interrupted=True)
+    return run.results()
+
+
+def tell(terminal: Terminal, results: Results, parameters: dict[str, Any]) -> None:
+    """Print the table, and write the files that were asked for.
+
+    Raises:
+        OutputError: a file cannot be written.
+    """
+    import sys
+
+    from torchlint.render import measurements
+    from torchlint.verify.results import dump
+
+    width = terminal.width if sys.stdout.isatty() else 110
+    terminal.out(measurements.render(results, width, color=terminal.colored(sys.stdout)))
+    if parameters["json_file"]:
+        terminal.save(parameters["json_file"], dump(results))
+    if parameters["html_file"]:
+        from torchlint.verify.report import render
+
+        terminal.save(parameters["html_file"], render(results))
+
+
+@contextmanager
+def watching(terminal: Terminal) -> Iterator[Callable[[str, float], None]]:
+    """A bar on standard error for whoever watches; a line for each thing done with ``--verbose``."""
+    if terminal.quiet or terminal.silent or not terminal.interactive:
+        yield lambda text, share: terminal.debug(text)
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (BarColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("starting", total=1.0)
+        yield lambda text, share: bar.update(task, description=text, completed=share)

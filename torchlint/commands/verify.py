@@ -1,0 +1,154 @@
+"""``torchlint verify``: what the fixes of a script are worth, measured on this machine."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from torchlint import registry
+from torchlint.commands import INTERRUPTED, Failure
+from torchlint.commands.measuring import measured, parameters, requirements, settings, tell, watching
+from torchlint.commands.terminal import Terminal, shared_parameters
+from torchlint.config import Resolver
+
+if TYPE_CHECKING:
+    from torchlint.source import Source
+    from torchlint.verify.results import Results
+
+_BUDGET = 120.0
+
+
+def _run(
+    script: Path,
+    arguments: tuple[str, ...],
+    select: tuple[str, ...],
+    unsafe_fixes: bool,
+    each_place: bool,
+    entry: str,
+    links: tuple[str, ...],
+    apply: bool,
+    syncs: bool,
+    color: str,
+    verbose: bool,
+    quiet: bool,
+    silent: bool,
+    configs: tuple[str, ...],
+    isolated: bool,
+    **options: Any,
+) -> None:
+    terminal = Terminal(color, verbose, quiet, silent)
+    if apply and syncs:
+        raise click.UsageError("`--syncs` measures no fix that `--apply` could apply")
+    given: dict[str, Any] = {"unsafe_fixes": True} if unsafe_fixes else {}
+    if select:
+        given["select"] = tuple(word for text in select for word in text.split(","))
+    resolver = Resolver(registry.catalogue(), given, configs, isolated=isolated)
+    with requirements(), tempfile.TemporaryDirectory(prefix="torchlint-") as scratch:
+        from torchlint.verify import predictions, variants
+        from torchlint.verify.runs import Run
+        from torchlint.verify.subjects import Script
+        from torchlint.verify.workspace import Workspace
+
+        def settings_for(source: Source) -> Any:
+            return resolver.lint(source.path)
+
+        try:
+            workspace = Workspace(script, links=links)
+        except ValueError as error:
+            raise Failure(str(error)) from None
+        with workspace, watching(terminal) as progress:
+            program = Script(workspace, arguments, device=options["device"], entry=entry)
+            run = Run("verify", settings(options, _BUDGET), progress)
+            folder = Path(scratch)
+            if syncs:
+                report = lambda evidence, sources: predictions.join(evidence, sources, settings_for)  # noqa: E731
+                results = measured(run, lambda: run.syncs(program, folder, report))
+            else:
+                forms = lambda sources: variants.forms(sources, settings_for, each_place=each_place)  # noqa: E731
+                results = measured(run, lambda: run.verify(program, folder, forms))
+            sources = program.sources(run.modules)
+        tell(terminal, results, options)
+        if apply and not results.interrupted:
+            _apply(terminal, results, sources, settings_for)
+    if results.interrupted:
+        raise click.exceptions.Exit(INTERRUPTED)
+    raise click.exceptions.Exit(int(_refuted(results)))
+
+
+def _refuted(results: Results) -> bool:
+    """Whether the fixes together change the results or make the program slower."""
+    from torchlint.verify.results import TOGETHER, Verdict
+
+    together = [item.comparison(TOGETHER) for item in results.measurements]
+    return any(item is not None and item.verdict in (Verdict.REJECTED, Verdict.SLOWER) for item in together)
+
+
+def _apply(
+    terminal: Terminal, results: Results, sources: Mapping[PurePosixPath, Source], settings_for: Any
+) -> None:
+    """Write the fixes that have proved their worth into the user's files."""
+    from torchlint.source import SourceError, write_atomically
+    from torchlint.verify import judge, variants
+
+    names = judge.proven(results.measurements[0])
+    texts = variants.accepted(sources, settings_for, names) if names else {}
+    if not texts:
+        terminal.out("\nNothing was applied: no fix kept the results and was faster or used less memory.\n")
+        return
+    for path, text in texts.items():
+        source = sources[path]
+        try:
+            write_atomically(source.path, source.encode(text), source.encode(source.text))
+        except SourceError as error:
+            raise Failure(f"{source.path} cannot be written: {error.reason}") from None
+        terminal.out(f"\nApplied to {source.path}: {', '.join(sorted(names))}\n")
+
+
+command = click.Command(
+    "verify",
+    callback=_run,
+    help="Measure what the fixes of a program are worth on this machine. SCRIPT is run as it is and as "
+    "torchlint would fix it, in copies of its project, with ARGS. Nothing of the user's is written, except "
+    "by --apply.\n\n"
+    "A step is a step of the optimizer that steps first, or, in a program that only infers, a call of its "
+    "model. All fixes are measured together, and those of each rule alone.\n\n"
+    "Exits with 0, with 1 if the fixes change the results or make the program slower, with 2 if the program "
+    "does not run or nothing could be measured.",
+    params=[
+        click.Argument(["script"], type=click.Path(exists=True, dir_okay=False, path_type=Path)),
+        click.Argument(["arguments"], nargs=-1, type=click.UNPROCESSED, metavar="[-- ARGS]..."),
+        click.Option(["--select"], multiple=True, metavar="RULE,…", help="Only the fixes of these rules."),
+        click.Option(["--unsafe-fixes"], is_flag=True, help="Measure unsafe fixes too."),
+        click.Option(
+            ["--each-place"], is_flag=True, help="Measure each place alone, instead of each rule alone."
+        ),
+        click.Option(
+            ["--entry"],
+            default="",
+            metavar="[MODULE:]FUNCTION",
+            help="A function whose calls are the steps, for programs in which none are found.",
+        ),
+        click.Option(
+            ["--link", "links"],
+            multiple=True,
+            metavar="PATH",
+            help="A part of the project that is only read, and too large to copy. May be repeated.",
+        ),
+        click.Option(
+            ["--apply"],
+            is_flag=True,
+            help="Then apply the fixes that kept the results and were faster or used less memory.",
+        ),
+        click.Option(
+            ["--syncs"],
+            is_flag=True,
+            help="Time nothing; show where the program waits for the device, and where torchlint says so.",
+        ),
+        *parameters(_BUDGET),
+        *shared_parameters(),
+    ],
+)
