@@ -8,7 +8,7 @@ from torchlint.diagnostics import Severity
 from torchlint.rule import ERROR, WARNING, Finding, rule
 from torchlint.semantics.module import Module
 from torchlint.semantics.places import Grad, Phase
-from torchlint.semantics.retention import Kept, handed_in, kept, outlives, passed_on
+from torchlint.semantics.retention import Kept, handed_in, kept, may_be_no_tensor, outlives, passed_on
 from torchlint.semantics.values import Graph, Kind
 
 # Methods that copy or convert a tensor: what needs no graph can lose it before them.
@@ -58,6 +58,7 @@ def graph_kept_across_steps(node: cst.AugAssign | cst.Assign | cst.Call, module:
     Safe: the value is the same, and the finding is only made where no backward pass of the file uses what is
     kept. Unsafe where the file calls `retain_grad()`, for what is detached has no gradient of its own, where
     it asks a tensor for `requires_grad` or `grad_fn`, and for a list or dict that the caller handed in.
+    No fix where the value is a number or None on some path, which has no `detach`.
     `.detach()` is preferred to `.item()`, which would wait for the device in every step.
 
     ## References
@@ -84,7 +85,9 @@ def graph_kept_across_steps(node: cst.AugAssign | cst.Assign | cst.Call, module:
         yield Finding(
             item.stored,
             f"`{name}` keeps the autograd graph of every step, and {rest}",
-            fix=make("Detach what is kept", module.replace(part, _detached(part, module))),
+            fix=None
+            if may_be_no_tensor(part, module)
+            else make("Detach what is kept", module.replace(part, _detached(part, module))),
             severity=severity,
         )
 

@@ -58,9 +58,10 @@ def bias_before_batch_norm(call: cst.Call, module: Module) -> Iterator[Finding]:
     The outputs are the same. The fix is unsafe if the file loads weights (a checkpoint of the old model
     has the bias among its keys), if it counts its parameters, lists them, adds up their values or takes one
     by its place, if it watches layers through hooks or cuts a model apart, if it evaluates a model that it
-    never trains (the norm subtracts no mean before it has seen data), or if the layer comes out of a public
-    function that other files may call. No fix is offered where code of the file sets the bias of such layers
-    without asking whether there is one, and for `F.conv2d`, whose bias is a parameter of its own.
+    never trains or trains one in evaluation mode (there the norm does not subtract the mean of the batch), or
+    if the layer comes out of a public function that other files may call. No fix is offered where code of the
+    file sets the bias of such layers without asking whether there is one, and for `F.conv2d`, whose bias is a
+    parameter of its own.
 
     ## References
 
@@ -75,11 +76,15 @@ def bias_before_batch_norm(call: cst.Call, module: Module) -> Iterator[Finding]:
     bias = module.argument(call, "bias")
     if functional and (not bias.given or bias.constant is None):
         return
-    if not functional and not bias.absent and bias.constant is not True:
+    if not functional and not bias.absent and not _is_true(bias.node):
+        # An expression is somebody's choice.
         return
     trail = module.dataflow.after_result(call) if functional else module.dataflow.after_layer(call)
-    if module.dataflow.biases.norms_frozen or not all(
-        _cancels(norm, call, name, module) for norm in trail.consumers
+    biases = module.dataflow.biases
+    if (
+        biases.norms_frozen
+        or biases.norms_replaced
+        or not all(_cancels(norm, call, name, module) for norm in trail.consumers)
     ):
         return
     layer, norm = name.rpartition(".")[2], trail.consumers[0]
@@ -90,6 +95,10 @@ def bias_before_batch_norm(call: cst.Call, module: Module) -> Iterator[Finding]:
         fix=None if functional else _fix(call, name, trail, module),
         related=((norm.call, "subtracts the mean of each channel"),),
     )
+
+
+def _is_true(node: cst.BaseExpression | None) -> bool:
+    return isinstance(node, cst.Name) and node.value == "True"
 
 
 def _cancels(norm: Consumer, call: cst.Call, layer: str, module: Module) -> bool:
@@ -128,6 +137,6 @@ def _fix(call: cst.Call, layer: str, trail: Trail, module: Module) -> Fix | None
         return None
     edits = module.set_argument(call, "bias", "False")
     public = any(not factory.name.value.startswith("_") for factory in trail.factories)
-    noticed = module.loads_weights or module.tells_parameters_apart or module.only_evaluates
+    noticed = module.loads_weights or module.tells_parameters_apart or module.trains_in_evaluation_mode
     grade = module.unsafe if noticed or public else module.safe
     return grade("Add `bias=False`", edits)

@@ -15,6 +15,7 @@ import libcst as cst
 from torchlint.diagnostics import Edit, Fix
 from torchlint.semantics.api.results import FUNCTIONAL_LOSSES, NN_LOSSES
 from torchlint.semantics.names import Binding, BindingKind
+from torchlint.semantics.retention import may_be_no_tensor
 from torchlint.semantics.usage import Effect, accumulator_start, tensor_instead_of_number
 from torchlint.semantics.values import Kind
 
@@ -45,6 +46,9 @@ def keep_on_device(module: Module, call: cst.Call, tensor: cst.BaseExpression) -
         return None
     accumulator = _accumulator(module, call)
     if accumulator is None or _changed_in_place(module, tensor, accumulator):
+        return None
+    if isinstance(call.func, cst.Name) and may_be_no_tensor(tensor, module):
+        # ``float()`` takes a number as well, which has no ``detach``.
         return None
     if not accumulator.many and _aliased(module, accumulator.written):
         return None

@@ -10,6 +10,7 @@ import libcst as cst
 
 from torchlint.semantics.attributes import SelfAttributes
 from torchlint.semantics.names import Binding, BindingKind
+from torchlint.semantics.values import Kind
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
@@ -132,6 +133,24 @@ class Biases:
                     if re.search(r"norm|\bbn", self.tree.source(ancestor.test), re.IGNORECASE):
                         return True
                 child = ancestor
+        return False
+
+    @cached_property
+    def norms_replaced(self) -> bool:
+        """Whether some code puts other layers into finished models: ``setattr(net, name, nn.Identity())``."""
+        for call in self.tree.nodes(cst.Call):
+            if self.module.qualified(call.func) == "builtins.setattr" and len(call.args) == 3:
+                if self.attributes.is_self(call.args[0].value):
+                    continue
+                if self.module.value(call.args[2].value).kind is Kind.MODULE:
+                    return True
+        for assign in self.tree.nodes(cst.Assign):
+            match assign.targets[0].target:
+                case cst.Subscript(value=cst.Attribute(attr=cst.Name("_modules"), value=owner)):
+                    if not self.attributes.is_self(owner):
+                        return True
+                case _:
+                    pass
         return False
 
     def bias_guarded(self, attribute: cst.Attribute) -> bool:

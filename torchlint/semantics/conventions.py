@@ -25,6 +25,10 @@ CRITERION_NAME = re.compile(
 OTHER_RUNTIME_CLASS = re.compile(
     r"^(Onnx|ONNX|ORT[A-Z]|OV[A-Z]|OpenVINO|TensorRT|TRT|Flax|TF[A-Z]|Keras|CoreML)"
 )
+# Copies of models that no gradient ever reaches.
+COPY_NAME = re.compile(
+    r"(?:^|_)(?:ema|teacher|swa|averaged?|shadow|target|momentum|old|frozen|ref|reference)(?:_|$)"
+)
 OPTIMIZER_NAME = re.compile(r"^(\w+_)?(optimizer|optim|opt)$")
 # ``use_aux_loss`` and ``compute_loss`` are a switch and a function.
 LOSS_NAME = re.compile(

@@ -12,6 +12,7 @@ import libcst as cst
 
 from torchlint.semantics.api.results import FACTORIES
 from torchlint.semantics.asides import Asides
+from torchlint.semantics.conventions import COPY_NAME
 from torchlint.semantics.names import BindingKind
 from torchlint.semantics.places import Grad, Phase
 from torchlint.semantics.retention import kept
@@ -57,10 +58,6 @@ _FILLING = frozenset({"append", "appendleft", "extend", "insert", "add", "put", 
 # What is asked of a result that only its shape matters of.
 _OF_SHAPES = frozenset({"shape", "size", "dim", "ndim", "numel", "dtype", "device", "type"})
 _HOPS = 3
-# Copies that no gradient ever reaches, by the names that they go by.
-_COPIES = re.compile(
-    r"(?:^|_)(?:ema|teacher|swa|averaged?|shadow|target|momentum|old|frozen|ref|reference)(?:_|$)"
-)
 # Code that wants gradients of its input, or may.
 _NEEDS_GRADIENTS = re.compile(
     r"attack|adversar|fgsm|(?:^|_)pgd|saliency|grad_?cam|gradients?|attribut|influence|explain|interpret"
@@ -190,7 +187,7 @@ class Evaluation:
         name = last_name(model)
         if name is None or not call.args or module.qualified(model) is not None:
             return False
-        if _MAKES.match(name) or _NO_MODEL.search(name) or _COPIES.search(name.lower()):
+        if _MAKES.match(name) or _NO_MODEL.search(name) or COPY_NAME.search(name.lower()):
             return False
         value = module.value(model)
         if value.kind is not Kind.MODULE or (value.cls is not None and _PARAMETERLESS.match(value.cls)):

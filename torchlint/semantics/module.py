@@ -19,6 +19,7 @@ from torchlint.semantics.checkpoints import loads_weights
 from torchlint.semantics.classes import Classes, kind_of_class
 from torchlint.semantics.dataflow import Dataflow
 from torchlint.semantics.evaluation import Evaluation
+from torchlint.semantics.evaluationmode import left_evaluating
 from torchlint.semantics.evidence import Evidence, device_evidence, imports_test_library
 from torchlint.semantics.gradients import Gradients
 from torchlint.semantics.inference import Function, Inference
@@ -408,16 +409,9 @@ class Module:
         return tells_parameters_apart(self)
 
     @cached_property
-    def only_evaluates(self) -> bool:
-        """Whether the file puts models into evaluation mode, and trains none."""
-        evaluates = any(
-            isinstance(call.func, cst.Attribute)
-            and call.func.attr.value == "eval"
-            and not call.args
-            and self.value(call.func.value).kind is Kind.MODULE
-            for call in self.tree.nodes(cst.Call)
-        )
-        return evaluates and not self.backpropagation.passes
+    def trains_in_evaluation_mode(self) -> bool:
+        """Whether models are put into evaluation mode, and trained in that mode or not at all."""
+        return left_evaluating(self)
 
     # ------------------------------------------------------------------ fixes
 

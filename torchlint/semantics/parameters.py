@@ -47,6 +47,15 @@ _OBSERVING = frozenset({"register_forward_hook", "register_forward_pre_hook", "c
 _HOPS = 3
 
 
+def _is_state(node: cst.BaseExpression) -> bool:
+    """``net.state_dict()``, or its items or keys."""
+    while isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute):
+        if node.func.attr.value == "state_dict":
+            return True
+        node = node.func.value
+    return False
+
+
 def tells_parameters_apart(module: Module) -> bool:
     """Whether a model of this file that has one parameter less would show."""
     return _Parameters(module).told_apart()
@@ -94,7 +103,7 @@ class _Parameters:
                     index.value if isinstance(index, cst.Index) else None, (cst.Integer, cst.UnaryOperation)
                 )
             case cst.For() if parent.iter is node:
-                return self._loop_tells(parent.target, parent.body)
+                return self._loop_tells(parent.target, parent.body, stored=_is_state(node))
             case cst.CompFor() if parent.iter is node:
                 return self._comprehension_tells(parent, hops)
             case cst.Assign(targets=[cst.AssignTarget(target=cst.Name() as target)]) if hops:
@@ -129,11 +138,17 @@ class _Parameters:
 
     # ------------------------------------------------------------------ one by one
 
-    def _loop_tells(self, target: cst.BaseExpression, body: cst.CSTNode) -> bool:
-        """Whether a loop over parameters keeps, counts or writes down something of each."""
+    def _loop_tells(self, target: cst.BaseExpression, body: cst.CSTNode, *, stored: bool) -> bool:
+        """Whether a loop over parameters keeps, counts or writes down something of each.
+
+        ``stored``: it goes over a state, and what is kept of that under its keys is an export.
+        """
         names, told = self._visited(target)
         for node in self.tree.descendants(body):
             match node:
+                case cst.Assign(targets=[cst.AssignTarget(target=cst.Subscript())]) if stored:
+                    if self._of(node.value, names | told):
+                        return True
                 case cst.Assign(targets=[cst.AssignTarget(target=cst.Name(value=name))]):
                     if self._of(node.value, names):
                         if name not in names and self._of(node.value, {name}):

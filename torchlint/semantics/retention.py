@@ -175,6 +175,50 @@ def _of_instance(place: cst.BaseExpression, method: cst.FunctionDef, module: Mod
     return isinstance(place, cst.Name) and place.value == module.classes.self_name(method)
 
 
+def may_be_no_tensor(node: cst.BaseExpression, module: Module, hops: int = 3) -> bool:
+    """Whether a value that is a tensor most of the time is a number or None at others.
+
+    ``loss = 0`` before a loop, a function that returns 0.0 on one of its paths. Not if ``backward`` was
+    called on it before, in the same block or around it: that would have raised.
+    """
+    match node:
+        case cst.IfExp():
+            return may_be_no_tensor(node.body, module, hops) or may_be_no_tensor(node.orelse, module, hops)
+        case cst.Name() if hops:
+            if _backpropagated_before(node, module):
+                return False
+            return any(
+                binding.value is not None
+                and not binding.path
+                and binding.kind is not BindingKind.AUGMENT
+                and may_be_no_tensor(binding.value, module, hops - 1)
+                for binding in module.bindings(node)
+            )
+        case cst.Call() if hops:
+            callee = module.callee(node)
+            if isinstance(callee, cst.FunctionDef):
+                returns = (r for r in module.tree.nodes(cst.Return) if module.function(r) is callee)
+                return any(r.value is None or may_be_no_tensor(r.value, module, hops - 1) for r in returns)
+            return False
+        case _:
+            return module.value(node).kind in (Kind.NUMBER, Kind.NONE, Kind.BOOL)
+
+
+def _backpropagated_before(name: cst.Name, module: Module) -> bool:
+    """Whether every way to ``name`` leads through a ``backward`` of the same definitions."""
+    tree = module.tree
+    bindings = set(module.bindings(name))
+    for backward in module.backpropagation.passes:
+        block = tree.parent(tree.statement(backward.call))
+        if block is None or not tree.contains(block, name) or tree.order[backward.call] > tree.order[name]:
+            continue
+        for root in backward.losses:
+            if isinstance(root, cst.Name) and root.value == name.value:
+                if set(module.bindings(root)) == bindings:
+                    return True
+    return False
+
+
 def handed_in(place: cst.BaseExpression, module: Module) -> bool:
     """Whether what is kept goes into a container that the caller of the function gave it."""
     while isinstance(place, cst.Subscript):

@@ -1,0 +1,55 @@
+"""Models that are put into evaluation mode and stay there, whatever follows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchlint.semantics.conventions import COPY_NAME
+from torchlint.semantics.spellings import last_name
+from torchlint.semantics.values import Kind
+
+if TYPE_CHECKING:
+    from torchlint.semantics.module import Module
+
+
+def left_evaluating(module: Module) -> bool:
+    """Whether a model may be in evaluation mode where the file backpropagates, or is never trained at all.
+
+    ``eval()`` behind the training, outside of its loop, is how scripts end, and says nothing.
+    """
+    switched = [call for call in module.tree.nodes(cst.Call) if _switches(call, module)]
+    evaluating = [call for call in switched if not _trains(call, module)]
+    if not evaluating:
+        return False
+    backwards = [backward.call for backward in module.backpropagation.passes]
+    if not backwards:
+        return True
+    if len(evaluating) < len(switched):
+        return False
+    order = module.tree.order
+    return not all(
+        module.function(call) is module.function(backward)
+        and order[backward] < order[call]
+        and not any(module.tree.contains(loop, backward) for loop in module.loops(call))
+        for call in evaluating
+        for backward in backwards
+    )
+
+
+def _switches(call: cst.Call, module: Module) -> bool:
+    """Whether a call sets the mode of a model that is trained: no teacher, no average of another one."""
+    if not isinstance(call.func, cst.Attribute) or call.func.attr.value not in ("eval", "train"):
+        return False
+    owner = call.func.value
+    if call.func.attr.value == "eval" and call.args:
+        return False
+    return module.value(owner).kind is Kind.MODULE and not COPY_NAME.search((last_name(owner) or "").lower())
+
+
+def _trains(call: cst.Call, module: Module) -> bool:
+    assert isinstance(call.func, cst.Attribute)
+    if call.func.attr.value == "eval":
+        return False
+    return not call.args or module.value(call.args[0].value).constant is not False
