@@ -168,11 +168,12 @@ class Evaluation:
         # What a place is for is a cheaper question than what is called there, and answers most calls.
         if not call.args or module.qualified(call.func) is not None:
             return False
-        if module.phase(call) is not Phase.EVALUATION and not self._asides.holds(call):
-            return False
-        if module.grad(call) is not Grad.ON:
+        phase = module.phase(call)
+        if phase not in (Phase.EVALUATION, Phase.TRAINING) or module.grad(call) is not Grad.ON:
             return False
         if not self._is_forward_pass(call) and not self._is_shared_pass(call):
+            return False
+        if phase is Phase.TRAINING and not self._asides.holds(call):
             return False
         if self._is_switched_on(call):
             return False
