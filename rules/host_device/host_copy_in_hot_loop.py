@@ -12,6 +12,7 @@ from torchlint.semantics.module import Module
 from torchlint.semantics.purpose import (
     below_saving,
     computes_on_host,
+    in_writer,
     offloads,
     reads_items,
     scored_elsewhere,
@@ -29,6 +30,7 @@ from torchlint.semantics.usage import (
     feeds_host_engine,
     leaves_torch,
     receivers,
+    shared_with_processes,
     steps_environment,
     stored_by_writer,
     writes_out,
@@ -98,7 +100,9 @@ def host_copy_in_hot_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
     message = f"`{what}` copies to host memory, and the host waits for the device, {when(module, hot)}"
     purpose = (
         stored_by_writer(module, call)
+        or shared_with_processes(module, call)
         or below_saving(module, call)
+        or in_writer(module, call)
         or leaves_torch(module, call, tensor)
         or computes_on_host(module, call)
         or reads_items(module, call)

@@ -16,21 +16,23 @@ from torchlint.semantics.conventions import SAYS_HOST
 from torchlint.semantics.gradmode import Grad
 from torchlint.semantics.phases import Phase
 from torchlint.semantics.spellings import last_name
-from torchlint.semantics.usage import writes_out
+from torchlint.semantics.usage import WRITING, receivers, writes_out
 from torchlint.semantics.values import Kind
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
     from torchlint.semantics.places import Hot
 
-_HOPS = 3
+_HOPS = 4
 
 
 # --- to save memory ---------------------------------------------------------------------------------
 
 _MEMORY = re.compile(r"\bmemory\b|\bOOM\b|\bVRAM\b|\bRAM\b|off-?load", re.IGNORECASE)
 _SPARING = re.compile(
-    r"off_?load|(^|_)(low|save|saving)_?(v?ram|mem(ory)?)(_|$)|(^|_)(store|keep|move|accumulate)_?(on|in|to)_?cpu(_|$)"
+    r"off_?load|(^|_)(low|save|saving)_?(v?ram|mem(ory)?)(_|$)|(^|_)cpu_?checkpoint"
+    r"|(^|_)(store|keep|move|accumulate)_?(on|in|to)_?cpu(_|$)",
+    re.IGNORECASE,
 )
 
 
@@ -134,6 +136,12 @@ def _behind_switch(module: Module, node: cst.CSTNode, loop: cst.CSTNode) -> bool
     return False
 
 
+def in_writer(module: Module, node: cst.CSTNode) -> bool:
+    """Whether a function that is called after writing holds ``node``."""
+    function = module.function(node)
+    return isinstance(function, cst.FunctionDef) and WRITING.search(function.name.value) is not None
+
+
 def below_saving(module: Module, node: cst.CSTNode) -> bool:
     """Whether a switch such as ``save_images`` or ``capture_video`` asks for what is done at ``node``."""
     child = node
@@ -155,8 +163,12 @@ def computes_on_host(module: Module, copy: cst.Call) -> bool:
     """Whether code that does not train says that it goes on with the copy on the host.
 
     It calls the copy or the device ``host``, or makes the copy double, for which many accelerators lack
-    the units.
+    the units; or it is an optimizer that steps there.
     """
+    function = module.function(copy)
+    owner = module.classes.owner(function) if function is not None else None
+    if owner is not None and module.classes.info(owner).kind is Kind.OPTIMIZER:
+        return True
     if module.phase(copy) is Phase.TRAINING:
         return False
     if any(SAYS_HOST.search(last_name(arg.value) or "") for arg in copy.args):
@@ -180,16 +192,43 @@ def scored_elsewhere(module: Module, copy: cst.Call) -> bool:
 
     Scores of texts, boxes and the like are worked out on the host.
     """
+    phase = module.phase(copy)
+    if phase not in (Phase.TRAINING, Phase.FORWARD) and _becomes_array(module, copy):
+        if any(_hands_array(module, call) for call in receivers(module, copy)):
+            return True
+    if not module.evaluated_only(copy):
+        return False
     argument = module.tree.parent(copy)
     call = module.tree.parent(argument) if isinstance(argument, cst.Arg) else None
     if not isinstance(call, cst.Call) or not isinstance(call.func, (cst.Name, cst.Attribute)):
         return False
-    if module.qualified(call.func) is not None or not module.evaluated_only(copy):
+    if module.qualified(call.func) is not None:
         return False
     if isinstance(call.func, cst.Attribute) and module.classes.instance_class(call.func.value) is None:
         return False
     value = module.value(call.func)
     return value.kind in (Kind.UNKNOWN, Kind.OBJECT) and value.definition is None
+
+
+_COLLECTING = frozenset(
+    {"append", "extend", "insert", "add", "update", "put", "log", "step", "accumulate", "push", "collect"}
+)
+
+
+def _hands_array(module: Module, call: cst.Call) -> bool:
+    """Whether an object that the file does not show gets an argument, not in order to collect it."""
+    func = call.func
+    if not isinstance(func, cst.Attribute) or func.attr.value in _COLLECTING:
+        return False
+    if module.qualified(func) is not None:
+        return False
+    owner = module.value(func.value)
+    return owner.kind is Kind.UNKNOWN and owner.definition is None
+
+
+def _becomes_array(module: Module, copy: cst.Call) -> bool:
+    attribute = module.tree.parent(copy)
+    return isinstance(attribute, cst.Attribute) and attribute.attr.value == "numpy"
 
 
 def reads_items(module: Module, copy: cst.Call) -> bool:
@@ -200,9 +239,7 @@ def reads_items(module: Module, copy: cst.Call) -> bool:
     phase = module.phase(copy)
     if phase is Phase.FORWARD and module.grad(copy) is not Grad.OFF:
         return False
-    if phase not in (Phase.FORWARD, Phase.EVALUATION, Phase.UNKNOWN):
-        return False
-    return _iterated(module, copy, _HOPS)
+    return phase is not Phase.TRAINING and _iterated(module, copy, _HOPS)
 
 
 _HANDING_ON = frozenset({"zip", "enumerate", "list", "reversed", "tuple", "iter", "tqdm", "map"})
@@ -214,6 +251,10 @@ def _iterated(module: Module, node: cst.BaseExpression, hops: int) -> bool:
         match parent:
             case cst.Attribute() | cst.Arg() | cst.Element():
                 pass
+            case cst.Subscript() if child is parent.value:
+                pass
+            case cst.Call() if (module.qualified(parent.func) or "").startswith("torch."):
+                pass
             case cst.Tuple() if isinstance(module.tree.parent(parent), (cst.Yield, cst.Return)):
                 pass
             case cst.Call() if child is parent.func:
@@ -224,10 +265,12 @@ def _iterated(module: Module, node: cst.BaseExpression, hops: int) -> bool:
                 return child is parent.iter
             case cst.Yield():
                 return True
-            case cst.Assign(targets=[cst.AssignTarget(target=cst.Name() as target)]) if hops:
-                bound, loops = module.binding_of(target), module.loops(parent)
-                return bound is not None and any(
+            case cst.Assign(targets=[cst.AssignTarget(target=cst.Name() | cst.Tuple() as target)]) if hops:
+                loops = module.loops(parent)
+                return any(
                     _iterated(module, use, hops - 1)
+                    for name in module.tree.descendants(target)
+                    if (bound := module.binding_of(name)) is not None
                     for use in module.uses(bound)
                     if not loops or module.tree.contains(loops[0], use)
                 )

@@ -17,7 +17,7 @@ import libcst as cst
 
 from torchlint.semantics.names import BindingKind
 from torchlint.semantics.spellings import last_name
-from torchlint.semantics.values import MISSING, Kind
+from torchlint.semantics.values import MISSING, Device, Kind
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
@@ -166,24 +166,28 @@ _HOST_LIBRARIES = frozenset(
     | {"pyworld", "pesq", "pystoi", "mir_eval", "museval", "parselmouth", "resampy", "kaldiio"}
     | {"trimesh", "open3d", "shapely", "pandas", "h5py", "umap", "hdbscan", "SimpleITK", "nibabel"}
 )
+# By whatever import they are had.
+_HOST_ALGORITHMS = frozenset({"linear_sum_assignment", "lapjv", "linkage", "fcluster"})
 # What scores predictions, and functions of single numbers, exist for tensors as well.
 _ON_DEVICE_TOO = ("sklearn.metrics", "scipy.special")
 _PREPROCESSOR = re.compile(r"(^|_)(feature_extractor|processor|tokenizer)$|^ToPILImage$")
-_WRITING = re.compile(r"^(_?)(save|write|dump|plot|draw|render|export|visuali[sz]e|show)(_|$)")
+WRITING = re.compile(r"^(_?)(save|write|dump|plot|draw|render|export|visuali[sz]e|show)(_|$)")
 
 
 def writes_out(module: Module, call: cst.Call) -> bool:
     """Whether ``call`` saves, plots or writes what it is given."""
     name = last_name(call.func) or ""
-    return name in _WRITERS or _WRITING.search(name) is not None or _writes_to_resource(module, call)
+    return name in _WRITERS or WRITING.search(name) is not None or _writes_to_resource(module, call)
 
 
 def _writes_to_resource(module: Module, call: cst.Call) -> bool:
     """``out = ArrayFile("x.npy")``, ``out.append(x)``: what is opened by a path, or entered, is no list."""
     if not isinstance(call.func, cst.Attribute) or not isinstance(call.func.value, cst.Name):
         return False
-    if call.func.attr.value not in ("append", "add", "put", "push", "store", "extend"):
+    if call.func.attr.value not in ("append", "add", "add_item", "put", "push", "store", "extend"):
         return False
+    if _FILE_NAME.search(call.func.value.value) and not module.value(call.func.value).known:
+        return True
     bindings = module.bindings(call.func.value)
     return bool(bindings) and all(
         binding.value is not None
@@ -222,7 +226,7 @@ def stored_by_writer(module: Module, node: cst.BaseExpression) -> bool:
     return False
 
 
-_FILE_NAME = re.compile(r"(^|_)(writer|file|h5|hdf5?|zarr|lmdb|txn)$")
+_FILE_NAME = re.compile(r"(^|_)(writer|builder|file|h5|hdf5?|zarr|lmdb|txn)$")
 
 
 def feeds_host_engine(module: Module, call: cst.Call) -> bool:
@@ -232,16 +236,50 @@ def feeds_host_engine(module: Module, call: cst.Call) -> bool:
     numbers, or numbers of sounds and pictures.
     """
     qualified = module.qualified(call.func)
+    if qualified is None and last_name(call.func) in _HOST_ALGORITHMS:
+        return True
     if qualified is not None:
         return qualified.partition(".")[0] in _HOST_LIBRARIES and not qualified.startswith(_ON_DEVICE_TOO)
     if module.value(call.func).kind is Kind.MODULE:
         return False
     if _PREPROCESSOR.search(last_name(call.func) or ""):
         return True
-    if not isinstance(call.func, cst.Attribute) or call.func.attr.value not in _ENGINES:
+    if not isinstance(call.func, cst.Attribute):
+        return False
+    if isinstance(call.func.value, cst.Name) and _of_host_library(module, call.func.value):
+        return True
+    if call.func.attr.value not in _ENGINES:
         return False
     owner = module.value(call.func.value)
     return owner.kind in (Kind.UNKNOWN, Kind.OBJECT) and owner.definition is None
+
+
+def _of_host_library(module: Module, name: cst.Name) -> bool:
+    """Whether a variable is what a library of the host made: ``index = faiss.IndexFlatL2(8)``."""
+    makers = [
+        module.qualified(binding.value.func) or ""
+        for binding in module.bindings(name)
+        if isinstance(binding.value, cst.Call) and not binding.path
+    ]
+    return bool(makers) and all(
+        maker.partition(".")[0] in _HOST_LIBRARIES or maker.startswith(("torchaudio.io.", "torchvision.io."))
+        for maker in makers
+    )
+
+
+def shared_with_processes(module: Module, node: cst.BaseExpression) -> bool:
+    """Whether the statement of ``node`` fills a tensor of the host in a file that shares such tensors."""
+    statement = module.tree.statement(node)
+    if "share_memory_" not in module.tree.text or not isinstance(statement, cst.SimpleStatementLine):
+        return False
+    return any(
+        isinstance(target.target, cst.Subscript)
+        and module.value(target.target.value).kind is Kind.TENSOR
+        and module.value(target.target.value).device is Device.CPU
+        for part in statement.body
+        if isinstance(part, cst.Assign)
+        for target in part.targets
+    )
 
 
 def leaves_torch(module: Module, copy: cst.Call, tensor: cst.BaseExpression) -> bool:
