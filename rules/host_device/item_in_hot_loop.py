@@ -9,9 +9,10 @@ import libcst as cst
 from torchlint.rule import NOTE, WARNING, Finding, rule
 from torchlint.semantics.accumulation import keep_on_device
 from torchlint.semantics.module import Module
-from torchlint.semantics.purpose import below_saving, writes_results
+from torchlint.semantics.places import Phase
+from torchlint.semantics.purpose import below_saving, reads_items, writes_results
 from torchlint.semantics.synchronisation import after_a_decision, conversion, trail, waiting_place, when
-from torchlint.semantics.usage import receivers, steps_environment
+from torchlint.semantics.usage import receivers, steps_environment, writes_out
 
 
 @rule(
@@ -77,13 +78,17 @@ def item_in_hot_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
     if tensor is None or hot is None or after_a_decision(module, call):
         return
     message = f"`{_spelling(call)}` makes the host wait for the device {when(module, hot)}"
-    if any(steps_environment(module, receiver) for receiver in receivers(module, call)):
+    handed_to = list(receivers(module, call))
+    if any(steps_environment(module, receiver) for receiver in handed_to):
         advice = (
             f"{message}; the environment needs it, but several environments stepped together share one wait"
         )
         yield Finding(call, advice, severity=NOTE, related=trail(module, hot))
         return
-    severity = NOTE if below_saving(module, call) or writes_results(module, hot) else None
+    wanted = below_saving(module, call) or reads_items(module, call) or writes_results(module, hot)
+    if module.phase(call) is not Phase.TRAINING:
+        wanted = wanted or any(writes_out(module, receiver) for receiver in handed_to)
+    severity = NOTE if wanted else None
     fix = keep_on_device(module, call, tensor)
     yield Finding(call, message, fix, severity=severity, related=trail(module, hot))
 

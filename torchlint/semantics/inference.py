@@ -795,6 +795,8 @@ class Inference:
                     return Value(Kind.DEVICE, device=base.device)
                 if attr in results.TENSOR_METHODS or attr in DISTRIBUTION_METHODS:
                     return self._method(base, attr)
+                if attr in ("meta", "metadata"):
+                    return UNKNOWN  # what is known of a picture besides its pixels stays on the host
                 fact = results.TENSOR_ATTRIBUTES.get(attr)
                 if fact is not None and attr not in ("T", "data", "name", "names"):
                     return self.library.from_fact(fact, (base,))

@@ -151,12 +151,20 @@ def after_a_decision(module: Module, node: cst.CSTNode) -> bool:
     child = node
     for parent in module.tree.ancestors(node):
         if isinstance(parent, (cst.If, cst.While, cst.IfExp)) and child is parent.body:
-            if any(asks_device(module, parent.test)):
+            if any(asks_device(module, parent.test)) or _reads_device(module, parent.test):
                 return True
         if isinstance(parent, (cst.FunctionDef, cst.Lambda)):
             return False
         child = parent
     return False
+
+
+def _reads_device(module: Module, test: cst.BaseExpression) -> bool:
+    """``if loss.item() < 0``: the decision waits as well where the number is read first."""
+    return any(
+        isinstance(part, cst.Call) and conversion(module, part) is not None
+        for part in module.tree.descendants(test)
+    )
 
 
 def after_a_guard(module: Module, node: cst.CSTNode) -> bool:

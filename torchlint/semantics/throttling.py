@@ -374,7 +374,7 @@ class Throttling:
             return _ALWAYS
         if not truth and name == "isfinite":
             return _ALWAYS
-        if truth and name in _EXPORTING:
+        if truth and name.lstrip("_") in _EXPORTING:
             return _ALWAYS
         if not truth and self.names.qualified(call.func) in _HAS_ACCELERATOR:
             return _ALWAYS
