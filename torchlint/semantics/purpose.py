@@ -237,9 +237,19 @@ def reads_items(module: Module, copy: cst.Call) -> bool:
     One copy for all of them is how that is done well: each item read from the device would wait.
     """
     phase = module.phase(copy)
-    if phase is Phase.FORWARD and module.grad(copy) is not Grad.OFF:
+    if phase is Phase.FORWARD and module.grad(copy) is not Grad.OFF and not _detached(copy):
         return False
     return phase is not Phase.TRAINING and _iterated(module, copy, _HOPS)
+
+
+def _detached(copy: cst.Call) -> bool:
+    """``x.detach().cpu()``: what follows is no part of what is trained."""
+    node: cst.BaseExpression = copy
+    while isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute):
+        if node.func.attr.value == "detach":
+            return True
+        node = node.func.value
+    return False
 
 
 _HANDING_ON = frozenset({"zip", "enumerate", "list", "reversed", "tuple", "iter", "tqdm", "map"})
@@ -252,6 +262,8 @@ def _iterated(module: Module, node: cst.BaseExpression, hops: int) -> bool:
             case cst.Attribute() | cst.Arg() | cst.Element():
                 pass
             case cst.Subscript() if child is parent.value:
+                pass
+            case cst.ListComp() if child is parent.elt:
                 pass
             case cst.Call() if (module.qualified(parent.func) or "").startswith("torch."):
                 pass

@@ -116,7 +116,22 @@ _ADMINISTRATION = re.compile(r"^_*(un)?(merge|fuse|load|save|export|convert|quan
 def _administers(module: Module, places: tuple[cst.CSTNode, ...]) -> bool:
     """Whether one of these places is in a function that changes or stores a model, which is done once."""
     around = [module.function(place) for place in places]
-    return any(isinstance(f, cst.FunctionDef) and _ADMINISTRATION.search(f.name.value) for f in around)
+    if any(isinstance(f, cst.FunctionDef) and _ADMINISTRATION.search(f.name.value) for f in around):
+        return True
+    return any(_processes_dataset(module, place) for place in places)
+
+
+def _processes_dataset(module: Module, place: cst.CSTNode) -> bool:
+    """Whether a dataset is made here, once for all: ``process`` of a dataset class of torch_geometric."""
+    for around in module.tree.ancestors(place):
+        if isinstance(around, cst.ClassDef):
+            return False
+        if isinstance(around, cst.FunctionDef) and around.name.value in ("process", "download"):
+            owner = module.classes.owner(around)
+            return owner is not None and any(
+                (last_name(base.value) or "").endswith("Dataset") for base in owner.bases
+            )
+    return False
 
 
 def _only_on_failure(module: Module, node: cst.CSTNode) -> bool:

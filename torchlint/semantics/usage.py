@@ -236,7 +236,7 @@ def feeds_host_engine(module: Module, call: cst.Call) -> bool:
     numbers, or numbers of sounds and pictures.
     """
     qualified = module.qualified(call.func)
-    if qualified is None and last_name(call.func) in _HOST_ALGORITHMS:
+    if last_name(call.func) in _HOST_ALGORITHMS:
         return True
     if qualified is not None:
         return qualified.partition(".")[0] in _HOST_LIBRARIES and not qualified.startswith(_ON_DEVICE_TOO)
