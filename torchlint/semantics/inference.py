@@ -253,6 +253,11 @@ class Inference:
         if isinstance(node, cst.BinaryOperation):
             sides = [(side, self.value(side)) for side in (node.left, node.right)]
             return any(v.kind is Kind.BATCH and self._shown_tensor(side, v) for side, v in sides)
+        if isinstance(node, cst.Subscript) and isinstance(node.value, cst.Name):
+            # What is unpacked from an input may be a part of any structure, ``node[1]`` of a tree.
+            bindings = self.names.bindings(node.value)
+            if bindings and all(b.kind is BindingKind.ASSIGN and b.path for b in bindings):
+                return self._shown_tensor(node.value, value)
         if not isinstance(node, cst.Name) or value.origin is not None:
             return True
         used = self.used_attributes(node)

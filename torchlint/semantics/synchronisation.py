@@ -118,7 +118,17 @@ def _administers(module: Module, places: tuple[cst.CSTNode, ...]) -> bool:
     around = [module.function(place) for place in places]
     if any(isinstance(f, cst.FunctionDef) and _ADMINISTRATION.search(f.name.value) for f in around):
         return True
+    if any(_sums_up_metric(module, f) for f in around if isinstance(f, cst.FunctionDef)):
+        return True
     return any(_processes_dataset(module, place) for place in places)
+
+
+def _sums_up_metric(module: Module, function: cst.FunctionDef) -> bool:
+    """Whether a metric is worked out here from what it collected: once, at the end of an evaluation."""
+    owner = module.classes.owner(function)
+    if owner is None or function.name.value not in ("compute", "_compute"):
+        return False
+    return any("Metric" in (last_name(base.value) or "") for base in owner.bases)
 
 
 def _processes_dataset(module: Module, place: cst.CSTNode) -> bool:
