@@ -57,7 +57,7 @@ def item_in_hot_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
 
     Numbers for people to read are needed every hundred steps, not every step. In reinforcement learning the
     environment needs the action at once; there this is a note, and many environments stepped together
-    share one transfer.
+    share one transfer. So are the results that a prediction writes out or goes through one by one.
 
     ## Fix safety
 
