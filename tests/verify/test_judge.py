@@ -1,0 +1,137 @@
+"""Results first: what counts as the same, as a moved stream, and as a change."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+
+from torchlint.verify import judge
+from torchlint.verify.results import (
+    AGAIN,
+    ORIGINAL,
+    TOGETHER,
+    Agreement,
+    Block,
+    Comparison,
+    Evidence,
+    Examination,
+    Interval,
+    Measurement,
+    Sameness,
+    Variant,
+    Verdict,
+)
+
+
+def found(**changes: Any) -> dict[str, Any]:
+    """What a run reports of its results."""
+    return {
+        "steps": 8,
+        "bitwise": False,
+        "streams_differ": False,
+        "kinds_agree": True,
+        "moments": 0.0,
+        "coarsest": 1.2e-7,
+        "differences": {},
+        **changes,
+    }
+
+
+@pytest.mark.parametrize(
+    ("changes", "noise", "expected"),
+    [
+        ({"bitwise": True}, {}, Agreement.IDENTICAL),
+        ({"differences": {"loss of step 1": 1e-4}}, {}, Agreement.CLOSE),
+        ({"differences": {"loss of step 1": 1e-2}}, {}, Agreement.DIFFERENT),
+        ({"differences": {"0.weight after 8 steps": 5e-3}}, {}, Agreement.CLOSE),
+        ({"differences": {"gradient of 0.bias, step 1": 0.3}}, {}, Agreement.DIFFERENT),
+        (
+            {"differences": {"gradient of 0.bias, step 1": 0.3}},
+            {"gradient of 0.bias, step 1": 0.1},
+            Agreement.CLOSE,
+        ),
+        ({"differences": {"loss of step 1": 2.0}, "streams_differ": True}, {}, Agreement.STREAM_MOVED),
+        (
+            {"differences": {"loss of step 1": 2.0}, "streams_differ": True, "moments": 3.0},
+            {},
+            Agreement.DIFFERENT,
+        ),
+        (
+            {"differences": {"loss of step 1": 2.0}, "streams_differ": True, "kinds_agree": False},
+            {},
+            Agreement.DIFFERENT,
+        ),
+        ({"differences": {"output of step 1": math.inf}}, {}, Agreement.DIFFERENT),
+        ({"differences": {"loss of step 1": 2e-2}, "coarsest": 7.8e-3}, {}, Agreement.CLOSE),
+        ({"steps": 0}, {}, Agreement.UNCHECKED),
+    ],
+)
+def test_agreement(changes: dict[str, Any], noise: dict[str, float], expected: Agreement) -> None:
+    judged = judge.agreement(found(**changes), noise, 1e-3)
+    assert judged.agreement is expected
+    assert judged.reason
+    assert math.isfinite(judged.largest)
+
+
+def test_a_fix_that_changes_results_is_rejected_however_fast() -> None:
+    original = Examination(ORIGINAL)
+    changed = Examination(
+        TOGETHER, sameness=Sameness(Agreement.DIFFERENT, 8, 1.0, reason="the results differ")
+    )
+    blocks = tuple(
+        Block(name, replicate, turn, 0, 1, seconds)
+        for replicate in range(3)
+        for turn in range(6)
+        for name, seconds in ((ORIGINAL, 1.0), (AGAIN, 1.0), (TOGETHER, 0.1))
+    )
+    outcome = judge.comparison(changed, original, blocks, judge.noise(blocks))
+    assert outcome.verdict is Verdict.REJECTED
+    assert outcome.wall is None
+    same = Examination(TOGETHER, sameness=Sameness(Agreement.IDENTICAL, 8))
+    assert judge.comparison(same, original, blocks, judge.noise(blocks)).verdict is Verdict.FASTER
+    assert judge.comparison(same, original, (), None).verdict is Verdict.UNMEASURED
+
+
+@pytest.mark.parametrize(
+    ("verdict", "memory", "agreement", "expected"),
+    [
+        (Verdict.FASTER, None, Agreement.IDENTICAL, True),
+        (Verdict.FASTER, None, Agreement.STREAM_MOVED, False),
+        (Verdict.SAME, None, Agreement.IDENTICAL, False),
+        (Verdict.SAME, 1.5, Agreement.CLOSE, True),
+        (Verdict.SLOWER, 1.5, Agreement.CLOSE, False),
+        (Verdict.SAME, 1.001, Agreement.CLOSE, False),
+    ],
+)
+def test_worth_applying(verdict: Verdict, memory: float | None, agreement: Agreement, expected: bool) -> None:
+    outcome = Comparison("TL302", verdict, "", memory=memory)
+    assert judge.worth_applying(outcome, Sameness(agreement, 8)) is expected
+
+
+def measured(*outcomes: Comparison, codes: tuple[str, ...] = ("TL202", "TL302")) -> Measurement:
+    names = [outcome.variant for outcome in outcomes]
+    return Measurement(
+        "train.py",
+        variants=(Variant(ORIGINAL), Variant(AGAIN), *(Variant(name, codes) for name in names)),
+        examinations=tuple(
+            Examination(name, sameness=Sameness(Agreement.IDENTICAL, 8), evidence=Evidence())
+            for name in names
+        ),
+        comparisons=outcomes,
+    )
+
+
+def test_only_what_proved_its_worth_alone_is_applied() -> None:
+    faster, same = Interval(1.2, 1.1, 1.3), Interval(1.0, 0.99, 1.01)
+    both = measured(
+        Comparison(TOGETHER, Verdict.FASTER, "", faster),
+        Comparison("TL202", Verdict.SAME, "", same),
+        Comparison("TL302", Verdict.FASTER, "", faster),
+    )
+    assert judge.proven(both) == {"TL302"}
+    only = measured(Comparison(TOGETHER, Verdict.FASTER, "", faster), codes=("TL401",))
+    assert judge.proven(only) == {"TL401"}
+    none = measured(Comparison(TOGETHER, Verdict.SAME, "", same), codes=("TL401",))
+    assert judge.proven(none) == set()

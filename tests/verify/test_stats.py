@@ -1,0 +1,155 @@
+"""Ratios and intervals: recovered where they are known, and not fooled by drift and bursts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from torchlint.verify import judge, stats
+from torchlint.verify.results import AGAIN, ORIGINAL, TOGETHER, Block, Interval, Verdict
+
+TRIALS = 120
+
+
+@pytest.fixture(autouse=True)
+def few_resamples(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Coverage needs many trials, not many resamples in each."""
+    monkeypatch.setattr(stats, "RESAMPLES", 600)
+
+
+def timings(
+    seed: int,
+    ratio: float,
+    *,
+    replicates: int = 4,
+    rounds: int = 12,
+    noise: float = 0.02,
+    between: float = 0.003,
+    disturb: Callable[[np.random.Generator, int], float] = lambda random, tick: 0.0,
+) -> list[Block]:
+    """Blocks of the original, of its copy and of a fix that makes it ``ratio`` times as fast."""
+    random = np.random.default_rng(seed)
+    speeds = {ORIGINAL: 1.0, AGAIN: 1.0, TOGETHER: 1 / ratio}
+    blocks = []
+    tick = 0
+    for replicate in range(replicates):
+        dealt = {name: random.normal(0, between) for name in speeds}
+        order = list(random.permutation(list(speeds)))
+        for turn in range(rounds):
+            for place, name in enumerate(order if turn % 2 == 0 else order[::-1]):
+                tick += 1
+                error = dealt[name] + random.normal(0, noise) + disturb(random, tick)
+                wall = 0.02 * speeds[name] * float(np.exp(error))
+                blocks.append(Block(str(name), replicate, turn, place, 4, wall))
+    return blocks
+
+
+def verdict(blocks: list[Block]) -> Verdict:
+    wall = stats.interval(stats.samples(blocks, ORIGINAL, TOGETHER))
+    noise = judge.noise(blocks)
+    assert wall is not None
+    assert noise is not None
+    return judge.verdict(wall, noise.threshold) if noise.fit else Verdict.UNFIT
+
+
+@pytest.mark.parametrize("ratio", [1.0, 1.05, 1.5])
+def test_a_known_ratio_lies_in_its_interval(ratio: float) -> None:
+    held = 0
+    for seed in range(TRIALS):
+        found = stats.interval(stats.samples(timings(seed, ratio), ORIGINAL, TOGETHER))
+        assert found is not None
+        held += found.low <= ratio <= found.high
+    assert held >= 0.93 * TRIALS
+
+
+def test_identical_programs_are_not_told_apart() -> None:
+    verdicts = [verdict(timings(seed, 1.0)) for seed in range(TRIALS)]
+    fit = [item for item in verdicts if item is not Verdict.UNFIT]
+    assert len(fit) >= 0.9 * TRIALS
+    assert sum(item in (Verdict.SAME, Verdict.UNCLEAR) for item in fit) >= 0.95 * len(fit)
+    assert sum(item is Verdict.FASTER for item in verdicts) <= 0.025 * TRIALS
+
+
+def test_looking_again_until_the_verdict_is_clear_fools_nobody() -> None:
+    faster = 0
+    for seed in range(TRIALS):
+        blocks = timings(seed, 1.0, replicates=6)
+        for replicates in (3, 4, 5, 6):
+            found = verdict([block for block in blocks if block.replicate < replicates])
+            if found not in (Verdict.UNCLEAR, Verdict.UNFIT):
+                break
+        faster += found is Verdict.FASTER
+    assert faster <= 0.025 * TRIALS
+
+
+@pytest.mark.parametrize(
+    "disturb",
+    [
+        pytest.param(lambda random, tick: 0.002 * tick, id="drift"),
+        pytest.param(lambda random, tick: 0.7 * (random.random() < 0.08), id="bursts"),
+        pytest.param(lambda random, tick: 0.3 * (40 < tick % 90 < 60), id="slow spells"),
+    ],
+)
+def test_disturbances_make_nothing_faster(disturb: Callable[[np.random.Generator, int], float]) -> None:
+    verdicts = [verdict(timings(seed, 1.0, disturb=disturb)) for seed in range(TRIALS // 2)]
+    assert sum(item is Verdict.FASTER for item in verdicts) <= 0.025 * len(verdicts)
+
+
+def test_a_clear_gain_is_seen() -> None:
+    verdicts = [verdict(timings(seed, 1.5)) for seed in range(20)]
+    assert verdicts.count(Verdict.FASTER) == 20
+
+
+def test_a_steady_drift_cancels_out() -> None:
+    blocks = timings(0, 1.0, noise=0.0, between=0.0, disturb=lambda random, tick: 0.01 * tick)
+    found = stats.interval(stats.samples(blocks, ORIGINAL, TOGETHER))
+    assert found is not None
+    assert found.ratio == pytest.approx(1.0, abs=1e-9)
+
+
+def test_the_same_samples_give_the_same_interval() -> None:
+    replicates = stats.samples(timings(3, 1.05), ORIGINAL, TOGETHER)
+    assert stats.interval(replicates) == stats.interval(replicates)
+    assert stats.interval([]) is None
+
+
+def test_a_round_without_its_counterpart_gives_no_sample() -> None:
+    blocks = [block for block in timings(0, 1.0, replicates=1, rounds=4) if block.round < 3]
+    assert [len(group) for group in stats.samples(blocks, ORIGINAL, TOGETHER)] == [1]
+
+
+def test_a_throttled_block_is_left_out_and_counted() -> None:
+    blocks = [Block(ORIGINAL, 0, turn, 0, 1, 1.0, clock=1980) for turn in range(4)]
+    blocks.append(Block(ORIGINAL, 0, 4, 0, 1, 2.0, clock=1200))
+    kept = stats.discard(blocks)
+    assert [block.discarded is not None for block in kept] == [False] * 4 + [True]
+    assert "1200 MHz" in str(kept[-1].discarded)
+
+
+@pytest.mark.parametrize(
+    ("interval", "expected"),
+    [
+        (Interval(1.10, 1.05, 1.15), Verdict.FASTER),
+        (Interval(0.90, 0.85, 0.95), Verdict.SLOWER),
+        (Interval(1.00, 0.98, 1.02), Verdict.SAME),
+        (Interval(1.04, 1.01, 1.08), Verdict.UNCLEAR),
+    ],
+)
+def test_verdicts(interval: Interval, expected: Verdict) -> None:
+    assert judge.verdict(interval, 0.03) is expected
+
+
+def test_a_machine_that_differs_from_itself_is_unfit() -> None:
+    blocks = timings(0, 1.0, between=0.0)
+    slow = [
+        Block(
+            b.variant, b.replicate, b.round, b.position, b.steps, b.wall * (1.1 if b.variant == AGAIN else 1)
+        )
+        for b in blocks
+    ]
+    noise = judge.noise(slow)
+    assert noise is not None
+    assert not noise.fit
+    assert "differs from itself" in noise.reason
