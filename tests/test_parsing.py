@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import gc
+import os
 import sys
 import threading
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 
 import libcst as cst
 import pytest
@@ -183,8 +185,25 @@ def test_a_smaller_stack_is_taken_where_a_large_one_cannot_be_had(monkeypatch: p
         return stack_size(size)
 
     monkeypatch.setattr(threading, "stack_size", refuse)
-    assert on_deep_stack(lambda: "done") == "done"
+    # A thread that has none yet makes a deep one.
+    with ThreadPoolExecutor(1) as other:
+        assert other.submit(on_deep_stack, lambda: "done").result() == "done"
     assert sorted(sizes) == sorted([0, 512 << 20, 64 << 20, 0, stack_size()])
+
+
+def test_a_deep_thread_serves_one_thread_again_and_again() -> None:
+    first, second = on_deep_stack(threading.get_ident), on_deep_stack(threading.get_ident)
+    assert first == second != threading.get_ident()
+    with ThreadPoolExecutor(1) as other:
+        assert other.submit(on_deep_stack, threading.get_ident).result() not in (first, threading.get_ident())
+
+
+def test_a_forked_process_makes_a_deep_thread_of_its_own() -> None:
+    on_deep_stack(lambda: None)
+    child = os.fork()
+    if child == 0:
+        os._exit(on_deep_stack(lambda: 7))
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
 
 
 def test_endless_recursion_is_an_error_and_no_crash() -> None:
