@@ -204,9 +204,10 @@ def test_the_value_of_an_argument_is_replaced(before: str, which: str, code: str
 def test_an_expression_is_replaced(before: str, old: str, code: str, after: str) -> None:
     def build(tree: SyntaxTree) -> Edits:
         found = [node for node in tree.order if isinstance(node, cst.BaseExpression)]
-        return rewriting.replace(
-            tree, next(n for n in found if tree.source(n).strip("()") == old.strip("()")), code
-        )
+        node = next(n for n in found if tree.source(n).strip("()") == old.strip("()"))
+        edits = rewriting.replace(tree, node, code)
+        assert edits is not None
+        return edits
 
     assert rewritten(before, build) == after
 

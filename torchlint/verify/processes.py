@@ -98,6 +98,11 @@ class Process:
         """Whether the process can take orders."""
         return not self._killed and self._child.poll() is None
 
+    @property
+    def group(self) -> int:
+        """The number of the process group that the program and all it starts belong to."""
+        return self._child.pid
+
     def load(self) -> None:
         """Wait until torch is imported and the program can be run.
 

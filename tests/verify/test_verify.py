@@ -1,0 +1,245 @@
+"""A whole measurement on the CPU: a script with two fixes, and one that would change its results."""
+
+from __future__ import annotations
+
+import hashlib
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from torchlint.verify.processes import Failure, Process
+from torchlint.verify.results import AGAIN, ORIGINAL, TOGETHER, Agreement, Results, Verdict, load
+from torchlint.verify.subjects import Script
+from torchlint.verify.workspace import Workspace
+
+TRAIN = """
+import argparse
+
+import torch
+from torch import nn
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--steps", type=int, default=60)
+    steps = parser.parse_args().steps
+    torch.manual_seed(0)
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    model = nn.Sequential(nn.Linear(8, 16), nn.BatchNorm1d(16), nn.ReLU(), nn.Linear(16, 1)).to(device)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for step in range(steps):
+        inputs = torch.randn(32, 8, device=device)
+        loss = model(inputs).square().mean()
+        optimizer.zero_grad(set_to_none=False)
+        loss.backward()
+        optimizer.step()
+    with open("finished.txt", "w") as out:
+        out.write("yes")
+
+
+if __name__ == "__main__":
+    main()
+"""
+
+
+def tree(folder: Path) -> dict[str, str]:
+    """Every file below a folder with a digest of its contents."""
+    return {
+        str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+
+
+def torchlint(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "torchlint", *arguments],
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+
+
+@pytest.fixture(scope="module")
+def measured(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> tuple[Path, subprocess.CompletedProcess[str], Results]:
+    """A project with a script that was measured, what was printed, and the results."""
+    project = tmp_path_factory.mktemp("project")
+    (project / "train.py").write_text(TRAIN, encoding="utf-8")
+    before = tree(project)
+    out = tmp_path_factory.mktemp("out") / "results.json"
+    options = ("--device", "cpu", "--isolated", "--replicates", "1", "--steps", "12", "--warmup", "2")
+    page = out.with_suffix(".html")
+    run = torchlint("verify", "train.py", *options, "--json", str(out), "--html", str(page), cwd=project)
+    assert run.returncode in (0, 1), run.stdout + run.stderr
+    assert tree(project) == before
+    assert "<html" in page.read_text(encoding="utf-8")
+    return project, run, load(out)
+
+
+def test_all_fixes_and_each_alone_keep_the_results(measured: Any) -> None:
+    _, run, results = measured
+    measurement = results.measurements[0]
+    names = [variant.name for variant in measurement.variants]
+    assert names == [ORIGINAL, AGAIN, TOGETHER, "TL302", "TL401"]
+    found = {item.variant: item.sameness.agreement for item in measurement.examinations}
+    assert found["TL302"] is Agreement.IDENTICAL
+    assert found["TL401"] is Agreement.CLOSE
+    assert found[TOGETHER] is Agreement.CLOSE
+    assert measurement.examination(ORIGINAL).found_by == "optimizer steps"
+    assert "TL401" in run.stdout
+
+
+def test_every_variant_runs_the_same_steps_in_turn(measured: Any) -> None:
+    blocks = measured[2].measurements[0].blocks
+    rounds = {block.round for block in blocks}
+    assert len(rounds) >= 2
+    for turn in rounds:
+        members = sorted((block.position, block.variant) for block in blocks if block.round == turn)
+        assert {name for _, name in members} == {ORIGINAL, AGAIN, TOGETHER, "TL302", "TL401"}
+    first = [block.variant for block in blocks if block.round == 0]
+    second = [block.variant for block in blocks if block.round == 1]
+    assert second == first[::-1]
+
+
+def test_the_diff_is_that_of_the_fixer(measured: Any) -> None:
+    measurement = measured[2].measurements[0]
+    diffs = {variant.name: variant.diff for variant in measurement.variants}
+    assert "+        optimizer.zero_grad(set_to_none=True)" in diffs["TL302"]
+    assert "bias=False" in diffs["TL401"]
+    assert "bias=False" not in diffs["TL302"]
+
+
+def test_what_cannot_be_seen_without_a_gpu_is_said(measured: Any) -> None:
+    assert "only CUDA tells of them" in measured[1].stdout
+
+
+def run_examination(folder: Path, text: str, **job: Any) -> dict[str, Any]:
+    """Examine a script as the original."""
+    script = folder / "script.py"
+    script.write_text(text, encoding="utf-8")
+    with Workspace(script) as workspace:
+        made = Script(workspace, device="cpu", entry=job.pop("entry", "")).job(ORIGINAL, "examine")
+        with Process(made, folder / "log.txt") as process:
+            process.run(trace=str(folder / "trace.pt"), role="reference", **job)
+            return process.examined(job.get("timeout", 60))
+
+
+def test_a_program_that_only_infers_steps_by_its_module(tmp_path: Path) -> None:
+    found = run_examination(
+        tmp_path,
+        "import torch\nmodel = torch.nn.Linear(4, 4)\nfor _ in range(12):\n    model(torch.ones(1, 4))\n",
+    )
+    assert found["found_by"] == "forward passes"
+    assert found["steps"] == 12
+    assert found["ended"]
+
+
+def test_the_calls_of_an_entry_are_steps(tmp_path: Path) -> None:
+    found = run_examination(tmp_path, "import torch\ndef once():\n    return torch.ones(3)\n", entry="once")
+    assert found["found_by"] == "calls of once()"
+    assert found["steps"] > 8
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("print('nothing to do')\n", "ended without a step"),
+        ("print('loading')\nraise ValueError('no such file')\n", "ValueError: no such file"),
+        ("import sys\nsys.exit(3)\n", "exits with 3"),
+    ],
+)
+def test_a_program_that_cannot_be_measured_is_explained(tmp_path: Path, text: str, reason: str) -> None:
+    with pytest.raises(Failure, match=reason):
+        run_examination(tmp_path, text)
+
+
+def test_a_hanging_program_is_shown_with_its_line(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text("import time\n\n\ndef wait():\n    time.sleep(600)\n\n\nwait()\n", encoding="utf-8")
+    with Workspace(script) as workspace:
+        job = Script(workspace, device="cpu").job(ORIGINAL, "time")
+        with Process(job, tmp_path / "log.txt") as process:
+            process.run()
+            with pytest.raises(Failure, match=r"script\.py:5, in wait\(\)"):
+                process.ready(2.0)
+
+
+def test_a_swallowed_stop_and_forked_loaders_leave_no_process(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import torch\nfrom torch.utils.data import DataLoader\n"
+        "p = torch.nn.Parameter(torch.ones(3))\noptimizer = torch.optim.SGD([p], lr=0.1)\n"
+        "while True:\n    try:\n        for x in DataLoader(list(range(64)), num_workers=2):\n"
+        "            (p.sum() * x).backward()\n            optimizer.step()\n"
+        "    except BaseException:\n        pass\n",
+        encoding="utf-8",
+    )
+    with Workspace(script) as workspace:
+        job = Script(workspace, device="cpu").job(ORIGINAL, "time")
+        with Process(job, tmp_path / "log.txt") as process:
+            process.run(steps_by="optimizer")
+            process.ready(60)
+            assert process.block(0, 3, 60) is not None
+            group = process.group
+            assert alive(group)
+    assert not alive(group)
+
+
+def test_ctrl_c_reports_and_leaves_nothing_behind(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(TRAIN.replace("default=60", "default=10**9"), encoding="utf-8")
+    command = [sys.executable, "-m", "torchlint", "verify", "train.py", "--device", "cpu", "--isolated", "-v"]
+    with subprocess.Popen(
+        command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as run:
+        assert run.stderr is not None
+        for line in run.stderr:
+            if "timing" in line:
+                break
+        time.sleep(1)
+        run.send_signal(signal.SIGINT)
+        out, _ = run.communicate(timeout=120)
+    assert run.returncode == 130
+    assert "Interrupted" in out
+
+
+def alive(group: int) -> bool:
+    """Whether a process group has a member that is more than a dead one nobody has asked about."""
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            state, _, number = stat.read_text(encoding="utf-8").rpartition(")")[2].split()[:3]
+        except (OSError, ValueError):
+            continue
+        if int(number) == group and state != "Z":
+            return True
+    return False
+
+
+def test_torchrun_variables_are_set_where_the_program_wants_them(tmp_path: Path) -> None:
+    text = TRAIN.replace("steps = parser", 'assert int(os.environ["LOCAL_RANK"]) == 0\n    steps = parser')
+    (tmp_path / "train.py").write_text("import os\n" + text, encoding="utf-8")
+    out = tmp_path.parent / f"{tmp_path.name}.json"
+    run = torchlint("verify", "--syncs", "train.py", "--device", "cpu", "--json", str(out), cwd=tmp_path)
+    assert run.returncode == 0, run.stdout + run.stderr
+    assert "torchrun" in load(out).measurements[0].notes[0]
+
+
+def test_a_project_that_is_too_large_is_refused_with_its_parts(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text("", encoding="utf-8")
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "images.bin").write_bytes(bytes(3 << 20))
+    with pytest.raises(ValueError, match=r"data \(3 MB\).*--link"):
+        Workspace(tmp_path / "train.py", limit=1 << 20)
+
+
+def test_the_verdict_of_an_unmeasured_variant_is_no_number(measured: Any) -> None:
+    for item in measured[2].measurements[0].comparisons:
+        assert (item.wall is None) == (item.verdict in (Verdict.REJECTED, Verdict.UNMEASURED))
