@@ -170,7 +170,9 @@ class Process:
         message = self._receive(timeout)
         if message.pop("event") != "examined":
             raise self._failure({"event": "end", **message})
-        self._receive(PATIENCE)
+        if self._job.form == "case":
+            # It can be run again once it has come to its end; a script has done what it was started for.
+            self._receive(PATIENCE)
         return message
 
     def described(self, timeout: float) -> Machine:

@@ -15,14 +15,19 @@ class Stop(BaseException):
 
 
 class Stopper:
-    """Raises ``Stop``, and ends the process if the program swallows that and comes back."""
+    """Raises ``Stop``, and ends the process if the program swallows that and comes back.
 
-    def __init__(self) -> None:
+    ``before`` is called once, ahead of it: what is to be said must not depend on how the program takes it.
+    """
+
+    def __init__(self, before: Callable[[], None] = lambda: None) -> None:
         self.stopped = False
+        self._before = before
 
     def stop(self) -> NoReturn:
         """Leave the program for good."""
         if self.stopped:
             os._exit(0)
         self.stopped = True
+        self._before()
         raise Stop

@@ -68,6 +68,7 @@ def _work(channel: Channel, job: Job) -> None:
     channel.send(event="loaded")
     while (order := channel.receive()) is not None and order["do"] == "run":
         _run(channel, replace(job, **order["job"]), device)
+        device.reset_peak()
         if job.form != "case":
             return
 
@@ -88,7 +89,7 @@ def _run(channel: Channel, job: Job, device: Device) -> None:
     from torchlint.verify.worker.programs import Program
 
     began = time.perf_counter()
-    stopper = Stopper()
+    stopper = Stopper(lambda: tell(ended=False))
     where = device.kind if job.device == "auto" else job.device
     if job.task == "time":
         program = Program(job, where, Blocks(channel, device, stopper, began))
@@ -97,6 +98,11 @@ def _run(channel: Channel, job: Job, device: Device) -> None:
         examination = Examination(job, device, stopper, began)
         program = Program(job, where, examination, examination.trace.began, examination.trace.returned)
         examination.trace.start()
+
+    def tell(*, ended: bool) -> None:
+        if examination is not None and program.found_by:
+            channel.send(event="examined", found_by=program.found_by, **examination.outcome(ended=ended))
+
     reason, message = "finished", ""
     try:
         program.run()
@@ -108,12 +114,9 @@ def _run(channel: Channel, job: Job, device: Device) -> None:
     except BaseException as error:
         reason, message = "error", "".join(traceback.format_exception_only(error)).strip()
         traceback.print_exc()
-    if examination is not None and reason != "error" and program.found_by:
-        outcome = examination.outcome(ended=reason == "finished")
-        channel.send(event="examined", found_by=program.found_by, **outcome)
+    if reason == "finished" and not stopper.stopped:
+        tell(ended=True)
     channel.send(event="end", reason=reason, message=message)
-    del program
-    device.reset_peak()
 
 
 def _die_with_parent() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from typing import Any
 
 import torch
@@ -11,21 +12,26 @@ from torch.optim import optimizer as optimizers
 from torchlint.verify.worker.boundary import Boundary
 
 OPTIMIZER, FORWARD = "optimizer steps", "forward passes"
+PATIENCE = 64
+"""How often another optimizer steps without the one that marks the steps before it takes its place."""
 
 
 class Steps:
     """Calls a boundary after each step of the program.
 
-    A step ends with the step of the optimizer that stepped first, or, in a program that only infers, with a
-    call of the module that was called first. ``by`` is ``optimizer``, ``forward`` or ``auto``: then the
-    program trains if it has made an optimizer by the time that its first module returns.
+    A step ends with the step of the optimizer that stepped first, while it exists and is used. In a program
+    that only infers, it ends with a call of the first module with parameters that is called again: one call
+    may only look at shapes. ``by`` is ``optimizer``, ``forward`` or ``auto``: then the program trains if it
+    has made an optimizer by that time.
     """
 
     def __init__(self, by: str, boundary: Boundary) -> None:
         self._boundary = boundary
-        self._anchor: Any = None
+        self._anchor: Any = lambda: None
+        self._others = 0
         self._depth = 0
         self._outermost: Any = None
+        self._called: weakref.WeakSet[Any] = weakref.WeakSet()
         self._handles: list[Any] = []
         self._optimizers_made = False
         self.found_by = {"optimizer": OPTIMIZER, "forward": FORWARD}.get(by, "")
@@ -40,12 +46,19 @@ class Steps:
             ]
 
     def _stepped(self, optimizer: Any, args: Any, kwargs: Any) -> None:
-        if self._anchor is None:
-            self._anchor = optimizer
+        if self.found_by == FORWARD:
+            return
+        anchor = self._anchor()
+        if optimizer is not anchor:
+            self._others += 1
+            if anchor is not None and self._others < PATIENCE:
+                return
+            # Not kept alive by this: a program that makes a new one for each stage lets the old one go.
+            self._anchor = weakref.ref(optimizer)
             self.found_by = OPTIMIZER
             self._forget_modules()
-        if optimizer is self._anchor:
-            self._boundary()
+        self._others = 0
+        self._boundary()
 
     def _enters(self, module: torch.nn.Module, args: Any) -> None:
         if self._depth == 0:
@@ -56,10 +69,16 @@ class Steps:
         self._depth -= 1
         if self._depth:
             return
-        self._forget_modules()
         if self._optimizers_made:
+            self._forget_modules()
+            return
+        if next(module.parameters(), None) is None:
+            return
+        if module not in self._called:
+            self._called.add(module)
             return
         # From now on the submodules pay nothing.
+        self._forget_modules()
         self.found_by = FORWARD
         self._outermost.register_forward_hook(lambda *_: self._boundary())
         self._boundary()
