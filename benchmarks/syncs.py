@@ -1,104 +1,304 @@
 """Which torch calls make the host wait for the GPU: the facts of the semantic model, measured.
 
-    python -m benchmarks.syncs [-o benchmarks/results/syncs.json]
+    python -m benchmarks.syncs --json benchmarks/results/syncs.json [--only TEXT] [--rehearse]
 
-Every expression is evaluated twice on CUDA tensors under ``torch.cuda.set_sync_debug_mode("error")``, and the
-second time counts, as first calls initialise libraries. Exits with 1 if an expression behaves otherwise than
-is written here; the same facts are in torchlint/semantics/api/results.py. Needs a CUDA device.
+Each row of ``benchmarks/waits.py`` is run in a process of its own kind, with operands made anew each time and
+twice beforehand, as first calls initialise libraries. It is looked at in three ways:
+
+* ``reports``: how often ``torch.cuda.set_sync_debug_mode("warn")`` reports it. Not every wait is reported: an
+  explicit ``synchronize`` is not, nor is a copy for which the driver itself waits.
+* ``waited``: a kernel that runs for ``SLEEP_MS`` or longer is queued before the call. If it is over when the
+  call returns, the host has waited. This is what counts.
+* ``runtime``: the waits and copies of the CUDA runtime that the profiler sees within the call.
+
+``raises`` is the error, if the call raises one. Results of other torch releases that the file already holds
+are kept. Exits with 1 if a row behaves otherwise than its table says. ``--rehearse`` runs the rows on the
+CPU, where nothing can be seen but that they run.
 """
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
+import re
 import sys
+import time
+import warnings
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
 from pathlib import Path
+from types import CodeType
 from typing import Any
 
 import click
 import torch
 
+from benchmarks.waits import GOES_ON, IMPORTS, RAISES, WAITS, Row, rows
+
 RESULTS = Path(__file__).parent / "results" / "syncs.json"
+SLEEP_MS = 40.0
+TIMEOUT = 120.0
+"""Seconds after which a row is given up, with the process that it hangs in."""
 
-WAITS = """
-s.item() | bool(s) | int(s) | x.equal(x + 0) | x.allclose(x) | x.cpu() | x.to("cpu") | v.tolist()
-v.nonzero() | v.argwhere() | v.masked_select(m) | v[m] | v.unique() | i.unique_consecutive()
-i.bincount() | i.bincount(minlength=9) | v.repeat_interleave(i) | torch.where(m) | F.one_hot(i)
-torch.combinations(v[:5]) | v.__setitem__(m, w) | v.histc() | torch.isin(i, i) | v[i[0]] | v[i[0]:]
-L.cholesky(x) | L.eigh(x) | L.eig(x) | L.inv(x) | L.solve(x, x) | L.lstsq(x, x) | L.pinv(x) | L.svd(x)
-L.svdvals(x) | L.matrix_rank(x) | x.inverse() | x.matrix_exp()
-torch.tensor(1.0, device="cuda") | torch.zeros(3).to("cuda") | torch.tensor([s, s]) | torch.full((2,), s)
-max(v[0], s) | D.Categorical(probs=v) | D.Normal(v, v + 1)
-"""
-DOES_NOT_WAIT = """
-x.to("cpu", non_blocking=True) | v.repeat_interleave(2) | torch.where(m, v, v) | F.one_hot(i, 9)
-v.__setitem__(m, 0.0) | v.masked_fill(m, 0.0) | v.masked_scatter(m, v) | v.histc(4, 0.0, 1.0) | v[i]
-L.qr(x) | L.det(x) | L.cholesky_ex(x) | L.inv_ex(x) | x.cholesky_inverse() | x.geqrf() | x.lu()
-v.multinomial(3) | v.quantile(0.5) | v.median() | v.topk(3) | v.kthvalue(3) | v.max(0) | v.bernoulli()
-torch.full((), 1.0, device="cuda") | torch.randperm(64, device="cuda") | torch.nonzero_static(v, size=3)
-torch.tensor(s) | v.fill_(s) | torch.isclose(v, v) | D.Normal(v, v + 1, validate_args=False)
-torch.zeros(3).pin_memory().to("cuda", non_blocking=True) | torch.nn.utils.clip_grad_norm_([p], 1.0)
-"""
+_REPORT = "called a synchronizing CUDA operation"
+_RUNTIME = re.compile(r"^(cuda|cu|hip)\w*(Synchronize|Memcpy)\w*$")
+_CHUNK = 40
+"""Rows that one profile covers."""
+
+Seen = dict[str, Any]
+_LOOKS = ("reports", "waited", "host_ms", "raises", "runtime")
 
 
-def expressions(text: str) -> list[str]:
-    """The expressions of a table, which ``|`` and line ends separate."""
-    return [part.strip() for line in text.strip().splitlines() for part in line.split("|")]
+# --- in the measuring process -----------------------------------------------------------------------
 
 
-def operands() -> dict[str, Any]:
-    """The names that the expressions use, freshly made."""
-    x = torch.rand(8, 8, device="cuda") + 8 * torch.eye(8, device="cuda")
-    v = torch.rand(64, device="cuda")
-    m = v > 0.5
-    p = v.clone().requires_grad_()
-    p.grad = v.clone()
-    return {
-        "x": x @ x.T,
-        "v": v,
-        "i": torch.randint(0, 5, (64,), device="cuda"),
-        "m": m,
-        "w": v[m],  # noqa: TL206
-        "s": x.sum(),
-        "p": p,
-        "F": torch.nn.functional,
-        "L": torch.linalg,
-        "D": torch.distributions,
-        "torch": torch,
-    }
+def look_at(chunk: Sequence[Row], device: str) -> list[Seen]:
+    """What each row of a chunk does on a device, in the order of the chunk."""
+    seen = [_examine(row, device) for row in chunk]
+    if device == "cuda":
+        for entry, runtime in zip(seen, _profile(chunk), strict=True):
+            entry["runtime"] = runtime
+    return seen
 
 
-def waits(expression: str) -> bool:
-    """Whether evaluating an expression makes the host wait, the second time."""
-    code = compile(expression, expression, "eval")
-    waited = False
+def _examine(row: Row, device: str) -> Seen:
+    code = compile(row.code, row.name, "exec")
+    error: Exception | None = None
     for _ in range(2):
-        names = operands()
-        torch.cuda.synchronize()  # noqa: TL207
-        torch.cuda.set_sync_debug_mode("error")
+        names = _prepared(row, device)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            error = _run(code, names)
+    seen: Seen = {**dict.fromkeys(_LOOKS), "raises": _spelt(error)}
+    if device == "cuda":
+        names = _prepared(row, device)
+        with _reports() as reports:
+            started = time.perf_counter()
+            _run(code, names)
+            alone = (time.perf_counter() - started) * 1e3
+        seen["reports"] = reports["count"]
+        seen["waited"], seen["host_ms"] = _timed(row, code, alone)
+    return seen
+
+
+def _prepared(row: Row, device: str) -> dict[str, Any]:
+    """The names that a row uses, freshly made, with nothing left to do for the device."""
+    names: dict[str, Any] = {"device": torch.device(device)}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        exec(compile(IMPORTS + row.preparation(), f"preparation of {row.name}", "exec"), names)
+    if device == "cuda":
+        torch.cuda.synchronize()
+    return names
+
+
+def _run(code: CodeType, names: dict[str, Any]) -> Exception | None:
+    try:
+        with contextlib.redirect_stdout(io.StringIO()):
+            exec(code, names)
+    except Exception as error:
+        return error
+    return None
+
+
+def _spelt(error: Exception | None) -> str | None:
+    if error is None:
+        return None
+    return f"{type(error).__name__}: {str(error).splitlines()[0][:120] if str(error) else ''}"
+
+
+@contextlib.contextmanager
+def _reports() -> Iterator[dict[str, int]]:
+    """Count the synchronising operations that torch reports in the block, under ``count``."""
+    found = {"count": 0}
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        torch.cuda.set_sync_debug_mode("warn")
         try:
-            eval(code, names)
-            waited = False
-        except RuntimeError as error:
-            if "synchroniz" not in str(error):
-                raise
-            waited = True
+            yield found
         finally:
             torch.cuda.set_sync_debug_mode("default")
-    return waited
+    found["count"] = sum(_REPORT in str(warning.message) for warning in caught)
+
+
+def _timed(row: Row, code: CodeType, alone: float) -> tuple[bool, float]:
+    """Whether a kernel queued before the call is over when it returns, and how long the call took in ms.
+
+    ``alone`` is how long the call takes with nothing queued.
+    """
+    names = _prepared(row, "cuda")
+    over = torch.cuda.Event()
+    torch.cuda._sleep(int(max(SLEEP_MS, 5 * alone) * _cycles_a_ms()))
+    over.record()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        started = time.perf_counter()
+        _run(code, names)
+        waited = over.query()
+        taken = (time.perf_counter() - started) * 1e3
+    torch.cuda.synchronize()
+    return waited, round(taken, 2)
+
+
+_clock: list[float] = []
+
+
+def _cycles_a_ms() -> float:
+    """Cycles of the sleeping kernel in one millisecond."""
+    if not _clock:
+        for _ in range(2):
+            start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+            start.record()
+            torch.cuda._sleep(20_000_000)
+            end.record()
+            end.synchronize()
+            _clock[:] = [20_000_000 / start.elapsed_time(end)]
+    return _clock[0]
+
+
+def _profile(chunk: Sequence[Row]) -> list[dict[str, int] | None]:
+    """How often each row calls what waits or copies in the CUDA runtime; None where nothing was seen."""
+    activities = [torch.profiler.ProfilerActivity.CPU, torch.profiler.ProfilerActivity.CUDA]
+    try:
+        with torch.profiler.profile(activities=activities) as profile:
+            for number, row in enumerate(chunk):
+                names = _prepared(row, "cuda")
+                code = compile(row.code, row.name, "exec")
+                with torch.profiler.record_function(f"row {number}"), warnings.catch_warnings():
+                    warnings.simplefilter("ignore")
+                    _run(code, names)
+                torch.cuda.synchronize()
+    except Exception as error:
+        click.echo(f"no profile: {error}", err=True)
+        return [None] * len(chunk)
+    events = list(profile.events() or ())
+    calls = [event for event in events if _RUNTIME.match(event.name)]
+    found: list[dict[str, int] | None] = [None] * len(chunk)
+    for event in events:
+        match = re.fullmatch(r"row (\d+)", event.name)
+        if match is not None and calls and event.device_type == torch.autograd.DeviceType.CPU:
+            within = event.time_range
+            found[int(match[1])] = dict(
+                Counter(c.name for c in calls if within.start <= c.time_range.start <= within.end)
+            )
+    return found
+
+
+# --- in the process that asks -----------------------------------------------------------------------
+
+
+class _Process:
+    """A process that looks at rows, one chunk after another."""
+
+    def __init__(self, device: str) -> None:
+        context = get_context("spawn")
+        self._connection, theirs = context.Pipe()
+        self._process = context.Process(target=_serve, args=(theirs, device), daemon=True)
+        self._process.start()
+        theirs.close()
+
+    def ask(self, chunk: list[Row]) -> list[Seen] | str:
+        """What the rows do, or why there is no answer; after that the process is gone."""
+        self._connection.send(chunk)
+        answered = self._connection.poll(TIMEOUT)
+        with contextlib.suppress(EOFError):
+            if answered:
+                answer: list[Seen] | str = self._connection.recv()
+                if not isinstance(answer, str):
+                    return answer
+                self.end()
+                return answer
+        self.end()
+        return "the process died" if answered else f"no end after {TIMEOUT:.0f} s"
+
+    def end(self) -> None:
+        self._process.kill()
+        self._process.join()
+
+
+def _serve(connection: Connection, device: str) -> None:
+    while True:
+        chunk = connection.recv()
+        try:
+            connection.send(look_at(chunk, device))
+        except Exception as error:
+            connection.send(_spelt(error) or "")
+
+
+def measure(asked: list[Row], device: str) -> Iterator[tuple[Row, Seen]]:
+    """Look at each row, in processes that are replaced when one of their rows breaks them."""
+    waiting = [asked[start : start + _CHUNK] for start in range(0, len(asked), _CHUNK)]
+    process = _Process(device)
+    while waiting:
+        chunk = waiting.pop(0)
+        answer = process.ask(chunk)
+        if not isinstance(answer, str):
+            yield from zip(chunk, answer, strict=True)
+            continue
+        process = _Process(device)
+        if len(chunk) > 1:
+            # The half that is not to blame goes through; the other is halved again.
+            waiting[:0] = [chunk[: len(chunk) // 2], chunk[len(chunk) // 2 :]]
+        else:
+            yield chunk[0], {**dict.fromkeys(_LOOKS), "raises": answer}
+    process.end()
+
+
+def behaviour(entry: Seen) -> str | None:
+    """What a measured row does, in the words of the tables; None where that was not seen."""
+    if entry["waited"]:
+        return WAITS
+    if entry["raises"] is not None:
+        return RAISES
+    return None if entry["waited"] is None else GOES_ON
+
+
+def _keep_others(path: Path, version: str) -> tuple[dict[str, Any], list[Seen]]:
+    """The machines and rows of other torch releases that a result file holds."""
+    if not path.exists():
+        return {}, []
+    held = json.loads(path.read_text(encoding="utf-8"))
+    machines = {
+        release: machine for release, machine in held.get("machines", {}).items() if release != version
+    }
+    return machines, [row for row in held.get("rows", []) if row["torch"] != version]
 
 
 @click.command()
-@click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), default=RESULTS)
-def main(output: Path) -> None:
+@click.option("--json", "output", type=click.Path(dir_okay=False, path_type=Path), default=RESULTS)
+@click.option("--only", default="", help="Rows whose kind or name holds this text.")
+@click.option("--rehearse", is_flag=True, help="Run the rows on the CPU, and write nothing.")
+def main(output: Path, only: str, rehearse: bool) -> None:
     """Measure which calls wait for the GPU."""
-    measured = {text: waits(text) for text in expressions(WAITS) + expressions(DOES_NOT_WAIT)}
-    machine = {"torch": torch.__version__, "cuda": torch.version.cuda, "gpu": torch.cuda.get_device_name()}
+    device = "cpu" if rehearse else "cuda"
+    asked = [row for row in rows() if only in row.kind or only in row.name]
+    if rehearse:
+        asked = [row for row in asked if not row.needs_cuda]
+    measured: list[Seen] = []
+    for row, seen in measure(asked, device):
+        about = {"kind": row.kind, "name": row.name, "code": row.code, "expected": row.expected}
+        measured.append({**about, **seen, "torch": torch.__version__})
+        if rehearse and seen["raises"] and row.expected != RAISES:
+            click.echo(f"{row.kind}: {row.name}: {seen['raises']}")
+    if rehearse:
+        click.echo(f"{len(measured)} rows")
+        return
+    machines, others = _keep_others(output, torch.__version__)
+    machines[torch.__version__] = {"cuda": torch.version.cuda, "gpu": torch.cuda.get_device_name()}
     output.parent.mkdir(parents=True, exist_ok=True)
-    output.write_text(json.dumps({"machine": machine, "waits": measured}, indent=1) + "\n", encoding="utf-8")
-    wrong = [text for text, waited in measured.items() if waited is not (text in expressions(WAITS))]
-    for text in wrong:
-        click.echo(f"{text}: {'waits' if measured[text] else 'does not wait'}")
-    click.echo(f"{len(measured) - len(wrong)} of {len(measured)} calls behave as recorded")
+    text = json.dumps({"machines": machines, "rows": others + measured}, indent=1)
+    output.write_text(text + "\n", encoding="utf-8")
+    wrong = [entry for entry in measured if behaviour(entry) != entry["expected"]]
+    for entry in wrong:
+        found = behaviour(entry) or "was not seen"
+        more = f" ({entry['raises']})" if entry["raises"] else ""
+        click.echo(f"{entry['kind']}: {entry['name']}: expected {entry['expected']!r}, {found!r}{more}")
+    unseen = [entry["name"] for entry in measured if entry["waited"] and not entry["reports"]]
+    click.echo(f"waits that the debug mode does not report: {'; '.join(unseen) or 'none'}")
+    click.echo(f"{len(measured) - len(wrong)} of {len(measured)} calls behave as their tables say")
     sys.exit(1 if wrong else 0)
 
 
