@@ -33,17 +33,25 @@ class Steps:
         self._outermost: Any = None
         self._called: weakref.WeakSet[Any] = weakref.WeakSet()
         self._handles: list[Any] = []
+        self._last: list[Any] = []
         self._optimizers_made = False
         self.found_by = {"optimizer": OPTIMIZER, "forward": FORWARD}.get(by, "")
         if by == "auto":
             self._watch_optimizers()
         if by != "forward":
-            optimizers.register_optimizer_step_post_hook(self._stepped)
+            self._last.append(optimizers.register_optimizer_step_post_hook(self._stepped))
         if by != "optimizer":
             self._handles = [
                 modules.register_module_forward_pre_hook(self._enters),
                 modules.register_module_forward_hook(self._leaves, always_call=True),
             ]
+
+    def close(self) -> None:
+        """Leave the program's modules and optimizers without hooks."""
+        self._forget_modules()
+        for handle in self._last:
+            handle.remove()
+        self._last = []
 
     def _stepped(self, optimizer: Any, args: Any, kwargs: Any) -> None:
         if self.found_by == FORWARD:
@@ -80,7 +88,7 @@ class Steps:
         # From now on the submodules pay nothing.
         self._forget_modules()
         self.found_by = FORWARD
-        self._outermost.register_forward_hook(lambda *_: self._boundary())
+        self._last.append(self._outermost.register_forward_hook(lambda *_: self._boundary()))
         self._boundary()
 
     def _forget_modules(self) -> None:
