@@ -68,6 +68,7 @@ CATALOGUE = {
     "TL205": ("branch-on-tensor", "warning", "none"),
     "TL206": ("data-dependent-shape", "warning", "unsafe"),
     "TL207": ("explicit-synchronize-in-hot-loop", "warning", "none"),
+    "TL210": ("scalar-sent-every-step", "warning", "safe"),
     "TL301": ("evaluation-with-autograd", "warning", "safe"),
     "TL302": ("grad-zeroed-in-place", "warning", "safe"),
     "TL303": ("graph-kept-across-steps", "warning", "safe"),

@@ -11,6 +11,7 @@ from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.factories import Factory, created_on, factory
 from torchlint.semantics.module import Module
 from torchlint.semantics.places import Phase
+from torchlint.semantics.scalars import sent_each_step, sent_scalar
 from torchlint.semantics.transfers import MOVING_METHODS, Move, move_to_accelerator
 
 Edits = tuple[Edit, ...]
@@ -56,6 +57,8 @@ def tensor_created_on_host(call: cst.Call, module: Module) -> Iterator[Finding]:
     mask = torch.zeros(batch, length, device="cuda")
     ```
 
+    A single number that is sent to the device at every step is reported as TL210 instead.
+
     ## Fix safety
 
     The fix is safe: the tensor has the same contents, dtype and device. It is unsafe
@@ -88,9 +91,15 @@ def tensor_created_on_host(call: cst.Call, module: Module) -> Iterator[Finding]:
         return
     if isinstance(tensor, cst.Name):
         yield from _moved_later(module, made, move, tensor)
-    else:
+    elif not _scalar_each_step(module, made):
         fix = _fix(module, made, move, _without_suffix(module, call))
         yield Finding(tensor, _message(module, made), fix)
+
+
+def _scalar_each_step(module: Module, made: Factory) -> bool:
+    """Whether a number is sent at every step, which TL210 reports and better mends."""
+    sent = sent_scalar(module, made.call) if made.from_data else None
+    return sent is not None and sent_each_step(module, sent) is not None
 
 
 def _message(module: Module, made: Factory) -> str:

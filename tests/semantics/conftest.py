@@ -25,6 +25,7 @@ import libcst as cst
 import pytest
 
 from torchlint.semantics.module import Module, Settings
+from torchlint.semantics.scalars import is_python_number, sent_scalar
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import MISSING
 from torchlint.syntax import SyntaxTree
@@ -217,6 +218,17 @@ def _batch_of(module: Module, node: cst.CSTNode) -> str:
     return ",".join([*map(str, lines), *([] if sources.complete else ["?"])]) or "none"
 
 
+def _sends(module: Module, node: cst.CSTNode) -> str:
+    assert isinstance(node, cst.Call)
+    sent = sent_scalar(module, node)
+    return sent.size if sent is not None else "no"
+
+
+def _python(module: Module, node: cst.CSTNode) -> str:
+    assert isinstance(node, cst.BaseExpression)
+    return _flag(is_python_number(module, node))
+
+
 QUESTIONS: dict[str, Callable[[Module, cst.CSTNode], str]] = {
     "qualified": lambda module, node: module.qualified(node) or "none",
     "kind": lambda module, node: module.value(node).kind.value,
@@ -242,5 +254,7 @@ QUESTIONS: dict[str, Callable[[Module, cst.CSTNode], str]] = {
     "grad": lambda module, node: module.grad(node).value,
     "compiled": lambda module, node: _flag(module.compiled(node)),
     "guarded": lambda module, node: _flag(module.main_guarded(node)),
+    "sends": _sends,
+    "python": _python,
     "accelerated": lambda module, _: _flag(module.accelerated),
 }

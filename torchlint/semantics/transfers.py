@@ -120,7 +120,7 @@ def _to_move(module: Module, call: cst.Call) -> Move | None:
             return None
     if other is not None:
         return _like_move(module, call, other, fixable)
-    if device is None or _on_host(module, device):
+    if device is None or on_host(module, device):
         return None
     source = module.tree.source(device)
     return Move(
@@ -168,7 +168,8 @@ def _is_device(module: Module, node: cst.BaseExpression) -> bool:
     return value.kind in (Kind.STRING, Kind.NUMBER)
 
 
-def _on_host(module: Module, device: cst.BaseExpression) -> bool:
+def on_host(module: Module, device: cst.BaseExpression) -> bool:
+    """Whether an expression given as a device names the CPU, or no place at all (``"meta"``)."""
     value = module.value(device)
     if isinstance(value.constant, str):
         return value.constant.startswith(("cpu", "meta"))

@@ -1,0 +1,321 @@
+"""Python numbers that become tensors in host memory and are copied to the device from there.
+
+``sent_scalar`` finds them, and ``filled_on_device`` writes the call that makes the device fill in the
+number itself. What both give was compared with torch 2.13: ``torch.full`` takes the dtype of a Python
+number as ``torch.tensor`` does, but not that of a NumPy scalar, and refuses what overflows where
+``torch.tensor`` gives infinity.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchlint.diagnostics import Edit, Fix, Span
+from torchlint.semantics.factories import created_on, factory
+from torchlint.semantics.names import BindingKind
+from torchlint.semantics.places import Phase
+from torchlint.semantics.synchronisation import conversion, waiting_place
+from torchlint.semantics.transfers import Move, move_to_accelerator, on_host
+from torchlint.semantics.values import MISSING, Kind
+
+if TYPE_CHECKING:
+    from torchlint.semantics.module import Module
+    from torchlint.semantics.names import Binding
+    from torchlint.semantics.places import Hot
+
+Edits = tuple[Edit, ...]
+
+_MAKERS = frozenset({"torch.tensor", "torch.as_tensor", "torch.asarray"})
+_KEYWORDS = frozenset({"data", "obj", "dtype", "device", "requires_grad"})
+# Dtypes that hold whatever a program works with.
+_ROOMY = frozenset(
+    {"torch.float", "torch.float32", "torch.double", "torch.float64", "torch.bfloat16", "torch.bool"}
+    | {"torch.long", "torch.int64", "torch.complex64", "torch.complex128"}
+)
+_SINGLE = frozenset({"torch.float", "torch.float32"})
+_HALF = frozenset({"torch.half", "torch.float16"})
+_LARGEST_SINGLE = 3.4028234e38
+_LARGEST_HALF = 65504.0
+_LARGEST_ANYWHERE = 127
+# What Python itself, or a tensor that is asked for it, counts and measures.
+_NUMBER_PACKAGES = ("math.", "time.", "random.")
+_NUMBER_BUILTINS = frozenset(f"builtins.{name}" for name in ("float", "int", "bool", "len", "complex"))
+_NUMBER_METHODS = frozenset({"item", "dim", "numel", "nelement", "ndimension", "element_size"})
+_NUMBER_NAMES = frozenset(f"numpy.{name}" for name in ("pi", "e", "inf", "nan")) | {
+    "torch.inf",
+    "torch.nan",
+    "torch.pi",
+    "torch.e",
+}
+_HOPS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class SentScalar:
+    """A number that a call makes a tensor of, for the device.
+
+    Attributes:
+        call: the call that makes the tensor.
+        number: the Python number.
+        size: the code of the tensor's size: ``()``, ``(1,)`` for a list of it, ``(n,)`` for ``[number] * n``.
+        move: the call that moves the tensor; None if ``device=`` or the receiver of ``new_tensor`` says
+            where it goes.
+    """
+
+    call: cst.Call
+    number: cst.BaseExpression
+    size: str
+    move: Move | None
+
+
+def sent_scalar(module: Module, call: cst.Call) -> SentScalar | None:
+    """The Python number that ``call`` makes a tensor of in host memory, for an accelerator."""
+    qualified = module.qualified(call.func)
+    receiver = _asked_for_new(call) if qualified is None else None
+    if (qualified not in _MAKERS and receiver is None) or not call.args or any(a.star for a in call.args):
+        return None
+    data = call.args[0]
+    if data.keyword is not None and data.keyword.value not in ("data", "obj"):
+        return None
+    found = _number(module, data.value) if module.accelerated else None
+    if found is None:
+        return None
+    keywords = {arg.keyword.value: arg.value for arg in call.args if arg.keyword is not None}
+    if "pin_memory" in keywords:
+        return None
+    device = keywords.get("device")
+    if device is not None and module.value(device).constant is not None:
+        there = not on_host(module, device)
+    else:
+        there = receiver is not None and module.on_device(receiver)
+    move = None if there else _moved_at_once(module, call)
+    return SentScalar(call, *found, move) if there or move is not None else None
+
+
+def sent_each_step(module: Module, sent: SentScalar) -> Hot | None:
+    """The hot place each of whose rounds sends the number; None if there is none, or it need not be sent.
+
+    A compiler fills constants in on the device by itself. A number that was read from the device should
+    not have been read.
+    """
+    hot = waiting_place(module, sent.call)
+    if hot is None or module.compiled(sent.call) or module.phase(sent.call) is Phase.DATASET:
+        return None
+    return None if _was_read(module, sent.number) else hot
+
+
+def _asked_for_new(call: cst.Call) -> cst.BaseExpression | None:
+    """``x`` in ``x.new_tensor(1.0)``."""
+    if isinstance(call.func, cst.Attribute) and call.func.attr.value == "new_tensor":
+        return call.func.value
+    return None
+
+
+def _number(module: Module, node: cst.BaseExpression) -> tuple[cst.BaseExpression, str] | None:
+    """The number in the data of a tensor of nothing else, and the code of the tensor's size."""
+    match node:
+        case cst.List(elements=[cst.Element(value=number)]) | cst.Tuple(elements=[cst.Element(value=number)]):
+            return (number, "(1,)") if _is_number(module, number) else None
+        case cst.BinaryOperation(
+            left=cst.List(elements=[cst.Element(value=number)]), operator=cst.Multiply(), right=count
+        ):
+            counted = _is_number(module, number) and _is_number(module, count)
+            return (number, f"({module.source(count)},)") if counted else None
+    return (node, "()") if _is_number(module, node) else None
+
+
+def _is_number(module: Module, node: cst.BaseExpression) -> bool:
+    return module.value(node).kind in (Kind.NUMBER, Kind.BOOL)
+
+
+def _moved_at_once(module: Module, call: cst.Call) -> Move | None:
+    """The move that is made of the result of ``call`` as soon as it is there."""
+    attribute = module.tree.parent(call)
+    if not isinstance(attribute, cst.Attribute) or attribute.value is not call:
+        return None
+    outer = module.tree.parent(attribute)
+    if not isinstance(outer, cst.Call) or outer.func is not attribute:
+        return None
+    return move_to_accelerator(module, outer)
+
+
+def _was_read(module: Module, node: cst.BaseExpression, hops: int = _HOPS) -> bool:
+    """Whether a number comes from a tensor on the device."""
+    parts = (node, *module.tree.descendants(node))
+    if any(isinstance(part, cst.Call) and conversion(module, part) is not None for part in parts):
+        return True
+    bindings = module.bindings(node) if isinstance(node, cst.Name) and hops else ()
+    return any(b.value is not None and not b.path and _was_read(module, b.value, hops - 1) for b in bindings)
+
+
+# --- numbers of Python ------------------------------------------------------------------------------
+
+
+def is_python_number(module: Module, node: cst.BaseExpression, hops: int = _HOPS) -> bool:
+    """Whether an expression is certainly an ``int``, ``float``, ``bool`` or ``complex``.
+
+    The numbers of NumPy carry a dtype of their own into the tensor that is made of them.
+    """
+    value = module.value(node)
+    if value.constant is not MISSING:
+        return isinstance(value.constant, (int, float, complex))
+    if value.kind not in (Kind.NUMBER, Kind.BOOL):
+        return False
+    match node:
+        case cst.Call():
+            return _gives_python_number(module, node, hops)
+        case cst.BinaryOperation():
+            return all(is_python_number(module, side, hops) for side in (node.left, node.right))
+        case cst.UnaryOperation():
+            return isinstance(node.operator, cst.Not) or is_python_number(module, node.expression, hops)
+        case cst.IfExp():
+            return all(is_python_number(module, branch, hops) for branch in (node.body, node.orelse))
+        case cst.Subscript():
+            return module.value(node.value).kind is Kind.SHAPE and module.is_tensor(_owner(node.value))
+        case cst.Attribute():
+            return _names_python_number(module, node)
+        case cst.Name() if hops:
+            bindings = module.bindings(node)
+            return bool(bindings) and all(_binds_python_number(module, b, hops - 1) for b in bindings)
+    return False
+
+
+def _owner(shape: cst.BaseExpression) -> cst.BaseExpression:
+    """``x`` of ``x.shape`` and ``x.size()``."""
+    node = shape.func if isinstance(shape, cst.Call) else shape
+    return node.value if isinstance(node, cst.Attribute) else node
+
+
+def _gives_python_number(module: Module, call: cst.Call, hops: int) -> bool:
+    qualified = module.qualified(call.func)
+    if qualified is not None:
+        if qualified in ("builtins.max", "builtins.min", "builtins.abs", "builtins.round"):
+            return all(is_python_number(module, arg.value, hops) for arg in call.args)
+        return qualified in _NUMBER_BUILTINS or qualified.startswith(_NUMBER_PACKAGES)
+    if not isinstance(call.func, cst.Attribute) or not module.value(call.func.value).tensorlike:
+        return False
+    return call.func.attr.value in _NUMBER_METHODS or (call.func.attr.value == "size" and bool(call.args))
+
+
+def _names_python_number(module: Module, node: cst.Attribute) -> bool:
+    qualified = module.qualified(node) or ""
+    if qualified in _NUMBER_NAMES or qualified.startswith("math."):
+        return True
+    limits = node.value
+    return isinstance(limits, cst.Call) and module.qualified(limits.func) in ("torch.finfo", "torch.iinfo")
+
+
+def _binds_python_number(module: Module, binding: Binding, hops: int) -> bool:
+    if binding.value is None:
+        return False
+    if binding.kind is BindingKind.ASSIGN and not binding.path:
+        return is_python_number(module, binding.value, hops)
+    if binding.kind is BindingKind.AUGMENT:
+        return is_python_number(module, binding.value, hops)
+    if binding.kind in (BindingKind.LOOP, BindingKind.COMPREHENSION) and isinstance(binding.value, cst.Call):
+        maker = module.qualified(binding.value.func)
+        return (maker == "builtins.range" and not binding.path) or (
+            maker == "builtins.enumerate" and binding.path == (0,)
+        )
+    return False
+
+
+# --- the fix ----------------------------------------------------------------------------------------
+
+
+def filled_on_device(module: Module, sent: SentScalar) -> Fix | None:
+    """The fix that lets the device fill in the number, by ``torch.full`` or ``new_full``."""
+    code = _filling(module, sent)
+    placed = _placed(module, sent)
+    if code is None or placed is None:
+        return None
+    edits, exact = placed
+    message = "Let the device fill in the number"
+    if exact and not sent.size.startswith(("(1", "()")):
+        exact = False  # an empty list is a tensor of floats, and a negative size an error
+    return module.safe(message, code, edits) if exact else module.unsafe(message, code, edits)
+
+
+def _filling(module: Module, sent: SentScalar) -> Edits | None:
+    """The edits that rename the call and give it the size in front of the number."""
+    func, data = sent.call.func, sent.call.args[0]
+    if any(a.keyword is None for a in sent.call.args[1:]):
+        return None
+    if any(a.keyword is not None and a.keyword.value not in _KEYWORDS for a in sent.call.args):
+        return None
+    if _asked_for_new(sent.call) is not None and module.qualified(func) is None:
+        assert isinstance(func, cst.Attribute)
+        renamed = module.replace(func.attr, "new_full")
+    else:
+        spelling = module.spell("torch.full", sent.call)
+        if spelling is None:
+            return None
+        renamed = module.replace(func, spelling.text)
+        renamed = None if renamed is None else (*renamed, *spelling.edits)
+    start, end = module.tree.span(data).start, module.tree.outer_span(data.value).end
+    if renamed is None or "#" in module.tree.text[start:end]:
+        return None
+    return (*renamed, Edit(Span(start, end), f"{sent.size}, {module.source(sent.number)}"))
+
+
+def _placed(module: Module, sent: SentScalar) -> tuple[Edits, bool] | None:
+    """The edits that move ``.to(…)`` into the call, and whether the tensor stays the same."""
+    given = next(
+        (a.value for a in sent.call.args if a.keyword is not None and a.keyword.value == "dtype"), None
+    )
+    if given is not None and module.value(given).kind is Kind.NONE:
+        given = None
+    inferred = given is None and module.qualified(sent.call.func) is not None
+    dtype = module.value(given).cls if given is not None else None
+    move = sent.move
+    if move is None:
+        return (), _same_when_filled(module, sent.number, dtype, inferred=inferred)
+    made = factory(module, sent.call)
+    start, end = module.tree.outer_span(sent.call).end, module.tree.span(move.call).end
+    if made is None or not move.fixable or "#" in module.tree.text[start:end]:
+        return None
+    if move.dtype_code is not None and given is not None:
+        return None
+    edits = created_on(module, made, move.code, move.dtype_code)
+    if edits is None:
+        return None
+    if move.dtype_code is None:
+        exact = _same_when_filled(module, sent.number, dtype, inferred=inferred)
+    else:
+        cast = module.value(move.dtype).cls if move.dtype is not None else move.dtype_code
+        exact = _same_when_cast(module, sent.number, cast)
+    exact = exact and move.certain and not made.leaf
+    return (*edits, Edit(Span(start, end), "")), exact
+
+
+def _same_when_filled(
+    module: Module, number: cst.BaseExpression, dtype: str | None, *, inferred: bool
+) -> bool:
+    """Whether filling gives the tensor that copying the number gave; ``dtype`` None is not known."""
+    constant = module.value(number).constant
+    if not isinstance(constant, (int, float)):
+        return (inferred and is_python_number(module, number)) or dtype in _ROOMY
+    if isinstance(constant, int) and abs(constant) >= 2**63:
+        return False
+    size = abs(constant)
+    if inferred or dtype in _ROOMY:
+        return not math.isfinite(size) or size <= _LARGEST_SINGLE
+    return size <= _LARGEST_ANYWHERE or (
+        dtype in _HALF and (size <= _LARGEST_HALF or not math.isfinite(size))
+    )
+
+
+def _same_when_cast(module: Module, number: cst.BaseExpression, dtype: str | None) -> bool:
+    """Whether filling in ``dtype`` gives what casting the tensor of the inferred dtype gave."""
+    constant = module.value(number).constant
+    if not isinstance(constant, (int, float)):
+        return dtype in _SINGLE and is_python_number(module, number)
+    if abs(constant) > _LARGEST_ANYWHERE:
+        return dtype in _SINGLE and abs(constant) <= _LARGEST_SINGLE
+    exact = struct.unpack("f", struct.pack("f", constant))[0] == constant
+    return (exact and constant >= 0) or dtype in _SINGLE | _HALF | {"torch.bfloat16"}
