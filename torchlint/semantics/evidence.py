@@ -112,11 +112,26 @@ def _for_others(tree: SyntaxTree, names: Names, inference: Inference) -> bool:
             owner = tree.enclosing(attribute, cst.ClassDef)
             if owner is None or inference.classes.info(owner).kind is not Kind.OBJECT:
                 return False
+            if _stays_on_host(tree, inference, owner):
+                return False
     guard = any(
         isinstance(node.left, cst.Name) and node.left.value == "__name__"
         for node in tree.nodes(cst.Comparison)
     )
     return not guard or not _runs_model(tree, inference)
+
+
+def _stays_on_host(tree: SyntaxTree, inference: Inference, trainer: cst.ClassDef) -> bool:
+    """Whether a class sets its attribute ``device`` to the CPU, and never to anything else."""
+    devices = [
+        inference.value(assign.value).device
+        for assign in tree.nodes(cst.Assign)
+        for target in assign.targets
+        if tree.enclosing(assign, cst.ClassDef) is trainer
+        and isinstance(target.target, cst.Attribute)
+        and target.target.attr.value.lstrip("_") == "device"
+    ]
+    return bool(devices) and all(device is Device.CPU for device in devices)
 
 
 def _runs_model(tree: SyntaxTree, inference: Inference) -> bool:

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
-from typing import Protocol, cast
+from typing import Protocol, TypeAlias, cast
 
 import libcst as cst
 
@@ -45,7 +45,7 @@ from torchlint.semantics.throttling import (
     Loop,
     Throttling,
 )
-from torchlint.semantics.values import Device, Kind, Value
+from torchlint.semantics.values import MISSING, Device, Kind, Value
 from torchlint.syntax import SyntaxTree
 
 __all__ = ["Function", "Grad", "Hot", "Loop", "Model", "Phase", "Places"]
@@ -66,6 +66,14 @@ class Hot:
     reason: str
 
 
+class Passed(Protocol):
+    """What a call passes for a parameter."""
+
+    @property
+    def constant(self) -> object:
+        """The constant that the parameter gets; ``MISSING`` if that is not known."""
+
+
 class Model(Protocol):
     """What places ask of the rest of the semantic model."""
 
@@ -78,6 +86,7 @@ class Model(Protocol):
     def value(self, node: cst.BaseExpression) -> Value: ...
     def callee(self, call: cst.Call) -> Function | None: ...
     def callers(self, function: Function) -> list[cst.Call]: ...
+    def argument(self, call: cst.Call, name: str) -> Passed: ...
     def function(self, node: cst.CSTNode) -> Function | None: ...
 
 
@@ -121,6 +130,9 @@ class _Work:
 _NO_WORK = _Work()
 _START = _Work(starts=True)
 
+# The tests of the branches around a place that ask for a parameter, and how each must come out.
+_Conditions: TypeAlias = "tuple[tuple[cst.BaseExpression, bool], ...]"
+
 _BLOCKS: frozenset[type] = frozenset({cst.IndentedBlock, cst.SimpleStatementSuite})
 _FUNCTIONS: frozenset[type] = frozenset(FUNCTIONS)
 _REPEATING: frozenset[type] = frozenset(LOOPS)
@@ -137,7 +149,7 @@ class Places:
         self._block_loops: dict[cst.CSTNode, list[Loop]] = {}
         self._work: dict[cst.CSTNode, _Work] = {}
         self._hot: dict[cst.CSTNode, Hot | None] = {}
-        self._hot_functions: dict[tuple[Function, bool], Hot | None] = {}
+        self._hot_functions: dict[tuple[Function, bool, _Conditions], Hot | None] = {}
         self._guarded: dict[cst.CSTNode, bool] = {}
 
     # ------------------------------------------------------------------ loops
@@ -414,7 +426,8 @@ class Places:
     def _find_hot(self, node: cst.CSTNode) -> Hot | None:
         found, function = self._hot_here(node)
         if (found is None or self._heat_of(found) is not Heat.HOT) and function is not None:
-            found = self._hot_function(function, self._streams(node, function)) or found
+            conditions = self._conditions(node, function)
+            found = self._hot_function(function, self._streams(node, function), conditions) or found
         return found
 
     def _heat_of(self, hot: Hot) -> Heat:
@@ -423,6 +436,8 @@ class Places:
 
     def _hot_here(self, node: cst.CSTNode) -> tuple[Hot | None, Function | None]:
         """The hot loop around ``node`` in its function, and the function if its callers matter, too."""
+        if self._throttling.on_host(node):
+            return None, None
         function = self.module.function(node)
         warm: Hot | None = None
         restricted = False
@@ -458,25 +473,28 @@ class Places:
     def _reason(self, loop: Loop) -> str:
         return self._work_of(loop).reason or "the loop goes over batches that the model works on"
 
-    def _hot_function(self, function: Function, streaming: bool) -> Hot | None:
-        """As ``hot``, for what a function does each time it is called (or each time it yields)."""
-        key = (function, streaming)
+    def _hot_function(self, function: Function, streaming: bool, conditions: _Conditions) -> Hot | None:
+        """As ``hot``, for what a function does when it is called (or when it yields) on some conditions."""
+        key = (function, streaming, conditions)
         if key not in self._hot_functions:
-            self._hot_functions[key] = self._search_callers(function, streaming)
+            self._hot_functions[key] = self._search_callers(*key)
         return self._hot_functions[key]
 
-    def _search_callers(self, function: Function, streaming: bool) -> Hot | None:
-        seen: set[tuple[Function, bool]] = {(function, streaming)}
-        waiting: deque[tuple[Function, bool, tuple[cst.BaseExpression, ...]]] = deque(
-            [(function, streaming, ())]
+    def _search_callers(self, function: Function, streaming: bool, conditions: _Conditions) -> Hot | None:
+        start = (function, streaming, conditions)
+        seen: set[tuple[Function, bool, _Conditions]] = {start}
+        waiting: deque[tuple[Function, bool, _Conditions, tuple[cst.BaseExpression, ...]]] = deque(
+            [(*start, ())]
         )
         warm: Hot | None = None
         while waiting:
-            current, streaming, path = waiting.popleft()
+            current, streaming, conditions, path = waiting.popleft()
             reason = self._every_step(current)
             if reason is not None:
                 return Hot(current, path, reason)
             for step, place in self._run_from(current, streaming):
+                if conditions and self._excludes(step, current, conditions):
+                    continue
                 onward = path if step is current else (step, *path)
                 here, outer = self._hot_here(place)
                 if here is not None:
@@ -485,11 +503,69 @@ class Places:
                         return hot
                     warm = warm or hot
                 if outer is not None:
-                    key = (outer, self._streams(place, outer))
+                    key = (outer, self._streams(place, outer), self._conditions(place, outer))
                     if key not in seen:
                         seen.add(key)
                         waiting.append((*key, onward))
         return warm
+
+    def _conditions(self, node: cst.CSTNode, function: Function) -> _Conditions:
+        """The branches around ``node`` that are taken by what the function gets for its parameters."""
+        found: list[tuple[cst.BaseExpression, bool]] = []
+        parents = self.tree.parents
+        child, parent = node, parents.get(node)
+        while parent is not None and parent is not function:
+            kind = parent.__class__
+            if (kind is cst.If or kind is cst.IfExp) and child is not parent.test:  # type: ignore[attr-defined]
+                test: cst.BaseExpression = parent.test  # type: ignore[attr-defined]
+                if any(
+                    isinstance(n, cst.Name) and self._is_parameter(n, function)
+                    for n in self.tree.descendants(test)
+                ):
+                    found.append((test, child is parent.body))  # type: ignore[attr-defined]
+            child, parent = parent, parents.get(parent)
+        return tuple(found)
+
+    def _is_parameter(self, name: cst.Name, function: Function) -> bool:
+        bindings = self.names.bindings(name)
+        return bool(bindings) and all(
+            b.kind is BindingKind.PARAMETER and b.scope.node is function for b in bindings
+        )
+
+    def _excludes(self, call: cst.BaseExpression, function: Function, conditions: _Conditions) -> bool:
+        """Whether what a call passes rules out one of the branches."""
+        if not isinstance(call, cst.Call) or self.module.callee(call) is not function:
+            return False
+        return any(self._decided(test, call, function) is (not truth) for test, truth in conditions)
+
+    def _decided(self, test: cst.BaseExpression, call: cst.Call, function: Function) -> bool | None:
+        """How a test of parameters comes out in the call, if its arguments settle that."""
+        match test:
+            case cst.UnaryOperation(operator=cst.Not()):
+                inner = self._decided(test.expression, call, function)
+                return None if inner is None else not inner
+            case cst.BooleanOperation():
+                settling = isinstance(test.operator, cst.Or)
+                sides = [self._decided(side, call, function) for side in (test.left, test.right)]
+                if settling in sides:
+                    return settling
+                return None if None in sides else not settling
+            case cst.Name() if self._is_parameter(test, function):
+                passed = self.module.argument(call, test.value).constant
+                return None if passed is MISSING else bool(passed)
+            case cst.Comparison(left=cst.Name() as name, comparisons=[comparison]) if self._is_parameter(
+                name, function
+            ):
+                operator, other = comparison.operator, comparison.comparator
+                passed = self.module.argument(call, name.value).constant
+                expected = self.module.value(other).constant
+                if passed is MISSING or expected is MISSING:
+                    return None
+                if isinstance(operator, (cst.Is, cst.Equal)):
+                    return passed == expected
+                return passed != expected if isinstance(operator, (cst.IsNot, cst.NotEqual)) else None
+            case _:
+                return None
 
     def _streams(self, node: cst.CSTNode, function: Function) -> bool:
         """Whether ``node`` runs for each item that a generator function yields."""

@@ -14,6 +14,7 @@ import libcst as cst
 
 from torchlint.semantics.conventions import SAYS_HOST
 from torchlint.semantics.gradmode import Grad
+from torchlint.semantics.names import BindingKind
 from torchlint.semantics.phases import Phase
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.usage import WRITING, receivers, writes_out
@@ -21,7 +22,7 @@ from torchlint.semantics.values import Kind
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
-    from torchlint.semantics.places import Hot
+    from torchlint.semantics.places import Hot, Loop
 
 _HOPS = 4
 
@@ -237,14 +238,19 @@ def reads_items(module: Module, copy: cst.Call) -> bool:
     One copy for all of them is how that is done well: each item read from the device would wait.
     """
     phase = module.phase(copy)
-    if phase is Phase.FORWARD and module.grad(copy) is not Grad.OFF and not _detached(copy):
+    if phase is Phase.FORWARD and module.grad(copy) is not Grad.OFF and not _detached(module, copy):
         return False
     return phase is not Phase.TRAINING and _iterated(module, copy, _HOPS)
 
 
-def _detached(copy: cst.Call) -> bool:
-    """``x.detach().cpu()``: what follows is no part of what is trained."""
+def _detached(module: Module, copy: cst.Call) -> bool:
+    """``x.detach().cpu()``, ``x.cpu().detach()``: what follows is no part of what is trained."""
     node: cst.BaseExpression = copy
+    while isinstance(attribute := module.tree.parent(node), cst.Attribute):
+        node = attribute
+        called = module.tree.parent(attribute)
+        if isinstance(called, cst.Call):
+            node = called
     while isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute):
         if node.func.attr.value == "detach":
             return True
@@ -253,6 +259,24 @@ def _detached(copy: cst.Call) -> bool:
 
 
 _HANDING_ON = frozenset({"zip", "enumerate", "list", "reversed", "tuple", "iter", "tqdm", "map"})
+
+
+def _picked_apart(module: Module, use: cst.BaseExpression, loops: list[Loop]) -> bool:
+    """Whether a loop inside of ``loops`` reads another part of ``use`` in each round: ``scores[t]``."""
+    part = module.tree.parent(use)
+    if not isinstance(part, cst.Subscript) or part.value is not use:
+        return False
+    around = [loop for loop in module.loops(part) if loop not in loops]
+    return any(
+        isinstance(name, cst.Name)
+        and any(
+            binding.kind is not BindingKind.PARAMETER and module.tree.contains(loop, binding.node)
+            for binding in module.bindings(name)
+            for loop in around
+        )
+        for element in part.slice
+        for name in module.tree.descendants(element)
+    )
 
 
 def _iterated(module: Module, node: cst.BaseExpression, hops: int) -> bool:
@@ -265,7 +289,7 @@ def _iterated(module: Module, node: cst.BaseExpression, hops: int) -> bool:
                 pass
             case cst.ListComp() if child is parent.elt:
                 pass
-            case cst.Call() if (module.qualified(parent.func) or "").startswith("torch."):
+            case cst.Call() if (module.qualified(parent.func) or "").startswith(("torch.", "numpy.")):
                 pass
             case cst.Tuple() if isinstance(module.tree.parent(parent), (cst.Yield, cst.Return)):
                 pass
@@ -280,7 +304,7 @@ def _iterated(module: Module, node: cst.BaseExpression, hops: int) -> bool:
             case cst.Assign(targets=[cst.AssignTarget(target=cst.Name() | cst.Tuple() as target)]) if hops:
                 loops = module.loops(parent)
                 return any(
-                    _iterated(module, use, hops - 1)
+                    _iterated(module, use, hops - 1) or _picked_apart(module, use, loops)
                     for name in module.tree.descendants(target)
                     if (bound := module.binding_of(name)) is not None
                     for use in module.uses(bound)

@@ -40,14 +40,17 @@ class Restriction:
 
     ``loop``: of this loop (and of the loops in it, taken over all its iterations). None: of any loop or
     function around it. ``returns``: it runs at most once a call, in whatever loop of the function.
+    ``host``: it runs only where there is no accelerator to wait for.
     """
 
     loop: Loop | None = None
     returns: bool = False
+    host: bool = False
 
 
 _ALWAYS = Restriction()
 _ONCE_A_CALL = Restriction(returns=True)
+_ON_HOST = Restriction(host=True)
 
 
 _BLOCKS: frozenset[type] = frozenset({cst.IndentedBlock, cst.SimpleStatementSuite})
@@ -92,6 +95,10 @@ class Throttling:
             order[holder] >= order[boundary] and self._applies(restriction, boundary)
             for holder, restriction in self._chain(node)
         )
+
+    def on_host(self, node: cst.CSTNode) -> bool:
+        """Whether ``node`` stands in a branch of its function for machines without an accelerator."""
+        return any(restriction.host for _, restriction in self._chain(node))
 
     def _chain(self, node: cst.CSTNode) -> list[tuple[cst.CSTNode, Restriction]]:
         """The restrictions from ``node`` up to its function, each with the node that imposes it."""
@@ -377,7 +384,7 @@ class Throttling:
         if truth and name.lstrip("_") in _EXPORTING:
             return _ALWAYS
         if not truth and self.names.qualified(call.func) in _HAS_ACCELERATOR:
-            return _ALWAYS
+            return _ON_HOST
         if not truth and name == "hasattr" and self.names.qualified(call.args[0].value) in _NAMESPACES:
             return _ALWAYS  # what takes the place of a function that the installed release lacks
         if not truth and name in ("mod", "fmod", "remainder") and len(call.args) == 2:
@@ -410,7 +417,9 @@ class Throttling:
 
     def _switch(self, flag: cst.CSTNode, truth: bool) -> Restriction | None:
         if isinstance(flag, cst.Attribute) and flag.attr.value == ("is_cpu" if truth else "is_cuda"):
-            return _ALWAYS  # code for tensors of the host
+            return _ON_HOST
+        if _matches(_NO_ACCELERATOR if truth else _ON_ACCELERATOR, flag):
+            return _ON_HOST
         return _ALWAYS if truth and (_matches(_SWITCHES, flag) or _matches(_MOMENTS, flag)) else None
 
     def _computed(self, bindings: Iterable[Binding], truth: bool, depth: int) -> Restriction | None:
@@ -700,6 +709,13 @@ _ENDS_PROGRAM = frozenset(
     {"sys.exit", "os._exit", "os.abort", "builtins.exit", "builtins.quit", "pytest.fail"}
 )
 # Where there is no accelerator nothing waits for one.
+_ON_ACCELERATOR = re.compile(
+    r"^_?(?:(?:use|uses|using|on|is|has|have|with|want|enable)_(?:the_)?(?:cuda|gpu)s?|cuda|(?:cuda|gpu)_available)$",
+    re.IGNORECASE,
+)
+_NO_ACCELERATOR = re.compile(
+    r"^_?(?:(?:no|disable|without)_(?:cuda|gpu)|(?:use|on|is)_cpu|cpu_only)$", re.IGNORECASE
+)
 _HAS_ACCELERATOR = frozenset({"torch.cuda.is_available", "torch.accelerator.is_available"})
 _NAMESPACES = frozenset({"torch", "torch.cuda", "torch.nn", "torch.nn.functional", "torch.Tensor"})
 _STRENGTH = ("raise", "return", "break", "continue")

@@ -165,6 +165,8 @@ _HOST_LIBRARIES = frozenset(
     | {"onnxruntime", "pycocotools", "editdistance", "jiwer", "nltk", "rouge_score", "sacrebleu", "lap"}
     | {"pyworld", "pesq", "pystoi", "mir_eval", "museval", "parselmouth", "resampy", "kaldiio"}
     | {"trimesh", "open3d", "shapely", "pandas", "h5py", "umap", "hdbscan", "SimpleITK", "nibabel"}
+    # Lattices take the lengths of the utterances from the host.
+    | {"k2"}
 )
 # By whatever import they are had.
 _HOST_ALGORITHMS = frozenset({"linear_sum_assignment", "lapjv", "linkage", "fcluster"})
