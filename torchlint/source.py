@@ -22,7 +22,7 @@ from pathlib import Path
 
 from torchlint.diagnostics import Position
 
-_NEWLINE = re.compile(r"\r\n|\r|\n")
+NEWLINE = re.compile(r"\r\n|\r|\n")
 # A device or a pipe would block the reader for ever; anything but a regular file is refused.
 _KINDS = {
     stat.S_IFDIR: "it is a directory",
@@ -115,7 +115,7 @@ class Source:
     @cached_property
     def line_starts(self) -> tuple[int, ...]:
         """The offset at which each line begins; lines end at LF, CR LF or a lone CR, as in Python."""
-        return (0, *(match.end() for match in _NEWLINE.finditer(self.text)))
+        return (0, *(match.end() for match in NEWLINE.finditer(self.text)))
 
     def position(self, offset: int) -> Position:
         """Row and column of a character offset; offsets beyond the text count as its end."""
@@ -225,7 +225,7 @@ def _sentence(text: str) -> str:
 
 
 def _end_position(before: str) -> Position:
-    lines = _NEWLINE.split(before)
+    lines = NEWLINE.split(before)
     return Position(len(lines), len(lines[-1]) + 1)
 
 

@@ -16,6 +16,7 @@ import libcst as cst
 from libcst._nodes.internal import CodegenState
 
 from torchlint.diagnostics import Span
+from torchlint.source import NEWLINE
 
 Node = TypeVar("Node", bound=cst.CSTNode)
 
@@ -212,6 +213,10 @@ class SyntaxTree:
         if not isinstance(node, cst.BaseExpression) or not node.lpar:
             return inner
         return Span(self._spans[node.lpar[0]].start, self._spans[node.rpar[-1]].end)
+
+    def line(self, node: cst.CSTNode) -> int:
+        """The number of the line that ``node`` begins in, from 1; lines end as in Python."""
+        return 1 + len(NEWLINE.findall(self.text, 0, self.span(node).start))
 
     def source(self, node: cst.CSTNode) -> str:
         """The text of ``node`` exactly as the file spells it, its own parentheses included."""

@@ -530,6 +530,66 @@ PROGRAMS = {
             for name, p in model.named_parameters():
                 print(name, p.numel())  #: p.numel() => hot=no
     """,
+    "functions that are handed on": """
+        import torch
+        from torch import nn
+
+        model = nn.Linear(3, 1).cuda()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+
+        def share(out, y):
+            return (out == y).float().mean()  #: (out == y).float().mean() => hot=x via=run,epoch
+
+
+        def total(out, y):
+            return out.sum()  #: out.sum() => hot=x via=epoch
+
+
+        def mean(out, y):
+            return out.mean()  #: out.mean() => hot=x via=fit
+
+
+        def make_report():
+            def report(loss):
+                use(loss)  #: use(loss) => hot=x via=epoch
+
+            return report
+
+
+        def spare(out, y):
+            return out.min()  #: out.min() => hot=no
+
+
+        class Runner:
+            def __init__(self, metric):
+                self.metric = metric
+
+            def fit(self, loader):
+                for x in loader:
+                    model(x).sum().backward()
+                    self.metric(x, x)
+
+
+        def run(metric, out, y):
+            return metric(out, y)
+
+
+        def epoch(loader, summed=total):
+            tell = make_report()
+            for x in loader:
+                loss = model(x).sum()
+                loss.backward()
+                optimizer.step()
+                run(share, x, x)
+                summed(x, x)
+                tell(loss)
+
+
+        Runner(mean).fit([])
+        epoch([])
+        list(map(print, [spare]))
+    """,
     "helpers called from a hot loop": """
         import torch
         from torch import nn

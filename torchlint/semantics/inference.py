@@ -9,7 +9,7 @@ functions of the file. Where the trail ends the answer is ``UNKNOWN``.
 from __future__ import annotations
 
 from ast import literal_eval
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache, cached_property
 from typing import Any
@@ -35,6 +35,7 @@ from torchlint.semantics.conventions import (
 )
 from torchlint.semantics.library import DISTRIBUTION_METHODS, MODULE_CONTAINERS, TENSOR_TYPES, Library
 from torchlint.semantics.names import Binding, BindingKind, Names, dotted_text
+from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import (
     BATCH,
     BOOL,
@@ -1168,19 +1169,68 @@ class Inference:
         return sorted(set(calls_found), key=self.tree.order.__getitem__)
 
     def _aliases(self, names: set[str]) -> set[str]:
-        """Further names given to functions or classes by plain assignment or ``partial``."""
+        """Further names that functions or classes go by: those of variables, attributes and parameters.
+
+        They get them by plain assignment, ``partial``, as an argument, as a default, or as the result of
+        the function that defines them.
+        """
         found: set[str] = set()
         for name in names:
             for read in self.names.reads.get(name, ()):
                 holder = self.tree.parent(read)
-                if isinstance(holder, cst.Arg):
-                    holder = self.tree.parent(self.tree.parents[holder])
+                if isinstance(holder, cst.Param):
+                    found.add(holder.name.value)
+                elif isinstance(holder, cst.Return):
+                    found.update(self._names_of_results(holder))
+                elif isinstance(holder, cst.Arg):
+                    call = self.tree.parents[holder]
+                    found.update(self._received_as(call, holder))
+                    holder = self.tree.parent(call)
                 if isinstance(holder, cst.Assign):
-                    found.update(t.target.value for t in holder.targets if isinstance(t.target, cst.Name))
-                    found.update(
-                        t.target.attr.value for t in holder.targets if isinstance(t.target, cst.Attribute)
-                    )
+                    found.update(_assigned_names(holder))
         return found
+
+    def _received_as(self, call: cst.CSTNode, argument: cst.Arg) -> Iterator[str]:
+        """The parameter of a function of this file that an argument may become, and what it is kept as."""
+        if argument.keyword is not None:
+            name: str | None = argument.keyword.value
+        else:
+            name = self._parameter_at(call, argument) if isinstance(call, cst.Call) else None
+        if name is not None:
+            yield name
+            for read in self.names.reads.get(name, ()):
+                kept = self.tree.parent(read)
+                if isinstance(kept, cst.Assign):
+                    yield from _assigned_names(kept)
+
+    def _parameter_at(self, call: cst.Call, argument: cst.Arg) -> str | None:
+        word = last_name(call.func)
+        for function in self._functions_by_name.get(word or "", ()):
+            positional = [param.name.value for param in function.params.params]
+            if self._binds_self(function):
+                positional = positional[1:]
+            index = next((i for i, given in enumerate(call.args) if given is argument), len(positional))
+            if index < len(positional):
+                return positional[index]
+        return None
+
+    @cached_property
+    def _functions_by_name(self) -> dict[str, list[cst.FunctionDef]]:
+        """The functions of the file by the name that they are called by, constructors by their class's."""
+        found: dict[str, list[cst.FunctionDef]] = {}
+        for function in self.tree.nodes(cst.FunctionDef):
+            owner = self.classes.owner(function) if function.name.value == "__init__" else None
+            found.setdefault((owner or function).name.value, []).append(function)
+        return found
+
+    def _names_of_results(self, returned: cst.Return) -> Iterator[str]:
+        """The names given to what a function returns: ``report = make_reporter()``."""
+        maker = self.names.scope(returned).node
+        if isinstance(maker, cst.FunctionDef):
+            for call in self._calls_by_name.get(maker.name.value, ()):
+                holder = self.tree.parent(call)
+                if isinstance(holder, cst.Assign):
+                    yield from _assigned_names(holder)
 
     def _may_call_instance(self, call: cst.Call) -> bool:
         """Whether a call may be one of a module instance: a variable or ``self.x``, not a known name."""
@@ -1320,6 +1370,13 @@ def _is_abstract(function: cst.FunctionDef) -> bool:
 def _loader_device(loader: Value) -> Device:
     """Where the batches of a loader are: in host memory, unless a framework prepared the loader."""
     return Device.ACCELERATOR if loader.device is Device.ACCELERATOR else Device.CPU
+
+
+def _assigned_names(statement: cst.Assign) -> Iterator[str]:
+    """The last words of what an assignment gives its value to."""
+    for target in statement.targets:
+        if isinstance(target.target, (cst.Name, cst.Attribute)):
+            yield last_name(target.target) or ""
 
 
 @cache

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeGuard
 
 import libcst as cst
 
@@ -680,16 +680,29 @@ def _is_run(module: Module, node: cst.BaseExpression) -> bool:
 
 
 def when(module: Module, hot: Hot) -> str:
-    """How often a hot place is reached, for the end of a sentence: "in every iteration of the loop"."""
+    """How often a hot place is reached, and from where: "in every iteration", for the end of a sentence.
+
+    With calls in between: "in every iteration (called from `train()`, line 40, through `report()`)".
+    """
     if isinstance(hot.loop, FUNCTIONS):
         name = hot.loop.name.value if isinstance(hot.loop, cst.FunctionDef) else ""
         often = "in every forward pass" if name == "forward" else f"each time `{name}` runs"
-        return f"{often}, which leads here" if hot.path else often
+    else:
+        often = "in every iteration"
     if not hot.path:
-        return "in every iteration"
-    caller = module.function(hot.path[0])
-    where = f" in `{caller.name.value}`" if isinstance(caller, cst.FunctionDef) else ""
-    return f"in every iteration of the loop{where} that leads here"
+        return often
+    outermost, *between = hot.path
+    line = f"line {module.tree.line(outermost)}"
+    caller = module.function(outermost)
+    if isinstance(caller, cst.FunctionDef):
+        line = f"`{caller.name.value}()`, {line}"
+    passed = [function.name.value for function in map(module.function, between) if _is_named(function)]
+    through = f", through {' and '.join(f'`{name}()`' for name in passed)}" if passed else ""
+    return f"{often} (called from {line}{through})"
+
+
+def _is_named(function: cst.FunctionDef | cst.Lambda | None) -> TypeGuard[cst.FunctionDef]:
+    return isinstance(function, cst.FunctionDef)
 
 
 # --- waits for their own sake -----------------------------------------------------------------------
