@@ -32,7 +32,7 @@ def _run(
         wanted = selectors.expand_all(names, rules) if names else frozenset(rules)
     except selectors.UnknownSelectorError as error:
         raise click.UsageError(str(error)) from None
-    with requirements():
+    with requirements(options):
         from torchlint.verify.cases import cases
         from torchlint.verify.runs import Run
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import importlib.util
+import os
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from torchlint.commands.terminal import Terminal
+from torchlint.commands.terminal import OutputError, Terminal
 
 if TYPE_CHECKING:
     from torchlint.verify.measure import Settings
@@ -88,13 +90,27 @@ def parameters(budget: float | None) -> list[click.Parameter]:
 
 
 @contextmanager
-def requirements() -> Iterator[None]:
+def requirements(options: Mapping[str, Any]) -> Iterator[None]:
     """Turn a missing library, a system that cannot do it and a program that fails into errors for people.
+
+    What the reports want is asked for first: nobody should wait for a measurement that cannot be kept.
 
     Raises:
         commands.Failure: one of them.
+        OutputError: a file cannot be written.
     """
     from torchlint.commands import Failure
+
+    wanted = ["numpy"]
+    wanted += ["cattrs"] if options["json_file"] else []
+    wanted += ["jinja2", "matplotlib"] if options["html_file"] else []
+    for name in wanted:
+        if importlib.util.find_spec(name) is None:
+            raise Failure(f"measuring needs {name}, which is not installed: {EXTRA}")
+    for path in filter(None, (options["json_file"], options["html_file"])):
+        if not os.access(path if path.exists() else path.parent, os.W_OK):
+            missing = "there is no such folder" if not path.parent.exists() else "permission denied"
+            raise OutputError(f"cannot write {path}: {missing}")
 
     try:
         from torchlint.verify import processes

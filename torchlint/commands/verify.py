@@ -47,7 +47,9 @@ def _run(
     if select:
         given["select"] = tuple(word for text in select for word in text.split(","))
     resolver = Resolver(registry.catalogue(), given, configs, isolated=isolated)
-    with requirements(), tempfile.TemporaryDirectory(prefix="torchlint-") as scratch:
+    # What is wrong with the configuration is said now, and not when the program has run.
+    resolver.lint(script)
+    with requirements(options), tempfile.TemporaryDirectory(prefix="torchlint-") as scratch:
         from torchlint.verify import predictions, variants
         from torchlint.verify.runs import Run
         from torchlint.verify.subjects import Script

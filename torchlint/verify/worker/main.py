@@ -49,7 +49,7 @@ def _work(channel: Channel, job: Job) -> None:
         return
     version = tuple(int(part) for part in torch.__version__.split("+")[0].split(".")[:2])
     if version < OLDEST:
-        channel.send(event="end", reason="torch", message=f"torch {torch.__version__} is too old")
+        channel.send(event="end", reason="torch", message=_too_old(torch.__version__))
         return
     from torchlint.verify.worker.device import find
 
@@ -71,6 +71,11 @@ def _work(channel: Channel, job: Job) -> None:
         device.reset_peak()
         if job.form != "case":
             return
+
+
+def _too_old(version: str) -> str:
+    least = ".".join(map(str, OLDEST))
+    return f"torch {version} is too old: measuring needs torch {least} or newer"
 
 
 def _warm_torch(device: Device) -> None:
