@@ -13,6 +13,7 @@ from torchlint.semantics.purpose import (
     below_saving,
     computes_on_host,
     in_writer,
+    knows_of_waiting,
     offloads,
     reads_items,
     scored_elsewhere,
@@ -104,6 +105,7 @@ def host_copy_in_hot_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
         or shared_with_processes(module, call)
         or below_saving(module, call)
         or in_writer(module, call)
+        or knows_of_waiting(module, call)
         or leaves_torch(module, call, tensor)
         or computes_on_host(module, call)
         or reads_items(module, call)

@@ -32,7 +32,8 @@ COPY_NAME = re.compile(
 OPTIMIZER_NAME = re.compile(r"^(\w+_)?(optimizer|optim|opt)$")
 # ``use_aux_loss`` and ``compute_loss`` are a switch and a function.
 LOSS_NAME = re.compile(
-    r"^(?!(add|calc|calculate|compute|do|enable|get|has|include|is|log|no|return|use|with)_)(\w+_)?loss$"
+    r"^(?!(add|apply|calc|calculate|compute|do|enable|get|has|ignore|include|is|log|no|reduce|report|return|skip"
+    r"|should|track|use|want|with)_)(\w+_)?loss$"
 )
 
 # ``labels_host`` and ``cpu_state`` are called after where they are.

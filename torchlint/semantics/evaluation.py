@@ -154,8 +154,24 @@ class Evaluation:
         return not function.params.params and any(isinstance(node, cst.Assert) for node in inside)
 
     def _is_callback(self, function: cst.FunctionDef) -> bool:
-        """Whether a function is made in another one and called from elsewhere, in the mode on there."""
-        return self.module.function(function) is not None and not self.module.callers(function)
+        """Whether a function is called from elsewhere, in the mode on there.
+
+        One made in another function, or a private one that is handed on; the file calls neither itself.
+        """
+        if self.module.callers(function):
+            return False
+        name = function.name.value
+        return self.module.function(function) is not None or (
+            name.startswith("_") and not name.endswith("__") and self._is_handed_on(name)
+        )
+
+    def _is_handed_on(self, name: str) -> bool:
+        """Whether a method or function of this name is used as a value: ``run = self._run``."""
+        attributes = (node for node in self.tree.nodes(cst.Attribute) if node.attr.value == name)
+        return any(
+            not (isinstance(around := self.tree.parent(read), cst.Call) and around.func is read)
+            for read in (*attributes, *self.module.names.reads.get(name, ()))
+        )
 
     # ------------------------------------------------------------------ forward passes
 

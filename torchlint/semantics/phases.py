@@ -193,6 +193,9 @@ class Phases:
             case cst.BooleanOperation() if isinstance(test.operator, cst.And) is truth:
                 left = self._implied(test.left, truth, depth + 1)
                 return left or self._implied(test.right, truth, depth + 1)
+            case cst.BooleanOperation():
+                left = self._implied(test.left, truth, depth + 1)
+                return left if left is self._implied(test.right, truth, depth + 1) else None
             case cst.Comparison() if len(test.comparisons) == 1:
                 return self._compared(test, truth)
             case cst.Name() | cst.Attribute():

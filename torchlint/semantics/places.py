@@ -70,6 +70,10 @@ class Passed(Protocol):
     """What a call passes for a parameter."""
 
     @property
+    def node(self) -> cst.BaseExpression | None:
+        """The expression that is passed, if there is exactly one."""
+
+    @property
     def constant(self) -> object:
         """The constant that the parameter gets; ``MISSING`` if that is not known."""
 
@@ -536,7 +540,18 @@ class Places:
         """Whether what a call passes rules out one of the branches."""
         if not isinstance(call, cst.Call) or self.module.callee(call) is not function:
             return False
-        return any(self._decided(test, call, function) is (not truth) for test, truth in conditions)
+        return any(
+            self._decided(test, call, function) is (not truth)
+            or (truth and self._throttles(test, call, function))
+            for test, truth in conditions
+        )
+
+    def _throttles(self, test: cst.BaseExpression, call: cst.Call, function: Function) -> bool:
+        """Whether a call passes a condition that holds in few rounds: ``step(x, log=i % 100 == 0)``."""
+        if not isinstance(test, cst.Name) or not self._is_parameter(test, function):
+            return False
+        passed = self.module.argument(call, test.value).node
+        return passed is not None and self._throttling.rarely_true(passed)
 
     def _decided(self, test: cst.BaseExpression, call: cst.Call, function: Function) -> bool | None:
         """How a test of parameters comes out in the call, if its arguments settle that."""

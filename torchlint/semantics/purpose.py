@@ -39,15 +39,24 @@ _SPARING = re.compile(
 
 def offloads(module: Module, copy: cst.Call) -> bool:
     """Whether a copy to the host saves device memory: the code says so, or clears caches beside."""
-    return _comment_speaks_of_memory(module, copy) or _below_sparing(module, copy) or _clears(module, copy)
+    return _comment_says(module, copy, _MEMORY) or _below_sparing(module, copy) or _clears(module, copy)
 
 
-def _comment_speaks_of_memory(module: Module, node: cst.CSTNode) -> bool:
+def knows_of_waiting(module: Module, node: cst.CSTNode) -> bool:
+    """Whether a comment beside a statement says that the host waits there, and not that it is to change."""
+    return _comment_says(module, node, _WAITING) and not _comment_says(module, node, _TO_CHANGE)
+
+
+_WAITING = re.compile(r"\b(un)?sync(s|ed|ing|hroni[sz]\w*)?\b", re.IGNORECASE)
+_TO_CHANGE = re.compile(r"\b(TODO|FIXME|XXX|HACK|avoid|slow)\b", re.IGNORECASE)
+
+
+def _comment_says(module: Module, node: cst.CSTNode, words: re.Pattern[str]) -> bool:
     """A comment at the end of the statement, above it, or above the statements that it directly follows."""
     statement = module.tree.statement(node)
     if not isinstance(statement, cst.SimpleStatementLine):
         return False
-    if _speaks(statement.trailing_whitespace.comment):
+    if _speaks(statement.trailing_whitespace.comment, words):
         return True
     block = module.tree.parent(statement)
     body = list(block.body) if isinstance(block, (cst.IndentedBlock, cst.Module)) else [statement]
@@ -55,12 +64,12 @@ def _comment_speaks_of_memory(module: Module, node: cst.CSTNode) -> bool:
         if not isinstance(other, cst.SimpleStatementLine):
             return False
         if other.leading_lines:
-            return any(_speaks(line.comment) for line in other.leading_lines)
+            return any(_speaks(line.comment, words) for line in other.leading_lines)
     return False
 
 
-def _speaks(comment: cst.Comment | None) -> bool:
-    return comment is not None and _MEMORY.search(comment.value) is not None
+def _speaks(comment: cst.Comment | None, words: re.Pattern[str]) -> bool:
+    return comment is not None and words.search(comment.value) is not None
 
 
 def _below_sparing(module: Module, node: cst.CSTNode) -> bool:
@@ -191,7 +200,8 @@ def computes_on_host(module: Module, copy: cst.Call) -> bool:
 def scored_elsewhere(module: Module, copy: cst.Call) -> bool:
     """Whether an evaluation hands the copy to an object of which the file shows nothing but its name.
 
-    Scores of texts, boxes and the like are worked out on the host.
+    Scores of texts, boxes and the like are worked out on the host. So are those that a library works out
+    from arrays.
     """
     phase = module.phase(copy)
     if phase not in (Phase.TRAINING, Phase.FORWARD) and _becomes_array(module, copy):
@@ -199,6 +209,8 @@ def scored_elsewhere(module: Module, copy: cst.Call) -> bool:
             return True
     if not module.evaluated_only(copy):
         return False
+    if _becomes_array(module, copy) and any(_of_arrays(module, call) for call in receivers(module, copy)):
+        return True
     argument = module.tree.parent(copy)
     call = module.tree.parent(argument) if isinstance(argument, cst.Arg) else None
     if not isinstance(call, cst.Call) or not isinstance(call.func, (cst.Name, cst.Attribute)):
@@ -225,6 +237,17 @@ def _hands_array(module: Module, call: cst.Call) -> bool:
         return False
     owner = module.value(func.value)
     return owner.kind is Kind.UNKNOWN and owner.definition is None
+
+
+_KNOWN_PACKAGES = frozenset(
+    {"torch", "torchvision", "torchaudio", "torchmetrics", "numpy", "math", "builtins"}
+)
+
+
+def _of_arrays(module: Module, call: cst.Call) -> bool:
+    """Whether a function comes from a library that scores arrays, as ``asteroid.metrics`` does."""
+    package, _, rest = (module.qualified(call.func) or "").partition(".")
+    return bool(rest) and package not in _KNOWN_PACKAGES and package != "sklearn"
 
 
 def _becomes_array(module: Module, copy: cst.Call) -> bool:

@@ -110,7 +110,9 @@ def _searches_lines(module: Module, node: cst.CSTNode) -> bool:
     )
 
 
-_ADMINISTRATION = re.compile(r"^_*(un)?(merge|fuse|load|save|export|convert|quantize|dequantize)(_|$)")
+_ADMINISTRATION = re.compile(
+    r"^_*(un)?(merge|fuse|load|save|export|convert|quantize|dequantize)(_|$)|_(re|de)quantize(_|$)"
+)
 
 
 def _administers(module: Module, places: tuple[cst.CSTNode, ...]) -> bool:

@@ -100,6 +100,10 @@ class Throttling:
         """Whether ``node`` stands in a branch of its function for machines without an accelerator."""
         return any(restriction.host for _, restriction in self._chain(node))
 
+    def rarely_true(self, test: cst.BaseExpression) -> bool:
+        """Whether a condition holds in few iterations."""
+        return self._rare(test, True) is not None
+
     def _chain(self, node: cst.CSTNode) -> list[tuple[cst.CSTNode, Restriction]]:
         """The restrictions from ``node`` up to its function, each with the node that imposes it."""
         found: list[tuple[cst.CSTNode, Restriction]] = []

@@ -172,7 +172,7 @@ _HOST_LIBRARIES = frozenset(
 _HOST_ALGORITHMS = frozenset({"linear_sum_assignment", "lapjv", "linkage", "fcluster"})
 # What scores predictions, and functions of single numbers, exist for tensors as well.
 _ON_DEVICE_TOO = ("sklearn.metrics", "scipy.special")
-_PREPROCESSOR = re.compile(r"(^|_)(feature_extractor|processor|tokenizer)$|^ToPILImage$")
+_PREPROCESSOR = re.compile(r"(^|_)(feature_extractor|processor|tokenizer|retriever)$|^ToPILImage$")
 WRITING = re.compile(r"^(_?)(save|write|dump|plot|draw|render|export|visuali[sz]e|show)(_|$)")
 
 
@@ -298,8 +298,19 @@ def leaves_torch(module: Module, copy: cst.Call, tensor: cst.BaseExpression) -> 
         tensor = tensor.func.value
     if not isinstance(tensor, cst.Name) or not isinstance(function, cst.FunctionDef):
         return False
-    parameters = any(isinstance(binding.node, cst.Param) for binding in module.bindings(tensor))
-    return parameters and function.name.value == "forward"
+    return function.name.value == "forward" and _is_input(module, tensor)
+
+
+def _is_input(module: Module, name: cst.Name) -> bool:
+    """Whether a variable is a parameter, or goes through one."""
+    for binding in module.bindings(name):
+        if isinstance(binding.node, cst.Param):
+            return True
+        if binding.kind in (BindingKind.LOOP, BindingKind.COMPREHENSION) and isinstance(
+            binding.value, cst.Name
+        ):
+            return any(isinstance(outer.node, cst.Param) for outer in module.bindings(binding.value))
+    return False
 
 
 # --- a tensor where a number was --------------------------------------------------------------------
