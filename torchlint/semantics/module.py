@@ -23,6 +23,7 @@ from torchlint.semantics.evaluationmode import left_evaluating
 from torchlint.semantics.evidence import Evidence, device_evidence, imports_test_library
 from torchlint.semantics.gradients import Gradients
 from torchlint.semantics.inference import Function, Inference
+from torchlint.semantics.iterations import Iterations
 from torchlint.semantics.loaders import Loaders
 from torchlint.semantics.names import Binding, Names
 from torchlint.semantics.parameters import tells_parameters_apart
@@ -167,6 +168,11 @@ class Module:
     def gradients(self) -> Gradients:
         """The gradients that parameters hold."""
         return Gradients(self)
+
+    @cached_property
+    def iterations(self) -> Iterations:
+        """What each iteration of a training loop does."""
+        return Iterations(self)
 
     @cached_property
     def places(self) -> Places:
@@ -489,7 +495,10 @@ class Module:
         return self.tree.source(node)
 
 
-_PARTS = (Classes, Inference, Dataflow, Loaders, Backpropagation, Evaluation, Gradients, Places, Repetition)
+_PARTS = (
+    *(Classes, Inference, Dataflow, Loaders, Backpropagation, Evaluation, Gradients, Iterations, Places),
+    Repetition,
+)
 _ACCEPTED_AS = {
     Kind.TENSOR: "tensor",
     Kind.NDARRAY: "ndarray",

@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from torchlint.rule import ERROR, Finding, rule
+from torchlint.semantics.clearing import clearings_around, uncleared
+from torchlint.semantics.module import Module
+from torchlint.semantics.spellings import last_name
+
+
+@rule(
+    "TL305",
+    "zero-grad-missing",
+    severity=ERROR,
+    fix="none",
+    on=cst.Call,
+    mentions=("backward", "step("),
+)
+def zero_grad_missing(call: cst.Call, module: Module) -> Iterator[Finding]:
+    """## What it does
+    Finds loops that compute gradients and step an optimizer, though nothing in the loop clears the gradients
+    of the step before: not around the step, in a helper or a closure, nor in the branch of an accumulation.
+
+    It is only reported where the whole iteration can be followed: where functions of other files get hold of
+    the optimizer, they may clear what it steps, and nothing is said.
+
+    ## Why is this bad?
+    `backward()` adds to the gradients that are there. Without clearing, every step goes along the sum of the
+    gradients of all batches so far: the program runs, the loss may even fall for a while, and the result is
+    wrong.
+
+    ## Example
+    ```python
+    for x, y in loader:
+        loss = criterion(model(x), y)
+        loss.backward()
+        optimizer.step()
+    ```
+
+    ## Use instead
+    ```python
+    for x, y in loader:
+        optimizer.zero_grad()
+        loss = criterion(model(x), y)
+        loss.backward()
+        optimizer.step()
+    ```
+
+    ## Fix safety
+    There is no fix: whether gradients are to be cleared after each batch or after some of them is for the
+    author to say.
+
+    ## References
+    - [Zeroing out gradients](https://docs.pytorch.org/tutorials/recipes/recipes/zeroing_out_gradients.html)
+    - [torch.optim: taking an optimization step](https://docs.pytorch.org/docs/stable/optim.html)
+    """
+    if last_name(call.func) != "step" or not module.may_repeat(call):
+        return
+    found = uncleared(call, module)
+    if found is None:
+        return
+    assert found.step.subject is not None
+    optimizer = module.source(found.step.subject.node)
+    outside = next(clearings_around(found, module), None)
+    rest = "they are cleared once, outside of the loop" if outside else "nothing in the loop clears them"
+    yield Finding(
+        call,
+        f"`{optimizer}` steps along the gradients of all iterations so far: {rest}",
+        related=(
+            (found.backward.node, "adds to the gradients"),
+            *(((outside, "clears them, but not in each iteration"),) if outside else ()),
+        ),
+    )

@@ -1,0 +1,310 @@
+"""Optimizer steps taken with gradients that nothing has cleared since the step before."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchlint.semantics.api.results import TENSOR_METHODS
+from torchlint.semantics.conventions import OPTIMIZER_NAME
+from torchlint.semantics.iterations import Act, Event, Iteration, Subject, bound_in, ends_loop
+from torchlint.semantics.names import BindingKind
+from torchlint.semantics.spellings import last_name
+from torchlint.semantics.values import Kind
+
+if TYPE_CHECKING:
+    from torchlint.semantics.module import Module
+
+_HOPS = 4
+
+# What functions of other files do with an optimizer without clearing anything, going by their names.
+_HARMLESS = re.compile(
+    r"(^|_)(lr|learning_?rates?|sched(uler?)?|warm_?up|save|saver|load|checkpoint|ckpt|log|logger|logging|print|clip"
+    r"|norm|norms|eval|evaluate|valid|validate|validation|test|ema|swa|accuracy|metrics?|meter|plot|draw|write|writer"
+    r"|record|sample|visuali[sz]e|summary|watch|decay|beta|isinstance|len|id|type|repr|str|getattr|hasattr|list|tuple"
+    r"|dict|zip|enumerate|map|filter|sum|max|min|any|all|range|reversed|sorted|pbar|progress|bar|tqdm|timer|early"
+    r"|stopping|stopper|sync|loss|criterion|cost|forward|predict|predictions?|parameters|count|caches?|average|autocast|join)(_|$)",
+    re.IGNORECASE,
+)
+# What they are called that may well clear gradients of what they get hold of.
+_MAY_CLEAR = re.compile(
+    r"zero|clear|reset|optim|step|update|train|fit|backward|learn|before|begin|start|^pre_|^on_|hook|prepare|callback"
+    r"|propagate|^run|^process|^call|^apply$",
+    re.IGNORECASE,
+)
+_OPTIMIZER_METHODS = frozenset(
+    {"step", "zero_grad", "state_dict", "load_state_dict", "add_param_group", "train", "eval", "__init__"}
+)
+_MODULE_METHODS = frozenset(
+    {
+        *("apply", "bfloat16", "buffers", "children", "cpu", "cuda", "double", "eval", "extra_repr", "float"),
+        *("forward", "get_parameter", "get_submodule", "half", "load_state_dict", "modules", "named_buffers"),
+        *("named_children", "named_modules", "named_parameters", "no_sync", "parameters", "requires_grad_"),
+        *("share_memory", "state_dict", "to", "train", "type", "compile", "values", "items", "keys"),
+    }
+)
+# Kinds of objects that hold no optimizer and no model.
+_EMPTY_HANDED = frozenset(
+    {
+        *(Kind.TENSOR, Kind.BATCH, Kind.LOADER, Kind.DATASET, Kind.SAMPLER, Kind.SCHEDULER, Kind.SCALER),
+        *(Kind.ACCELERATOR, Kind.NDARRAY, Kind.NUMBER, Kind.STRING, Kind.BOOL, Kind.NONE, Kind.SHAPE),
+        *(Kind.CLASS, Kind.DEVICE, Kind.DTYPE, Kind.GENERATOR),
+    }
+)
+# Parameters of a function that may hold everything, by their names.
+_HOLDERS = re.compile(
+    r"(^|_)(engine|trainer|runner|state|context|ctx|agent|learner|solver|session|strategy|plugins?|callbacks?|hooks?"
+    r"|handlers?|wrapper|manager|system|experiment|task|self|cls|algo|algorithm|obj|optimizers?|optim|opt)$",
+    re.IGNORECASE,
+)
+# Functions whose results are data, whatever they are given.
+_DATA = re.compile(
+    r"(^|_)(data|loader|dataloader|batch|batches|dataset|sampler|iter|next|device)(_|$)", re.IGNORECASE
+)
+# Optimizers of other libraries are called after their methods.
+_METHOD = re.compile(
+    r"adam|adan$|adagrad|adafactor|lamb|lars|lion|madgrad|muon|novograd|ranger|rmsprop|sgd|shampoo|sophia",
+    re.IGNORECASE,
+)
+_LIBRARIES = (
+    "torch.",
+    "builtins.",
+    "numpy.",
+    "math.",
+    "random.",
+    "os.",
+    "time.",
+    "tqdm.",
+    "logging.",
+    "json.",
+)
+_HOOKS = ("register_post_accumulate_grad_hook", "register_multi_grad_hook", "register_step_post_hook")
+
+
+@dataclass(frozen=True, slots=True)
+class Uncleared:
+    """A step in a loop in which nothing clears the gradients that ``backward`` adds to.
+
+    ``outside`` is where they are cleared once, before or around the loop, if anywhere.
+    """
+
+    step: Event
+    backward: Event
+    iteration: Iteration
+
+
+def uncleared(call: cst.Call, module: Module) -> Uncleared | None:
+    """How a step goes on with the gradients of the steps before; None if that cannot be proved."""
+    if any(hook in module.tree.text for hook in _HOOKS):
+        return None
+    for iteration in module.iterations.running(call):
+        found = _Search(iteration, module).uncleared(call)
+        if found is not None:
+            return found
+    return None
+
+
+class _Search:
+    """One iteration, looked through for what clears gradients."""
+
+    def __init__(self, iteration: Iteration, module: Module) -> None:
+        self.iteration = iteration
+        self.module = module
+        self.tree = module.tree
+
+    def uncleared(self, call: cst.Call) -> Uncleared | None:
+        iteration = self.iteration
+        step = next((e for e in iteration.of(Act.STEP) if e.node is call), None)
+        backward = next(iter(iteration.of(Act.BACKWARD)), None)
+        if step is None or backward is None or step.subject is None or step.loops or not iteration.complete:
+            return None
+        optimizer = step.subject
+        if not self._is_plain(optimizer) or bound_in(self.module, iteration.loop, optimizer.place):
+            return None
+        if any(not self._is_of_another(event.subject, optimizer) for event in iteration.of(Act.CLEAR)):
+            return None
+        if self._is_made_inside(optimizer) or self._runs_once(step) or self._runs_once(backward):
+            return None
+        if any(self._may_clear(foreign) for foreign, _ in iteration.foreign):
+            return None
+        return Uncleared(step, backward, iteration)
+
+    # ------------------------------------------------------------------ the optimizer
+
+    def _is_plain(self, optimizer: Subject) -> bool:
+        """Whether an optimizer is surely one of torch, whose ``step`` clears nothing."""
+        value = optimizer.value
+        if value.kind is not Kind.OPTIMIZER or optimizer.place is None or value.definition is not None:
+            return False
+        if value.cls is not None:
+            return value.cls.startswith("torch.optim.")
+        # By its name alone: what the caller of a function hands in, and those of other libraries.
+        return isinstance(optimizer.node, cst.Name) and any(
+            binding.kind is BindingKind.PARAMETER
+            or (isinstance(binding.value, cst.Call) and _METHOD.search(last_name(binding.value) or ""))
+            for binding in self.module.bindings(optimizer.node)
+        )
+
+    def _is_of_another(self, cleared: Subject | None, optimizer: Subject) -> bool:
+        """Whether what is cleared is surely another optimizer, for other parameters."""
+        if cleared is None or cleared.value.kind is not Kind.OPTIMIZER or cleared.is_certainly(optimizer):
+            return False
+        one, other = cleared.value.origin, optimizer.value.origin
+        if not isinstance(one, cst.Call) or not isinstance(other, cst.Call) or one is other:
+            return False
+        return not (self._names(one) & self._names(other))
+
+    def _names(self, call: cst.Call) -> set[str]:
+        """The variables that an optimizer gets its parameters from, followed back."""
+        found: set[str] = set()
+        waiting = [(argument.value, _HOPS) for argument in call.args[:1]]
+        while waiting:
+            expression, hops = waiting.pop()
+            for node in self.tree.descendants(expression):
+                if isinstance(node, cst.Attribute) and not self._is_called(node):
+                    found.add(node.attr.value)
+                if not isinstance(node, cst.Name) or not self.module.names.is_read(node):
+                    continue
+                if self.module.qualified(node) is not None:
+                    continue
+                found.add(node.value)
+                for binding in self.module.bindings(node) if hops else ():
+                    if binding.value is not None:
+                        waiting.append((binding.value, hops - 1))
+        return found - {"self"}
+
+    def _is_called(self, node: cst.BaseExpression) -> bool:
+        parent = self.tree.parent(node)
+        return isinstance(parent, cst.Call) and parent.func is node
+
+    def _is_made_inside(self, optimizer: Subject) -> bool:
+        """Whether the optimizer, or the model whose parameters it gets, is made anew in each iteration."""
+        origin = optimizer.value.origin
+        if origin is None:
+            return False
+        if self._is_inside(origin):
+            return True
+        if not isinstance(origin, cst.Call):
+            return False
+        for argument in origin.args[:1]:
+            for node in self.tree.descendants(argument.value):
+                if not isinstance(node, (cst.Name, cst.Attribute)):
+                    continue
+                made = self.module.value(node).origin
+                if made is not None and self._is_inside(made):
+                    return True
+                if isinstance(node, cst.Name) and any(
+                    self._is_inside(binding.node) for binding in self.module.bindings(node)
+                ):
+                    return True
+        return False
+
+    def _is_inside(self, node: cst.CSTNode) -> bool:
+        if self.tree.contains(self.iteration.loop, node):
+            return True
+        function = self.module.function(node)
+        return function is not None and function in self.iteration.functions
+
+    def _runs_once(self, event: Event) -> bool:
+        """Whether the loop is left behind an event, so that it happens only once."""
+        return ends_loop(self.tree, event.outermost, self.iteration.loop)
+
+    # ------------------------------------------------------------------ functions of other files
+
+    def _may_clear(self, call: cst.Call) -> bool:
+        """Whether a function that the file does not show may clear the gradients."""
+        dotted = self.module.qualified(call.func)
+        if dotted is not None and dotted.startswith(_LIBRARIES):
+            return False
+        name = last_name(call.func)
+        if name is None:
+            # What ``handlers[i](...)`` runs depends on what it is given.
+            return any(self._holds_optimizer(argument.value) for argument in call.args)
+        if _HARMLESS.search(name):
+            return False
+        if isinstance(call.func, cst.Attribute) and dotted is None:
+            owner = call.func.value
+            if self._is_scaler(owner):
+                return False
+            if self._method_may_clear(owner, name):
+                return True
+            if _HARMLESS.search(last_name(owner) or ""):
+                # ``ema.update(model)``
+                return any(self._holds_optimizer(argument.value) for argument in call.args)
+        if any(self._holds_optimizer(argument.value) for argument in call.args):
+            return True
+        return bool(_MAY_CLEAR.search(name)) and any(self._holds_model(a.value) for a in call.args)
+
+    def _method_may_clear(self, owner: cst.BaseExpression, name: str) -> bool:
+        value = self.module.value(owner)
+        if value.kind in _EMPTY_HANDED or (value.kind is Kind.UNKNOWN and name in TENSOR_METHODS):
+            return False
+        if value.kind is Kind.OPTIMIZER or OPTIMIZER_NAME.search((last_name(owner) or "").lower()):
+            return name not in _OPTIMIZER_METHODS
+        if _HARMLESS.search(last_name(owner) or ""):
+            return False
+        if value.kind is Kind.MODULE:
+            return name not in _MODULE_METHODS and bool(_MAY_CLEAR.search(name))
+        if self._holds_optimizer(owner) and name not in self.module.names.attributes:
+            # A method that is inherited, say; what is called by an attribute goes by its name.
+            return True
+        return bool(_MAY_CLEAR.search(name)) and self._holds_model(owner)
+
+    def _is_scaler(self, owner: cst.BaseExpression) -> bool:
+        value = self.module.value(owner)
+        named = value.kind is Kind.UNKNOWN and "scaler" in (last_name(owner) or "")
+        return value.kind is Kind.SCALER or named
+
+    def _holds_optimizer(self, node: cst.BaseExpression, hops: int = _HOPS) -> bool:
+        return self._holds(node, (Kind.OPTIMIZER, Kind.PARAMETERS), hops)
+
+    def _holds_model(self, node: cst.BaseExpression, hops: int = _HOPS) -> bool:
+        return self._holds(node, (Kind.OPTIMIZER, Kind.PARAMETERS, Kind.MODULE), hops)
+
+    def _holds(self, node: cst.BaseExpression, kinds: tuple[Kind, ...], hops: int) -> bool:
+        """Whether an expression is, or may be an object that holds, something of these kinds."""
+        value = self.module.value(node)
+        if value.kind in kinds:
+            return True
+        if value.kind in _EMPTY_HANDED or value.kind is Kind.MODULE or hops == 0:
+            return False
+        match node:
+            case cst.Tuple() | cst.List() | cst.Set():
+                return any(self._holds(element.value, kinds, hops) for element in node.elements)
+            case cst.Dict():
+                return any(self._holds(element.value, kinds, hops) for element in node.elements)
+            case cst.Call():
+                if _HARMLESS.search(last_name(node.func) or "") or _DATA.search(last_name(node.func) or ""):
+                    return False
+                return any(self._holds(argument.value, kinds, hops - 1) for argument in node.args)
+            case cst.Attribute():
+                assigned = self.module.names.attributes.get(node.attr.value, ())
+                if any(a.value is not None and self._holds(a.value, kinds, hops - 1) for a in assigned):
+                    return True
+                return not assigned and bool(_HOLDERS.search(node.attr.value))
+            case cst.Subscript():
+                return self._holds(node.value, kinds, hops - 1)
+            case cst.Name():
+                return any(
+                    bool(_HOLDERS.search(node.value))
+                    if binding.kind is BindingKind.PARAMETER
+                    else binding.value is not None and self._holds(binding.value, kinds, hops - 1)
+                    for binding in self.module.bindings(node)
+                )
+            case _:
+                return False
+
+
+def clearings_around(found: Uncleared, module: Module) -> Iterator[cst.CSTNode]:
+    """The clearings of the optimizer in the same function that the loop does not repeat, in source order."""
+    assert found.step.subject is not None
+    function = module.function(found.iteration.loop)
+    for call in module.tree.nodes(cst.Call):
+        match call.func:
+            case cst.Attribute(attr=cst.Name("zero_grad"), value=owner) if module.function(call) is function:
+                if module.iterations.subject(owner, ()).is_certainly(found.step.subject):
+                    yield call

@@ -1,0 +1,462 @@
+"""What one iteration of a training loop does: backward passes, steps, clearing of gradients, changes of mode.
+
+An iteration is gone through in source order, into the functions of the file that it calls. Each event says
+what it is done to (an optimizer, a model) and by which calls the program got there, so that rules can ask
+for the order of things, and for what is missing.
+"""
+
+from __future__ import annotations
+
+import enum
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchlint.semantics.conventions import OPTIMIZER_NAME
+from torchlint.semantics.gradients import gradient_owner
+from torchlint.semantics.names import Binding, BindingKind, Scope
+from torchlint.semantics.spellings import last_name
+from torchlint.semantics.throttling import Function
+from torchlint.semantics.values import MISSING, Kind, Value
+from torchlint.syntax import SyntaxTree
+
+if TYPE_CHECKING:
+    from torchlint.semantics.module import Module
+
+StatementLoop = cst.For | cst.While
+Path = tuple[cst.Call, ...]
+
+_DEPTH = 6
+"""How many calls deep an iteration is followed."""
+
+_VISITS = 200
+"""How many functions are gone through for one iteration."""
+
+_CLEARS = re.compile(
+    r"(zero|clear|reset)_?(all_?|the_?)?grad|grad(s|ients?)?_?(to_?)?(none|zero|clear|reset)"
+)
+# Code that does something of interest, or gets hold of an optimizer, going by its words.
+_OF_INTEREST = re.compile(
+    r"\bstep\(|backward|\.grad\b|zero|clear|\.eval\(|\.train\(|optim|\bopt\b|\.training\b"
+)
+# Calls that look at the function they are given, and do not run it.
+_KEEPS = re.compile(r"save|log|print|isinstance|signature|hyper_?parameters|doc|name")
+# Methods that change a gradient in place and leave it as long as it was, or make it longer.
+_KEEPING_IN_PLACE = frozenset({"add_", "clamp_", "clip_", "div_", "nan_to_num_", "requires_grad_", "detach_"})
+_METHODS_OF_INSTANCES = frozenset({"forward", "__call__", "__init__", "__enter__", "__exit__"})
+
+
+class Act(enum.Enum):
+    """What an event does."""
+
+    BACKWARD = "backward"
+    STEP = "step"
+    CLEAR = "clear"
+    TRAIN = "train"
+    EVAL = "eval"
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What something is done to.
+
+    ``place`` is the variable or attribute that holds it, as the code of the loop names it, whatever the
+    functions on the way call it: the scope, then the names. None if that cannot be told. ``value`` is what
+    is known of it.
+    """
+
+    node: cst.BaseExpression
+    value: Value
+    place: tuple[object, ...] | None
+
+    def is_certainly(self, other: Subject) -> bool:
+        """Whether the two are the same thing."""
+        return self.place is not None and self.place == other.place
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """An act in an iteration.
+
+    ``path`` are the calls that lead from the loop to it, outermost first; ``loops`` the loops around it
+    within the iteration, of whichever function, innermost first. Loops over optimizers, models or parameters
+    are none.
+    """
+
+    act: Act
+    node: cst.CSTNode
+    subject: Subject | None
+    path: Path
+    loops: tuple[cst.CSTNode, ...]
+
+    @property
+    def outermost(self) -> cst.CSTNode:
+        """The node in the code of the loop itself from which the program gets to the event."""
+        return self.path[0] if self.path else self.node
+
+
+@dataclass(slots=True)
+class Iteration:
+    """What happens in one iteration of a loop, in source order.
+
+    ``foreign`` are the calls of functions that the file does not show, with the way to them. ``functions``
+    are the functions gone through. ``complete`` is False if some were left out.
+    """
+
+    loop: StatementLoop
+    events: list[Event] = field(default_factory=list)
+    foreign: list[tuple[cst.Call, Path]] = field(default_factory=list)
+    functions: set[cst.CSTNode] = field(default_factory=set)
+    complete: bool = True
+
+    def of(self, *acts: Act) -> list[Event]:
+        """The events of some kinds."""
+        return [event for event in self.events if event.act in acts]
+
+
+class Iterations:
+    """The iterations of the loops of one file."""
+
+    def __init__(self, module: Module) -> None:
+        self.module = module
+        self.tree = module.tree
+        self._iterations: dict[StatementLoop, Iteration] = {}
+        self._visits = 0
+
+    # ------------------------------------------------------------------ which loops
+
+    def running(self, node: cst.CSTNode) -> list[Iteration]:
+        """The iterations of the innermost loops that run ``node``, itself or by calls of its function.
+
+        A loop that goes through optimizers, models or parameters does not count.
+        """
+        found: dict[StatementLoop, None] = {}
+        seen: set[cst.CSTNode] = set()
+        waiting: list[tuple[cst.CSTNode, int]] = [(node, 0)]
+        while waiting:
+            current, depth = waiting.pop()
+            loop = next(iter(self._loops(current)), None)
+            if loop is not None:
+                if isinstance(loop, StatementLoop):
+                    found[loop] = None
+                continue
+            function = self.module.function(current)
+            if function is None or function in seen or depth >= _DEPTH:
+                continue
+            seen.add(function)
+            waiting.extend((call, depth + 1) for call in self.module.callers(function))
+        return [self.of(loop) for loop in found]
+
+    def of(self, loop: StatementLoop) -> Iteration:
+        """What an iteration of this loop does."""
+        found = self._iterations.get(loop)
+        if found is None:
+            found = self._iterations[loop] = Iteration(loop)
+            self._visits = 0
+            if isinstance(loop, cst.While):
+                self._walk(found, loop.test, (), ())
+            self._walk(found, loop.body, (), ())
+        return found
+
+    def _loops(self, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+        return (loop for loop in self.module.loops(node) if not self._goes_through_parts(loop))
+
+    def _goes_through_parts(self, loop: cst.CSTNode) -> bool:
+        """Whether a loop goes through optimizers, models or parameters, and not through steps."""
+        match loop:
+            case cst.For(iter=iterable):
+                pass
+            case cst.ListComp() | cst.GeneratorExp() | cst.SetComp() | cst.DictComp():
+                iterable = loop.for_in.iter
+            case _:
+                return False
+        for part in self.tree.descendants(iterable):
+            word = last_name(part) if isinstance(part, (cst.Name, cst.Attribute, cst.Subscript)) else None
+            if word in ("parameters", "named_parameters", "param_groups", "modules", "named_modules"):
+                return True
+            if word is not None and re.search(r"optim(izer)?s|(^|_)opts$|(^|_)models$|(^|_)nets$", word):
+                return True
+        value = self.module.value(iterable)
+        item = value.item or (value.elements[0] if value.elements else None)
+        return item is not None and item.kind in (Kind.OPTIMIZER, Kind.MODULE)
+
+    # ------------------------------------------------------------------ going through
+
+    def _walk(
+        self, iteration: Iteration, node: cst.CSTNode, path: Path, around: tuple[cst.CSTNode, ...]
+    ) -> None:
+        for inner in self.tree.descendants(node):
+            match inner:
+                case cst.Call():
+                    self._go_through(iteration, inner, path, around)
+                case cst.Attribute(attr=cst.Name("grad")) if self._is_written(inner):
+                    self._add(iteration, Act.CLEAR, inner, None, path, around)
+                case cst.Attribute(attr=cst.Name("training")) if self._is_target(inner):
+                    self._add(iteration, Act.TRAIN, inner, inner.value, path, around)
+
+    def _go_through(
+        self, iteration: Iteration, call: cst.Call, path: Path, around: tuple[cst.CSTNode, ...]
+    ) -> None:
+        act = self._act(call)
+        if act is not None:
+            self._add(iteration, act[0], call, act[1], path, around)
+        callee = self.module.callee(call)
+        bodies = [] if callee is None else [callee]
+        if callee is None:
+            iteration.foreign.append((call, path))
+        keeps = _KEEPS.search(last_name(call.func) or "")
+        for argument in call.args:
+            # ``optimizer.step(closure)``
+            given = None if keeps else self._given_function(argument.value)
+            if given is not None and not self.tree.contains(iteration.loop, given):
+                bodies.append(given)
+        for function in bodies:
+            if function not in self._of_interest:
+                continue
+            if len(path) >= _DEPTH or self._visits >= _VISITS:
+                iteration.complete = False
+            elif all(self.module.callee(step) is not function for step in path):
+                self._visits += 1
+                iteration.functions.add(function)
+                loops = (*self._loops_within(iteration, call, path), *around)
+                self._walk(iteration, function.body, (*path, call), loops)
+
+    def _given_function(self, node: cst.BaseExpression) -> Function | None:
+        if not isinstance(node, (cst.Name, cst.Attribute)):
+            return None
+        value = self.module.value(node)
+        definition = value.definition if value.kind is Kind.FUNCTION else None
+        return definition if isinstance(definition, (cst.FunctionDef, cst.Lambda)) else None
+
+    def _add(
+        self,
+        iteration: Iteration,
+        act: Act,
+        node: cst.CSTNode,
+        subject: cst.BaseExpression | None,
+        path: Path,
+        around: tuple[cst.CSTNode, ...],
+    ) -> None:
+        about = self.subject(subject, path) if subject is not None else None
+        loops = (*self._loops_within(iteration, node, path), *around)
+        iteration.events.append(Event(act, node, about, path, loops))
+
+    def _loops_within(self, iteration: Iteration, node: cst.CSTNode, path: Path) -> Iterator[cst.CSTNode]:
+        """The loops around a node in its function, up to the loop of the iteration."""
+        for loop in self._loops(node):
+            if loop is iteration.loop:
+                return
+            yield loop
+
+    @cached_property
+    def _of_interest(self) -> set[cst.CSTNode]:
+        """The functions that contain anything of interest, or call one that does, going by names."""
+        called: dict[str, set[cst.CSTNode]] = {}
+        for call in self.tree.nodes(cst.Call):
+            function = self.module.function(call)
+            if function is not None:
+                for named in (call.func, *(argument.value for argument in call.args)):
+                    called.setdefault(last_name(named) or "", set()).add(function)
+        functions: list[Function] = [*self.tree.nodes(cst.FunctionDef), *self.tree.nodes(cst.Lambda)]
+        found: set[cst.CSTNode] = {f for f in functions if _OF_INTEREST.search(self.tree.source(f))}
+        waiting = list(found)
+        while waiting:
+            current = waiting.pop()
+            names = [current.name.value] if isinstance(current, cst.FunctionDef) else []
+            if not _METHODS_OF_INSTANCES.isdisjoint(names) and self.module.classes.owner(current) is not None:
+                # By whatever name the instance goes.
+                names = list(called)
+            for name in names:
+                new = called.get(name, set()) - found
+                found |= new
+                waiting.extend(new)
+        return found
+
+    # ------------------------------------------------------------------ acts
+
+    def _act(self, call: cst.Call) -> tuple[Act, cst.BaseExpression | None] | None:
+        """What a call does, and to what."""
+        if call in self._backwards:
+            return Act.BACKWARD, self._backwards[call]
+        name = last_name(call.func)
+        owner = call.func.value if isinstance(call.func, cst.Attribute) else None
+        if name is None:
+            return None
+        if self._clears(call, name):
+            return Act.CLEAR, owner if name == "zero_grad" else None
+        if owner is None or self.module.qualified(call.func) is not None:
+            return None
+        if name == "step":
+            return self._step(call, owner)
+        if name == "eval" and not call.args:
+            return Act.EVAL, owner
+        if name == "train" and len(call.args) <= 1:
+            off = bool(call.args) and self.module.value(call.args[0].value).constant is False
+            return Act.EVAL if off else Act.TRAIN, owner
+        return None
+
+    def _clears(self, call: cst.Call, name: str) -> bool:
+        if name == "setattr" and len(call.args) == 3:
+            return self.module.value(call.args[1].value).constant == "grad"
+        # ``optimizer.second_step(zero_grad=True)``
+        asked = any(
+            argument.keyword is not None and argument.keyword.value == "zero_grad" for argument in call.args
+        )
+        return asked or _CLEARS.search(name.lower()) is not None
+
+    def _step(self, call: cst.Call, owner: cst.BaseExpression) -> tuple[Act, cst.BaseExpression] | None:
+        kind = self.module.value(owner).kind
+        if kind is Kind.OPTIMIZER:
+            return Act.STEP, owner
+        scales = kind is Kind.SCALER or (kind is Kind.UNKNOWN and "scaler" in (last_name(owner) or ""))
+        if scales and call.args:
+            return Act.STEP, call.args[0].value
+        if kind is Kind.UNKNOWN and OPTIMIZER_NAME.search((last_name(owner) or "").lower()):
+            return Act.STEP, owner
+        return None
+
+    @cached_property
+    def _backwards(self) -> dict[cst.Call, cst.BaseExpression | None]:
+        """The calls that add to the gradients of parameters, with the loss."""
+        return {
+            backward.call: backward.losses[0] if backward.losses else None
+            for backward in self.module.backpropagation.passes
+            if self.module.qualified(backward.call.func) != "torch.autograd.grad"
+        }
+
+    def _is_target(self, node: cst.CSTNode) -> bool:
+        return isinstance(self.tree.parent(node), (cst.AssignTarget, cst.AugAssign, cst.AnnAssign, cst.Del))
+
+    def _is_written(self, gradient: cst.Attribute) -> bool:
+        """Whether a gradient is set, deleted, changed in place, or given to a function that may do so."""
+        whole: cst.CSTNode = gradient
+        parent = self.tree.parent(whole)
+        while parent is not None and gradient_owner(parent) is not None and parent is not whole:
+            whole, parent = parent, self.tree.parent(parent)
+        match parent:
+            case cst.AssignTarget() | cst.Del():
+                return True
+            case cst.AugAssign(target=target):
+                return target is whole
+            case cst.Subscript(value=value) if value is whole:
+                return self._is_target(parent)
+            case cst.Attribute(attr=cst.Name(method)) if method.endswith("_"):
+                return method not in _KEEPING_IN_PLACE
+            case cst.Arg():
+                call = self.tree.parent(parent)
+                name = last_name(call.func) if isinstance(call, cst.Call) else None
+                return name is not None and (name.endswith("_") or name == "append")
+            case _:
+                return False
+
+    # ------------------------------------------------------------------ subjects
+
+    def subject(self, node: cst.BaseExpression, path: Path) -> Subject:
+        """What an expression stands for in a function that the calls of ``path`` lead to."""
+        return Subject(node, self.module.value(node), self._place(node, path))
+
+    def _place(self, node: cst.BaseExpression, path: Path, hops: int = 12) -> tuple[object, ...] | None:
+        if hops == 0:
+            return None
+        match node:
+            case cst.Name():
+                return self._place_of_name(node, path, hops)
+            case cst.Attribute(attr=cst.Name("module")):
+                # What a wrapper for several devices wraps.
+                return self._place(node.value, path, hops - 1)
+            case cst.Attribute():
+                owner = self._place(node.value, path, hops - 1)
+                return (*owner, node.attr.value) if owner is not None else None
+            case cst.Subscript():
+                index = node.slice[0].slice if len(node.slice) == 1 else None
+                key = self.module.value(index.value).constant if isinstance(index, cst.Index) else MISSING
+                owner = self._place(node.value, path, hops - 1) if key is not MISSING else None
+                return (*owner, ("item", key)) if owner is not None else None
+            case cst.Call(func=cst.Attribute(attr=cst.Name("to" | "cuda" | "train" | "eval"), value=owner)):
+                return self._place(owner, path, hops - 1)
+            case _:
+                return None
+
+    def _place_of_name(self, name: cst.Name, path: Path, hops: int) -> tuple[object, ...] | None:
+        scope = self.module.names.lookup(name.value, name)
+        if scope is None:
+            return None
+        bindings = scope.bindings.get(name.value, ())
+        if any(binding.kind is BindingKind.PARAMETER for binding in bindings):
+            # What it is rebound to is what it was, moved or wrapped.
+            return self._place_of_parameter(name.value, scope, path, hops)
+        if len(bindings) == 1 and isinstance(bindings[0].value, (cst.Name, cst.Attribute)):
+            alias = bindings[0]
+            if alias.kind is BindingKind.ASSIGN and not alias.path and alias.value is not None:
+                place = self._place(alias.value, self._path_to(scope, path), hops - 1)
+                if place is not None:
+                    return place
+        return (scope, name.value)
+
+    def _path_to(self, scope: Scope, path: Path) -> Path:
+        """The part of a path that leads to the function of a scope."""
+        for length in range(len(path), -1, -1):
+            if length == 0 or self.module.callee(path[length - 1]) is scope.node:
+                return path[:length]
+        return ()
+
+    def _place_of_parameter(
+        self, name: str, scope: Scope, path: Path, hops: int
+    ) -> tuple[object, ...] | None:
+        path = self._path_to(scope, path)
+        function = scope.node
+        if not path or not isinstance(function, (cst.FunctionDef, cst.Lambda)):
+            # A parameter of the function that has the loop.
+            return (
+                (self.module.classes.owner(function), "") if self._is_self(function, name) else (scope, name)
+            )
+        call = path[-1]
+        if self._is_self(function, name):
+            return self._place_of_receiver(call, path[:-1], hops)
+        given = self.module.call(call).get(name).node
+        return self._place(given, path[:-1], hops - 1) if given is not None else None
+
+    def _is_self(self, function: cst.CSTNode, name: str) -> bool:
+        return isinstance(function, cst.FunctionDef) and self.module.classes.self_name(function) == name
+
+    def _place_of_receiver(self, call: cst.Call, path: Path, hops: int) -> tuple[object, ...] | None:
+        if self.module.value(call.func).kind in (Kind.MODULE, Kind.OBJECT):
+            # ``model(x)`` runs the ``forward`` of the model.
+            return self._place(call.func, path, hops - 1)
+        if isinstance(call.func, cst.Attribute):
+            return self._place(call.func.value, path, hops - 1)
+        return None
+
+
+def bound_in(module: Module, loop: cst.CSTNode, place: tuple[object, ...] | None) -> bool:
+    """Whether the variable at the root of a place is bound anew in each iteration of a loop."""
+    if place is None or len(place) < 2 or not isinstance(place[0], Scope):
+        return False
+    bindings: list[Binding] = place[0].bindings.get(str(place[1]), [])
+    return any(module.tree.contains(loop, binding.node) for binding in bindings)
+
+
+def ends_loop(tree: SyntaxTree, node: cst.CSTNode, loop: StatementLoop) -> bool:
+    """Whether a loop is certainly left behind a node in its body, in the same iteration."""
+    ends = breaks = False
+    for around in tree.ancestors(node):
+        if around is loop:
+            return ends or breaks
+        match around:
+            case cst.FunctionDef() | cst.Lambda():
+                # What leaves a function of the body leaves no loop.
+                ends = breaks = False
+            case cst.For() | cst.While():
+                breaks = False
+            case cst.IndentedBlock(body=[*_, last]) | cst.SimpleStatementSuite(body=[*_, last]):
+                if isinstance(last, cst.SimpleStatementLine):
+                    last = last.body[-1]
+                ends = ends or isinstance(last, (cst.Return, cst.Raise))
+                breaks = breaks or isinstance(last, cst.Break)
+            case _:
+                pass
+    return False
