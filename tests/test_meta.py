@@ -25,6 +25,7 @@ LAYERS = (
     ("torchlint.toml",),
     ("torchlint.diagnostics",),
     ("torchlint.source",),
+    ("torchlint.nodes",),
     ("torchlint.syntax",),
     ("torchlint.parsing",),
     ("torchlint.rewriting",),

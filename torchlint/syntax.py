@@ -7,7 +7,6 @@ explicit stack over cached field lists gives all that the rules need for a small
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import fields
 from functools import cached_property
 from typing import TypeVar
@@ -16,6 +15,7 @@ import libcst as cst
 from libcst._nodes.internal import CodegenState
 
 from torchlint.diagnostics import Span
+from torchlint.nodes import unchecked
 from torchlint.source import NEWLINE
 
 Node = TypeVar("Node", bound=cst.CSTNode)
@@ -83,7 +83,7 @@ class SyntaxTree:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        with _unchecked():
+        with unchecked():
             self.root = cst.parse_module(text)
         self.parents: dict[cst.CSTNode, cst.CSTNode] = {}
         self.order: dict[cst.CSTNode, int] = {}
@@ -228,41 +228,6 @@ class SyntaxTree:
                 return text
         span = self.outer_span(node)
         return self.text[span.start : span.end]
-
-
-def _hash_natively() -> None:
-    """Let the interpreter hash LibCST's nodes: by identity, as LibCST does in Python code.
-
-    Nodes are the keys of most dictionaries here, and hashing them took a tenth of a check.
-    """
-    own = cst.CSTNode.__hash__
-    kinds: list[type] = [cst.CSTNode]
-    while kinds:
-        kind = kinds.pop()
-        kinds.extend(kind.__subclasses__())
-        if kind.__dict__.get("__hash__") is own:
-            kind.__hash__ = object.__hash__  # type: ignore[assignment]
-
-
-_hash_natively()
-
-
-def _no_check(self: cst.CSTNode) -> None:
-    pass
-
-
-@contextmanager
-def _unchecked() -> Iterator[None]:
-    """LibCST's checks of new nodes switched off.
-
-    They are for trees built by hand, and a fifth of the time of a parse; what the parser makes is valid.
-    """
-    checks = cst.CSTNode.__post_init__
-    cst.CSTNode.__post_init__ = _no_check  # type: ignore[method-assign]
-    try:
-        yield
-    finally:
-        cst.CSTNode.__post_init__ = checks  # type: ignore[method-assign]
 
 
 class _OffsetRecorder(CodegenState):
