@@ -19,7 +19,7 @@ from torchlint.diagnostics import Edit, Fix, Span
 from torchlint.semantics.factories import created_on, factory
 from torchlint.semantics.names import BindingKind
 from torchlint.semantics.places import Phase
-from torchlint.semantics.synchronisation import conversion, waiting_place
+from torchlint.semantics.synchronisation import after_a_decision, conversion, waiting_place
 from torchlint.semantics.transfers import Move, move_to_accelerator, on_host
 from torchlint.semantics.values import MISSING, Kind
 
@@ -101,10 +101,12 @@ def sent_each_step(module: Module, sent: SentScalar) -> Hot | None:
     """The hot place each of whose rounds sends the number; None if there is none, or it need not be sent.
 
     A compiler fills constants in on the device by itself. A number that was read from the device should
-    not have been read.
+    not have been read. What takes the place of a result where there is nothing to compute is seldom made.
     """
     hot = waiting_place(module, sent.call)
     if hot is None or module.compiled(sent.call) or module.phase(sent.call) is Phase.DATASET:
+        return None
+    if after_a_decision(module, sent.call) or _stands_in(module, sent.call):
         return None
     return None if _was_read(module, sent.number) else hot
 
@@ -151,6 +153,44 @@ def _was_read(module: Module, node: cst.BaseExpression, hops: int = _HOPS) -> bo
         return True
     bindings = module.bindings(node) if isinstance(node, cst.Name) and hops else ()
     return any(b.value is not None and not b.path and _was_read(module, b.value, hops - 1) for b in bindings)
+
+
+def _stands_in(module: Module, node: cst.CSTNode) -> bool:
+    """Whether ``node`` is in the branch for the case that there is nothing: ``x.mean() if len(x) else …``."""
+    child = node
+    for parent in module.tree.ancestors(node):
+        if isinstance(parent, (cst.FunctionDef, cst.Lambda, cst.For, cst.While)):
+            return False
+        if isinstance(parent, (cst.If, cst.IfExp)) and child in (parent.body, parent.orelse):
+            if _true_for_nothing(module, parent.test) is (child is parent.body):
+                return True
+        child = parent
+    return False
+
+
+def _true_for_nothing(module: Module, test: cst.BaseExpression) -> bool | None:
+    """The truth of a test if something counted is zero, or a container empty; None if it asks neither."""
+    match test:
+        case cst.UnaryOperation(operator=cst.Not(), expression=expression):
+            truth = _true_for_nothing(module, expression)
+            return None if truth is None else not truth
+        case cst.Comparison(comparisons=[cst.ComparisonTarget(operator=operator, comparator=bound)]):
+            at_zero = _AT_ZERO.get(type(operator))
+            return None if at_zero is None else at_zero.get(module.value(bound).constant)
+        case cst.Call(func=cst.Name(value="len")):
+            return False
+    return False if module.value(test).kind in (Kind.LIST, Kind.TUPLE, Kind.DICT) else None
+
+
+# By comparison and bound: how it turns out for zero, where it tells zero from everything above.
+_AT_ZERO: dict[type[cst.BaseCompOp], dict[object, bool]] = {
+    cst.Equal: {0: True},
+    cst.NotEqual: {0: False},
+    cst.GreaterThan: {0: False},
+    cst.GreaterThanEqual: {1: False},
+    cst.LessThan: {1: True},
+    cst.LessThanEqual: {0: True},
+}
 
 
 # --- numbers of Python ------------------------------------------------------------------------------

@@ -177,7 +177,7 @@ def after_a_decision(module: Module, node: cst.CSTNode) -> bool:
     """
     child = node
     for parent in module.tree.ancestors(node):
-        if isinstance(parent, (cst.If, cst.While, cst.IfExp)) and child is parent.body:
+        if isinstance(parent, (cst.If, cst.While, cst.IfExp)) and child in (parent.body, parent.orelse):
             if any(asks_device(module, parent.test)) or _reads_device(module, parent.test):
                 return True
         if isinstance(parent, (cst.FunctionDef, cst.Lambda)):
