@@ -70,6 +70,7 @@ CATALOGUE = {
     "TL206": ("data-dependent-shape", "warning", "unsafe"),
     "TL207": ("explicit-synchronize-in-hot-loop", "warning", "none"),
     "TL210": ("scalar-sent-every-step", "warning", "safe"),
+    "TL212": ("tensor-from-device-scalars", "warning", "safe"),
     "TL301": ("evaluation-with-autograd", "warning", "safe"),
     "TL302": ("grad-zeroed-in-place", "warning", "safe"),
     "TL303": ("graph-kept-across-steps", "warning", "safe"),

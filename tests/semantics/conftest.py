@@ -24,6 +24,7 @@ from typing import cast
 import libcst as cst
 import pytest
 
+from torchlint.semantics.elements import read_one_by_one
 from torchlint.semantics.module import Module, Settings
 from torchlint.semantics.scalars import is_python_number, sent_scalar
 from torchlint.semantics.spellings import last_name
@@ -224,6 +225,12 @@ def _sends(module: Module, node: cst.CSTNode) -> str:
     return sent.size if sent is not None else "no"
 
 
+def _reads(module: Module, node: cst.CSTNode) -> str:
+    assert isinstance(node, cst.Call)
+    read = read_one_by_one(module, node)
+    return "no" if read is None else "some" if read.written is None else str(len(read.written))
+
+
 def _python(module: Module, node: cst.CSTNode) -> str:
     assert isinstance(node, cst.BaseExpression)
     return _flag(is_python_number(module, node))
@@ -256,5 +263,6 @@ QUESTIONS: dict[str, Callable[[Module, cst.CSTNode], str]] = {
     "guarded": lambda module, node: _flag(module.main_guarded(node)),
     "sends": _sends,
     "python": _python,
+    "reads": _reads,
     "accelerated": lambda module, _: _flag(module.accelerated),
 }

@@ -387,7 +387,10 @@ class Inference:
         if value.kind is not Kind.LIST or value.item is not None or value.elements:
             return value
         if not all(
-            isinstance(b.value, (cst.List, cst.Call)) or b.kind is BindingKind.AUGMENT for b in bindings
+            isinstance(b.value, (cst.List, cst.Call))
+            or (isinstance(b.value, cst.Tuple) and b.path)  # ``losses, scores = [], []``
+            or b.kind is BindingKind.AUGMENT
+            for b in bindings
         ):
             return value
         items: list[Value] = []

@@ -20,7 +20,7 @@ from torchlint.semantics.factories import created_on, factory
 from torchlint.semantics.names import BindingKind
 from torchlint.semantics.places import Phase
 from torchlint.semantics.synchronisation import after_a_decision, conversion, waiting_place
-from torchlint.semantics.transfers import Move, move_to_accelerator, on_host
+from torchlint.semantics.transfers import Move, moved_at_once, on_host
 from torchlint.semantics.values import MISSING, Kind
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def sent_scalar(module: Module, call: cst.Call) -> SentScalar | None:
         there = not on_host(module, device)
     else:
         there = receiver is not None and module.on_device(receiver)
-    move = None if there else _moved_at_once(module, call)
+    move = None if there else moved_at_once(module, call)
     return SentScalar(call, *found, move) if there or move is not None else None
 
 
@@ -133,17 +133,6 @@ def _number(module: Module, node: cst.BaseExpression) -> tuple[cst.BaseExpressio
 
 def _is_number(module: Module, node: cst.BaseExpression) -> bool:
     return module.value(node).kind in (Kind.NUMBER, Kind.BOOL)
-
-
-def _moved_at_once(module: Module, call: cst.Call) -> Move | None:
-    """The move that is made of the result of ``call`` as soon as it is there."""
-    attribute = module.tree.parent(call)
-    if not isinstance(attribute, cst.Attribute) or attribute.value is not call:
-        return None
-    outer = module.tree.parent(attribute)
-    if not isinstance(outer, cst.Call) or outer.func is not attribute:
-        return None
-    return move_to_accelerator(module, outer)
 
 
 def _was_read(module: Module, node: cst.BaseExpression, hops: int = _HOPS) -> bool:

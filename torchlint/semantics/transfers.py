@@ -51,6 +51,17 @@ def move_to_accelerator(module: Module, call: cst.Call) -> Move | None:
     return None
 
 
+def moved_at_once(module: Module, call: cst.Call) -> Move | None:
+    """The move that is made of the result of ``call`` as soon as it is there."""
+    attribute = module.tree.parent(call)
+    if not isinstance(attribute, cst.Attribute) or attribute.value is not call:
+        return None
+    outer = module.tree.parent(attribute)
+    if not isinstance(outer, cst.Call) or outer.func is not attribute:
+        return None
+    return move_to_accelerator(module, outer)
+
+
 def transferred(module: Module, call: cst.Call) -> cst.BaseExpression | None:
     """The object, tensor or not, that a call moves to an accelerator by its method ``to`` or ``cuda``."""
     func = call.func

@@ -1,0 +1,104 @@
+"""TL212 tensor-from-device-scalars."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from torchlint.rule import WARNING, Finding, rule
+from torchlint.semantics.elements import made_step_by_step, read_one_by_one, stacked
+from torchlint.semantics.module import Module
+from torchlint.semantics.synchronisation import may_be_on_device, trail, waiting_place, when
+
+
+@rule(
+    "TL212",
+    "tensor-from-device-scalars",
+    severity=WARNING,
+    fix="safe",
+    on=cst.Call,
+    mentions=("torch|lightning|accelerate", "ensor(|asarray(|full(|np.|numpy|max(|min(|sorted("),
+)
+def tensor_from_device_scalars(call: cst.Call, module: Module) -> Iterator[Finding]:
+    """## What it does
+
+    Finds tensors on the accelerator that are handed over in a list and read one by one:
+    `torch.tensor([loss_a, loss_b])`, NumPy functions and the builtins `max`, `min` and `sorted` given a list
+    of device tensors, and `torch.full(size, device_scalar)`. Outside of hot places, a list counts if a hot
+    loop has filled it.
+
+    ## Why is this bad?
+
+    Each element is copied to the host by itself, and the host waits for the device at each: a thousand losses
+    are a thousand round trips. `torch.stack` joins them on the device, and one copy, or none, serves all.
+
+    ## Example
+
+    ```python
+    for x, y in loader:
+        out, aux = model(x)
+        terms = torch.tensor([F.cross_entropy(out, y), aux.mean()])
+        totals += terms
+    ```
+
+    ## Use instead
+
+    ```python
+    for x, y in loader:
+        out, aux = model(x)
+        terms = torch.stack([F.cross_entropy(out, y), aux.mean()]).detach().cpu()
+        totals += terms
+    ```
+
+    Left on the device (`totals` with it), the terms need no wait at all until they are shown.
+
+    In a hot place `max()` and its like are reported as a branch on a tensor (TL205). `sum()` over a list of
+    tensors reads nothing: it adds them up on the device.
+
+    ## Fix safety
+
+    The fix is safe where a list written out holds nothing but tensors that provably have no dimensions: the
+    result has the same values, dtype and device, and no graph. It is unsafe
+
+    * for a list in a variable and for a comprehension: `torch.stack` has no answer for an empty list, and
+      gives tensors of one element another shape;
+    * for NumPy, which refuses tensors on the device in most versions;
+    * for `max()` and `min()`, which treat NaN in another way.
+
+    No fix is offered for lists that also hold numbers or tensors on the host, with `requires_grad`, and for
+    `torch.full`, where `scalar.expand(size)` does without a copy.
+
+    ## References
+
+    * [PyTorch performance tuning guide: avoid unnecessary CPU-GPU synchronization](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html)
+    * [torch.stack](https://docs.pytorch.org/docs/stable/generated/torch.stack.html)
+    """
+    if module.qualified(call.func) == "torch.full":
+        yield from _filled_with_tensor(call, module)
+        return
+    read = read_one_by_one(module, call)
+    if read is None:
+        return
+    name, builtin = module.source(call.func), read.name.startswith("builtins.")
+    hot = waiting_place(module, call)
+    if hot is not None and not builtin:
+        often = when(module, hot)
+        message = f"`{name}` reads the tensors of the list one by one, and the host waits for each {often}"
+        yield Finding(call, message, stacked(module, read), related=trail(module, hot))
+    elif hot is None and (made := made_step_by_step(module, read.items)) is not None:
+        message = f"`{name}` reads what the loop has collected tensor by tensor, and the host waits for each"
+        yield Finding(call, message, stacked(module, read), related=trail(module, made))
+
+
+def _filled_with_tensor(call: cst.Call, module: Module) -> Iterator[Finding]:
+    if not module.may_repeat(call):
+        return
+    value = module.argument(call, "fill_value").node
+    hot = waiting_place(module, call) if value is not None and may_be_on_device(module, value) else None
+    if hot is not None:
+        name, often = module.source(call.func), when(module, hot)
+        message = (
+            f"`{name}` reads the tensor that it fills in, and the host waits {often}; `expand` reads nothing"
+        )
+        yield Finding(call, message, related=trail(module, hot))
