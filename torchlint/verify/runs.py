@@ -147,7 +147,7 @@ class Run:
                         session.examine([subjects[number].variant])
                     self._progress(f"{subjects[number].name} {session.size}: results compared", self._share)
 
-        at_once = processors() // 4
+        at_once = processors() // 2
         if found.gpu_memory is not None:
             at_once = min(at_once, found.gpu_memory // CASE_ROOM)
         with ThreadPoolExecutor(max(1, at_once)) as threads:

@@ -16,6 +16,7 @@ from torchlint.verify.worker.trace import Trace
 
 ENOUGH_SECONDS = 2.0
 """A program that goes on for longer than this, after all else, has as many steps as anybody asks for."""
+_PARTS = {"peak_allocated": "peak memory", "syncs": "synchronising calls", "kernels": "kernels and copies"}
 
 
 class Examination:
@@ -44,6 +45,13 @@ class Examination:
     def outcome(self, *, ended: bool) -> dict[str, Any]:
         """What was found, as ``results.Examination`` has it, with the comparison as ``results``."""
         self.trace.finish()
+        if ended and self._job.role != "perturbed":
+            told = "".join(self._evidence["missing"])
+            self._evidence["missing"] += [
+                f"{name}: the program ended after {self._steps} steps, before they were counted"
+                for key, name in _PARTS.items()
+                if key not in self._evidence and name not in told
+            ]
         return {
             **self._found,
             "steps": self._steps,
