@@ -157,6 +157,8 @@ def _versions(machine: Machine) -> Iterator[str]:
         yield f"CUDA {visible(machine.cuda)}"
     if machine.driver:
         yield f"driver {visible(machine.driver)}"
+    if machine.awake:
+        yield words.awake(machine)
 
 
 def _title(measurement: Measurement, color: bool) -> str:

@@ -40,8 +40,8 @@ from torchlint.verify.stats import discard
 from torchlint.verify.worker.job import Job
 
 STEADY = 0.02
-"""A warm-up block that is not shorter than the one before it by more than this shows that times have stopped
-falling. Noise makes blocks longer as well as shorter: to wait for two equal ones would be to wait for luck."""
+"""Two successive warm-up blocks that differ by less are steady. Longer counts as well as shorter: a loader's
+buffers are full at first, and their steps fast."""
 MEMORY_SHARE = 0.85
 """How much of the device's memory the processes of one replicate may fill."""
 CONTEXT = 600 << 20
@@ -353,7 +353,7 @@ class Session:
         run, before = 0, dict.fromkeys(processes, float("inf"))
         while run + chunk <= planned.most_warmup:
             times = {name: self._block(process, 0, chunk).wall for name, process in processes.items()}
-            steady = all(times[name] >= (1 - STEADY) * before[name] for name in times)
+            steady = all(abs(times[name] - before[name]) <= STEADY * times[name] for name in times)
             before = times
             run += chunk
             self._run_steps += chunk

@@ -72,6 +72,8 @@ class Machine:
     memory: int | None = None
     packages: dict[str, str] = field(default_factory=dict)
     """Versions of further packages that decide about speed, where they are installed."""
+    awake: int = 0
+    """How many processors were kept from going to sleep while something was timed (``awake.py``)."""
 
 
 @dataclass(frozen=True)

@@ -10,11 +10,13 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path, PurePosixPath
 
 from torchlint import __version__
 from torchlint.source import Source
+from torchlint.verify.awake import processors_awake
 from torchlint.verify.cases import Case
 from torchlint.verify.measure import Pool, Progress, Session, Settings, processors
 from torchlint.verify.plan import LEAST_REPLICATES
@@ -67,8 +69,9 @@ class Run:
             ]
             self._sessions = [session for of_case in sessions for session in of_case]
             self._examine(subjects, pools, sessions, found)
-            for number, of_case in enumerate(sessions):
-                self._time(of_case, found, pools[number], pools[number + 1 :])
+            with self._awake():
+                for number, of_case in enumerate(sessions):
+                    self._time(of_case, found, pools[number], pools[number + 1 :])
 
     def syncs(self, script: Script, folder: Path, report_of: ReportOf) -> None:
         """Run a script once, and join where it waits for the device with where it is predicted to.
@@ -104,7 +107,8 @@ class Run:
             if made:
                 self._progress("comparing results", 0.15)
                 session.examine([form.variant for form in made])
-                session.time(lambda text, share: self._progress(text, 0.3 + 0.7 * share))
+                with self._awake():
+                    session.time(lambda text, share: self._progress(text, 0.3 + 0.7 * share))
 
     @property
     def modules(self) -> Sequence[str]:
@@ -129,6 +133,14 @@ class Run:
             commit=_commit(),
             interrupted=interrupted,
         )
+
+    @contextmanager
+    def _awake(self) -> Iterator[None]:
+        """While something is timed: keep the processors awake where they need it, and remember that."""
+        with processors_awake() as count:
+            if self._machine is not None:
+                self._machine = replace(self._machine, awake=count)
+            yield
 
     def _examine(
         self,

@@ -168,6 +168,11 @@ def hardware(machine: Machine) -> str:
     return (machine.processor or "CPU") if machine.device == "cpu" else machine.device
 
 
+def awake(machine: Machine) -> str:
+    """What was done against sleeping processors, in a few words; empty if nothing was."""
+    return f"{machine.awake} processors kept awake" if machine.awake else ""
+
+
 # --- figures ---------------------------------------------------------------------------------------------
 
 

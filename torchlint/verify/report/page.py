@@ -703,6 +703,7 @@ def _machine(machine: Machine) -> Iterator[tuple[str, str]]:
         ("Python", machine.python),
         ("Processor", machine.processor),
         ("Cores", str(machine.cores) if machine.cores else None),
+        ("While timing", words.awake(machine)),
         ("Memory", words.size(machine.memory) if machine.memory else None),
         ("Platform", machine.platform),
     ):
