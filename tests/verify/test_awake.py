@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -58,7 +59,9 @@ def machine(root: Path, cpuinfo: str = VIRTUAL, siblings: str = "{}", **files: s
         "nothing known",
     ],
 )
-def test_only_sleepy_processors_are_kept_awake(make, awake: bool, tmp_path: Path) -> None:
+def test_only_sleepy_processors_are_kept_awake(
+    make: Callable[[Path], Path], awake: bool, tmp_path: Path
+) -> None:
     with processors_awake(make(tmp_path)) as count:
         assert count == (len(os.sched_getaffinity(0)) if awake else 0)
 

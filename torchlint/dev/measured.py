@@ -376,7 +376,7 @@ def _versions(cases: Sequence[Case]) -> str:
     parts = [
         f"CUDA {machine.cuda}" if machine.cuda else "",
         f"driver {machine.driver}" if machine.driver else "",
-        words.awake(machine),
+        words.awake(cases[-1].run),
     ]
     days = ", ".join(sorted({case.date for case in cases}))
     return ", ".join(filter(None, (*parts, f"Python {machine.python}", f"measured {days}"))) + "."

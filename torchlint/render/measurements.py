@@ -145,7 +145,7 @@ def _sync(row: SyncRow, width: int, color: bool) -> str:
 
 def _heading(results: Results, width: int, color: bool) -> str:
     name = visible(words.hardware(results.machine))
-    versions = ", ".join(_versions(results.machine))
+    versions = ", ".join(filter(None, (*_versions(results.machine), words.awake(results))))
     text = f"Measured on {name}, {versions}, in {words.duration(results.seconds)}"
     filled = textwrap.fill(text, min(width, _SENTENCES), subsequent_indent="  ", break_long_words=False)
     return filled.replace(name, _paint(name, color, bold=True), 1) + "\n"
@@ -157,8 +157,6 @@ def _versions(machine: Machine) -> Iterator[str]:
         yield f"CUDA {visible(machine.cuda)}"
     if machine.driver:
         yield f"driver {visible(machine.driver)}"
-    if machine.awake:
-        yield words.awake(machine)
 
 
 def _title(measurement: Measurement, color: bool) -> str:

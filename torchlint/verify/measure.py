@@ -10,7 +10,7 @@ import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -18,6 +18,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from torchlint.verify import judge
+from torchlint.verify.awake import processors_awake
 from torchlint.verify.plan import LEAST_REPLICATES, Costs, Plan, Wishes, plan
 from torchlint.verify.processes import PATIENCE, Failure, Process, Times, torchrun_variables
 from torchlint.verify.results import (
@@ -42,6 +43,9 @@ from torchlint.verify.worker.job import Job
 STEADY = 0.02
 """Two successive warm-up blocks that differ by less are steady. Longer counts as well as shorter: a loader's
 buffers are full at first, and their steps fast."""
+ONE_PROCESSOR = 1.5
+"""A program that keeps fewer processors busy than this leaves the others asleep. One that uses them all has
+its threads spread over them by the system, which idle work on every processor would hinder."""
 MEMORY_SHARE = 0.85
 """How much of the device's memory the processes of one replicate may fill."""
 CONTEXT = 600 << 20
@@ -118,6 +122,9 @@ class Pool:
             yield
         finally:
             kept, self._kept = list(self._kept.values()), {}
+            # All at once: a process takes a while to give back what it has of the device.
+            for process in kept:
+                process.kill()
             for process in kept:
                 self._end(process)
 
@@ -171,7 +178,16 @@ class Session:
     _warmup: int = 0
     _run_steps: int = 0
     """How far the programs of the replicate at hand have come."""
-    _started: float = field(default_factory=time.monotonic)
+    _awake: int = 0
+    _end: float = field(init=False)
+    """Until when the budget lasts, on the clock ``time.monotonic``."""
+
+    def __post_init__(self) -> None:
+        self.allow(self.settings.budget)
+
+    def allow(self, seconds: float) -> None:
+        """Let the timing take ``seconds`` from now on."""
+        self._end = time.monotonic() + seconds
 
     @property
     def begun(self) -> bool:
@@ -274,16 +290,18 @@ class Session:
         if not together and not alone:
             return
         needed = [ORIGINAL, AGAIN, *together]
-        costs = Costs(
-            step=original.step_seconds or BLIND_STEP,
-            startup=original.startup_seconds or 0.0,
-            parallel=max(1, processors() // 2),
-        )
         total = original.steps if original.ended else None
-        planned = plan(needed, alone, costs, self.settings.wishes, self._left(), total)
+        planned = plan(needed, alone, self._costs(), self.settings.wishes, self._left(), total)
         self.dropped += planned.dropped
         if len(planned.variants) <= len((ORIGINAL, AGAIN)):
             return
+        with processors_awake() if (original.busy or 1.0) < ONE_PROCESSOR else nullcontext(0) as self._awake:
+            self._replicates_of(planned, needed, alone, progress)
+
+    def _replicates_of(
+        self, planned: Plan, needed: Sequence[str], alone: Sequence[str], progress: Progress
+    ) -> None:
+        """Run the replicates of a plan, until the verdicts are clear or the budget ends."""
         groups = self._groups(planned)
         for replicate in range(planned.replicates):
             for number, group in enumerate(groups):
@@ -301,10 +319,18 @@ class Session:
                 if ended is not None and planned.lead:
                     # Shorter than the examination could see: from now on every step counts.
                     planned = replace(
-                        plan(needed, alone, costs, self.settings.wishes, self._left(), ended),
+                        plan(needed, alone, self._costs(), self.settings.wishes, self._left(), ended),
                         variants=planned.variants,
                         replicates=planned.replicates,
                     )
+
+    def _costs(self) -> Costs:
+        original = self.examinations[ORIGINAL]
+        return Costs(
+            step=original.step_seconds or BLIND_STEP,
+            startup=original.startup_seconds or 0.0,
+            parallel=max(1, processors() // 2),
+        )
 
     def _replicate(self, planned: Plan, number: int) -> int | None:
         """Start all variants and run their rounds; if the program ended, the number of steps it had."""
@@ -379,7 +405,7 @@ class Session:
         return all(item.verdict not in open_ for item in self.measurement().comparisons)
 
     def _left(self) -> float:
-        return self.settings.budget - (time.monotonic() - self._started)
+        return self._end - time.monotonic()
 
     def _known(self, name: str) -> bool:
         return name in self.examinations
@@ -418,6 +444,7 @@ class Session:
             comparisons=tuple(compared),
             replicates=self._replicates,
             warmup_steps=self._warmup,
+            awake=self._awake,
             dropped=tuple(self.dropped),
             notes=tuple(self.notes),
             source=self.pool.subject.source,
@@ -446,7 +473,7 @@ def _examination(name: str, found: Mapping[str, Any], sameness: Sameness) -> Exa
     evidence["missing"] = tuple(evidence["missing"])
     rest = {
         key: found[key]
-        for key in ("found_by", "steps", "ended", "step_seconds", "startup_seconds")
+        for key in ("found_by", "steps", "ended", "step_seconds", "startup_seconds", "busy")
         if key in found
     }
     return Examination(name, sameness=sameness, evidence=Evidence(**evidence), **rest)

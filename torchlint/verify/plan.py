@@ -18,7 +18,9 @@ LONG_STEP = 0.02
 WARMUP = (10, 4)
 """The warm-up of short and of long steps, where nobody says how much."""
 MOST_WARMUPS = 4
-"""How many times the asked warm-up is run at most while the times are not steady."""
+"""How many times the asked warm-up is run at most while the times are not steady,"""
+WARMUP_SECONDS = 0.5
+"""and for how long, where nobody asked for more steps."""
 REPLICATES = 6
 """The most replicates that are run where nobody says how many."""
 LEAST_REPLICATES = 3
@@ -117,7 +119,7 @@ def _shape(step: float, wishes: Wishes, total: int | None) -> Plan:
     if wishes.steps is not None:
         rounds = min(_even(wishes.steps), ROUNDS[1])
         steps = max(1, wishes.steps // rounds)
-    most_warmup = MOST_WARMUPS * warmup
+    most_warmup = max(warmup, min(MOST_WARMUPS * warmup, int(WARMUP_SECONDS / max(step, 1e-9))))
     # The first step is over before anything is counted.
     if total is not None and 1 + warmup + rounds * (lead + steps) > total:
         # A short program: every step counts.

@@ -72,8 +72,6 @@ class Machine:
     memory: int | None = None
     packages: dict[str, str] = field(default_factory=dict)
     """Versions of further packages that decide about speed, where they are installed."""
-    awake: int = 0
-    """How many processors were kept from going to sleep while something was timed (``awake.py``)."""
 
 
 @dataclass(frozen=True)
@@ -203,6 +201,8 @@ class Examination:
     """A rough time of one step, for the plan."""
     startup_seconds: float | None = None
     """From the start of the process to its first step."""
+    busy: float | None = None
+    """How many processors the threads of the process keep busy during a step, on the average."""
     sameness: Sameness = Sameness(Agreement.UNCHECKED)
     evidence: Evidence = Evidence()
     failure: str | None = None
@@ -294,6 +294,8 @@ class Measurement:
     comparisons: tuple[Comparison, ...] = ()
     replicates: int = 0
     warmup_steps: int = 0
+    awake: int = 0
+    """How many processors were kept from going to sleep while it was timed (``awake.py``)."""
     dropped: tuple[str, ...] = ()
     """What the budget left no time for, a sentence each."""
     notes: tuple[str, ...] = ()

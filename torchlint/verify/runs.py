@@ -10,13 +10,11 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path, PurePosixPath
 
 from torchlint import __version__
 from torchlint.source import Source
-from torchlint.verify.awake import processors_awake
 from torchlint.verify.cases import Case
 from torchlint.verify.measure import Pool, Progress, Session, Settings, processors
 from torchlint.verify.plan import LEAST_REPLICATES
@@ -69,9 +67,8 @@ class Run:
             ]
             self._sessions = [session for of_case in sessions for session in of_case]
             self._examine(subjects, pools, sessions, found)
-            with self._awake():
-                for number, of_case in enumerate(sessions):
-                    self._time(of_case, found, pools[number], pools[number + 1 :])
+            for number, of_case in enumerate(sessions):
+                self._time(of_case, found, pools[number], pools[number + 1 :])
 
     def syncs(self, script: Script, folder: Path, report_of: ReportOf) -> None:
         """Run a script once, and join where it waits for the device with where it is predicted to.
@@ -107,8 +104,7 @@ class Run:
             if made:
                 self._progress("comparing results", 0.15)
                 session.examine([form.variant for form in made])
-                with self._awake():
-                    session.time(lambda text, share: self._progress(text, 0.3 + 0.7 * share))
+                session.time(lambda text, share: self._progress(text, 0.3 + 0.7 * share))
 
     @property
     def modules(self) -> Sequence[str]:
@@ -134,13 +130,9 @@ class Run:
             interrupted=interrupted,
         )
 
-    @contextmanager
-    def _awake(self) -> Iterator[None]:
-        """While something is timed: keep the processors awake where they need it, and remember that."""
-        with processors_awake() as count:
-            if self._machine is not None:
-                self._machine = replace(self._machine, awake=count)
-            yield
+    def _left(self) -> float:
+        """Seconds of the budget."""
+        return self._settings.budget - (time.monotonic() - self._clock)
 
     def _examine(
         self,
@@ -153,6 +145,8 @@ class Run:
 
         def examine(number: int) -> None:
             with pools[number].closing():
+                for variant in (AGAIN, TOGETHER):
+                    pools[number].start(variant, "examine", 1)
                 for session in sessions[number]:
                     with _failures_noted(session):
                         session.examine_original()
@@ -189,6 +183,7 @@ class Run:
                     self._progress(f"{session.pool.subject.name} {session.size}: {text}", behind)
 
                 with _failures_noted(session):
+                    session.allow(self._left() / (len(self._sessions) - number))
                     session.time(progress)
 
     def _start(self, pool: Pool, found: Machine) -> None:

@@ -18,6 +18,7 @@ from torchlint.verify.results import (
     Interval,
     Machine,
     Measurement,
+    Results,
     Sameness,
     Verdict,
 )
@@ -168,9 +169,13 @@ def hardware(machine: Machine) -> str:
     return (machine.processor or "CPU") if machine.device == "cpu" else machine.device
 
 
-def awake(machine: Machine) -> str:
+def awake(results: Results) -> str:
     """What was done against sleeping processors, in a few words; empty if nothing was."""
-    return f"{machine.awake} processors kept awake" if machine.awake else ""
+    counts = {item.awake for item in results.measurements if item.blocks}
+    if not any(counts):
+        return ""
+    text = f"{max(counts)} processors kept awake"
+    return text if all(counts) else f"{text} for steps that use one"
 
 
 # --- figures ---------------------------------------------------------------------------------------------

@@ -703,7 +703,6 @@ def _machine(machine: Machine) -> Iterator[tuple[str, str]]:
         ("Python", machine.python),
         ("Processor", machine.processor),
         ("Cores", str(machine.cores) if machine.cores else None),
-        ("While timing", words.awake(machine)),
         ("Memory", words.size(machine.memory) if machine.memory else None),
         ("Platform", machine.platform),
     ):
@@ -717,6 +716,8 @@ def _run(results: Results) -> Iterator[tuple[str, str]]:
     yield "torchlint", f"{results.torchlint}{commit}"
     yield "Started", results.started.replace("T", " ").replace("+00:00", " UTC")
     yield "Took", words.duration(results.seconds)
+    if words.awake(results):
+        yield "While timing", words.awake(results)
 
 
 # --- small things ----------------------------------------------------------------------------------------

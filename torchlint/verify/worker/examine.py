@@ -91,11 +91,13 @@ class Examination:
         for _ in range(2):
             yield True
         self._device.synchronize()
-        began = time.perf_counter()
+        began, busy = time.perf_counter(), time.process_time()
         for _ in range(self._job.evidence_steps):
             yield True
         self._device.synchronize()
-        self._found["step_seconds"] = (time.perf_counter() - began) / self._job.evidence_steps
+        seconds = time.perf_counter() - began
+        self._found["step_seconds"] = seconds / self._job.evidence_steps
+        self._found["busy"] = (time.process_time() - busy) / seconds
 
     def _memory(self) -> Iterator[bool]:
         peak = Peak(self._device)
