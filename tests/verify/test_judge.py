@@ -135,3 +135,25 @@ def test_only_what_proved_its_worth_alone_is_applied() -> None:
     assert judge.proven(only) == {"TL401"}
     none = measured(Comparison(TOGETHER, Verdict.SAME, "", same), codes=("TL401",))
     assert judge.proven(none) == set()
+
+
+@pytest.mark.parametrize(
+    ("again", "fixed", "expected"),
+    [
+        ((1.0, 0.6, 1.6), (4.0, 3.5, 4.6), Verdict.FASTER),
+        ((1.0, 0.6, 1.6), (0.2, 0.1, 0.3), Verdict.SLOWER),
+        ((1.0, 0.6, 1.6), (1.3, 1.2, 1.4), Verdict.UNFIT),
+        ((1.0, 0.6, 1.6), (1.0, 0.99, 1.01), Verdict.UNFIT),
+        ((1.3, 1.1, 1.6), (4.0, 3.5, 4.6), Verdict.UNFIT),
+        ((1.0, 0.99, 1.01), (1.1, 1.08, 1.12), Verdict.FASTER),
+    ],
+    ids=["far faster", "far slower", "a little faster", "same", "biased", "fit"],
+)
+def test_a_restless_machine_tells_only_what_lies_beyond_its_noise(
+    again: tuple[float, float, float],
+    fixed: tuple[float, float, float],
+    expected: Verdict,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("torchlint.verify.stats.interval", lambda samples: Interval(*again))
+    assert judge.timed(Interval(*fixed), judge.noise([]))[0] is expected

@@ -20,9 +20,13 @@ def test_a_large_budget_leaves_nothing_out() -> None:
 
 def test_a_small_budget_runs_less_before_it_drops_anything() -> None:
     costs = Costs(0.02, 3.0, 4)
-    some = plan(NEEDED, ALONE, costs, Wishes(), 40.0, None)
-    assert some.replicates < REPLICATES
-    assert some.dropped == ()
+    whole = plan(NEEDED, ALONE, costs, Wishes(), 1e6, None)
+    fewer_rounds = plan(NEEDED, ALONE, costs, Wishes(), 40.0, None)
+    assert fewer_rounds.replicates == REPLICATES
+    assert fewer_rounds.rounds < whole.rounds
+    fewer_replicates = plan(NEEDED, ALONE, costs, Wishes(), 30.0, None)
+    assert fewer_replicates.replicates < REPLICATES
+    assert fewer_rounds.dropped == fewer_replicates.dropped == ()
     none = plan(NEEDED, ALONE, costs, Wishes(), 1.0, None)
     assert none.variants == NEEDED
     assert none.replicates == LEAST_REPLICATES

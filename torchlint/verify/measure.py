@@ -195,6 +195,12 @@ class Session:
         return bool(self.examinations or self.notes)
 
     @property
+    def spreads(self) -> bool:
+        """Whether the program uses several processors at once."""
+        original = self.examinations.get(ORIGINAL)
+        return original is not None and (original.busy or 1.0) >= ONE_PROCESSOR
+
+    @property
     def _trace(self) -> Path:
         return self.folder / f"{self.size or 'trace'}.pt"
 
@@ -295,7 +301,7 @@ class Session:
         self.dropped += planned.dropped
         if len(planned.variants) <= len((ORIGINAL, AGAIN)):
             return
-        with processors_awake() if (original.busy or 1.0) < ONE_PROCESSOR else nullcontext(0) as self._awake:
+        with nullcontext(0) if self.spreads else processors_awake() as self._awake:
             self._replicates_of(planned, needed, alone, progress)
 
     def _replicates_of(

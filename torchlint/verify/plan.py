@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 BLOCK_SECONDS = 0.02
@@ -21,7 +21,7 @@ MOST_WARMUPS = 4
 """How many times the asked warm-up is run at most while the times are not steady,"""
 WARMUP_SECONDS = 0.5
 """and for how long, where nobody asked for more steps."""
-REPLICATES = 6
+REPLICATES = 5
 """The most replicates that are run where nobody says how many."""
 LEAST_REPLICATES = 3
 """The fewest: below, the interval from the replicates among themselves is too wide to say anything. More
@@ -83,9 +83,10 @@ def plan(
 ) -> Plan:
     """The most that ``budget`` seconds allow.
 
-    First fewer replicates are run, then fewer rounds, and at last variants of ``alone`` are left out, from
-    the end of the list. ``needed`` stays, whatever it costs. ``total`` is the number of steps that the
-    program has in all, None if it has more than anybody asks for.
+    First fewer rounds are run, down to ``ROUNDS``, and fewer replicates; then still fewer rounds; and at
+    last variants of ``alone`` are left out, from the end of the list. ``needed`` stays, whatever it
+    costs. ``total`` is the number of steps that the program has in all, None if it has more than anybody
+    asks for.
     """
     full = _shape(costs.step, wishes, total)
     most = wishes.replicates or REPLICATES
@@ -95,18 +96,27 @@ def plan(
         dropped = tuple(
             f"{name} alone was not measured: the budget has no time for it" for name in alone[kept:]
         )
-        for replicates in range(most, fewest - 1, -1):
-            for rounds in range(full.rounds, least_rounds - 1, -2):
-                made = replace(
-                    full,
-                    variants=(*needed, *alone[:kept]),
-                    replicates=replicates,
-                    rounds=rounds,
-                    dropped=dropped,
-                )
-                if replicates * costs.replicate(made) <= budget:
-                    return made
+        variants = (*needed, *alone[:kept])
+        for replicates, rounds in _extents(full.rounds, least_rounds, most, fewest):
+            made = replace(full, variants=variants, replicates=replicates, rounds=rounds, dropped=dropped)
+            if replicates * costs.replicate(made) <= budget:
+                return made
     return made
+
+
+def _extents(rounds: int, least_rounds: int, most: int, fewest: int) -> Iterator[tuple[int, int]]:
+    """Numbers of replicates and of rounds, the best first.
+
+    Replicates that differ from each other widen an interval more than anything, and only more of them narrow
+    it; but the middle of a handful of blocks is luck.
+    """
+    enough = max(least_rounds, min(rounds, ROUNDS[0]))
+    for replicates in range(most, fewest - 1, -1):
+        for number in range(rounds, enough - 1, -2):
+            yield replicates, number
+    for replicates in range(most, fewest - 1, -1):
+        for number in range(enough - 2, least_rounds - 1, -2):
+            yield replicates, number
 
 
 def _shape(step: float, wishes: Wishes, total: int | None) -> Plan:

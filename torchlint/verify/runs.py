@@ -17,7 +17,7 @@ from torchlint import __version__
 from torchlint.source import Source
 from torchlint.verify.cases import Case
 from torchlint.verify.measure import Pool, Progress, Session, Settings, processors
-from torchlint.verify.plan import LEAST_REPLICATES
+from torchlint.verify.plan import REPLICATES
 from torchlint.verify.processes import Failure, machine
 from torchlint.verify.results import AGAIN, ORIGINAL, TOGETHER, Evidence, Machine, Results, SyncReport
 from torchlint.verify.subjects import Bench, Script
@@ -171,7 +171,7 @@ class Run:
         with pool.closing():
             self._start(pool, found)
             for session in sessions:
-                if session is sessions[-1] and later:
+                if session is sessions[-1] and later and not session.spreads:
                     # The largest size keeps the device busy, and does not notice what the processors do.
                     self._start(later[0], found)
                 number = self._sessions.index(session)
@@ -188,7 +188,7 @@ class Run:
 
     def _start(self, pool: Pool, found: Machine) -> None:
         """Let all processes of a case import torch at once, where there is room for them."""
-        replicates = self._settings.wishes.replicates or LEAST_REPLICATES
+        replicates = self._settings.wishes.replicates or REPLICATES
         count = 3 * replicates
         if count > processors() or (found.gpu_memory or count * PROCESS_ROOM) < count * PROCESS_ROOM:
             return
