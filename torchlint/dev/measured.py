@@ -164,7 +164,7 @@ def _programs_section(machine: str, cases: Sequence[Case]) -> str:
             rows += f"| {program} | {variant} {_figures(case, comparison)}\n"
     told = (
         "The programs of `fixtures/programs`, measured by `torchlint verify` with all fixes together and "
-        "with each alone. They are made to run in seconds: tiny models, epochs of a few steps, data in memory. "
+        "with each alone. They are made to run in seconds: tiny models, short epochs, data in memory. "
         "So the host sets the pace, and workers that start at each epoch cost more than they take over. "
         f"{_versions(cases)} {_explained(cases)}"
     )
