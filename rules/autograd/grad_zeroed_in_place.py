@@ -87,7 +87,7 @@ def _zero_grad(call: cst.Call, owner: cst.BaseExpression, module: Module) -> Ite
     if value.kind not in (Kind.OPTIMIZER, Kind.MODULE) or module.callee(call) is not None:
         return
     argument = module.argument(call, "set_to_none")
-    asked = argument.given and argument.constant is not MISSING and not argument.constant
+    asked = argument.given and argument.constant not in (MISSING, None) and not argument.constant
     by_default = argument.absent and module.target.admits_below("2.0")
     if not (asked or by_default) or module.gradients.needed_at(call):
         return

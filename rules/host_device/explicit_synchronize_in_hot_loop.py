@@ -10,6 +10,7 @@ import libcst as cst
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.module import Module
 from torchlint.semantics.places import Hot, Phase
+from torchlint.semantics.spellings import last_name
 from torchlint.semantics.synchronisation import (
     explicit_wait,
     names_host,
@@ -28,6 +29,7 @@ _CLOCKS = frozenset(
     }
     | {"timeit.default_timer", "datetime.datetime.now"}
 )
+_MEMORY_READ = re.compile(r"memory_stats$|^max_memory_|reset_(\w+_)?peak")
 _MEASURING = re.compile(
     r"bench|profil|latenc|throughput|measure|timeit|timing|speed|fps|warm_?up", re.IGNORECASE
 )
@@ -128,4 +130,6 @@ def _reads_clock(module: Module, node: cst.CSTNode) -> bool:
         return False
     if isinstance(node.func, cst.Attribute) and node.func.attr.value == "elapsed_time":
         return True
-    return module.qualified(node.func) in _CLOCKS
+    return (
+        module.qualified(node.func) in _CLOCKS or _MEMORY_READ.search(last_name(node.func) or "") is not None
+    )

@@ -106,7 +106,7 @@ def host_copy_in_hot_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
         or below_saving(module, call)
         or in_writer(module, call)
         or knows_of_waiting(module, call)
-        or leaves_torch(module, call, tensor)
+        or leaves_torch(module, call, tensor, hot)
         or computes_on_host(module, call)
         or reads_items(module, call)
         or scored_elsewhere(module, call)

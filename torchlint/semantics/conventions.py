@@ -18,8 +18,10 @@ MODEL_NAME = re.compile(
     r"|convert|wrap|print|log|register|freeze|unfreeze|compile|construct|instantiate|configure|has|is|use)_)"
     r"((\w+_)?(model|net|network|policy|actor|critic|discriminator|backbone|unet|vae)|module)$"
 )
+# What says when to stop, or where to split, computes no loss.
 CRITERION_NAME = re.compile(
-    r"^(\w+_)?(criterion(?!_(fn|func|function)$)|loss_?(fn|func|function))(_\w+)?$", re.IGNORECASE
+    r"^(?!(\w+_)?(stop|stopping|convergence|termination|split|selection|acceptance)_criteri)(\w+_)?(criterion(?!_(fn|func|function)$)|loss_?(fn|func|function))(_\w+)?$",
+    re.IGNORECASE,
 )
 # Classes of other runtimes, whatever the variable is called that is annotated with one.
 OTHER_RUNTIME_CLASS = re.compile(
@@ -35,6 +37,12 @@ LOSS_NAME = re.compile(
     r"^(?!(add|apply|calc|calculate|compute|do|enable|get|has|ignore|include|is|log|no|reduce|report|return|skip"
     r"|should|track|use|want|with)_)(\w+_)?loss$"
 )
+
+# Collate functions make these, and loops that move a batch often leave them out.
+LENGTHS_NAME = re.compile(r"(^|_)(lens?|lengths?|sizes?)(_list)?$")
+
+# What collects numbers for a report.
+RECORDS_NAME = re.compile(r"(^|_)(logs?|log_dict|history|records?|meters?|stats|statistics|summary)$")
 
 # ``labels_host`` and ``cpu_state`` are called after where they are.
 # Those of a packed sequence always are on the host.

@@ -249,6 +249,8 @@ class Evaluation:
         """Whether a made-up input is tried out: to warm up, to count operations, to see what shape comes."""
         if self.module.loops(call):
             return False
+        if isinstance(self.tree.parent(call), cst.Expr):
+            return True
         made = self.module.value(call.args[0].value).origin
         if not isinstance(made, cst.Call) or self.module.function(made) is not self.module.function(call):
             return False
@@ -342,9 +344,11 @@ class Evaluation:
             node = call
 
     def _wants_gradients(self, function: cst.FunctionDef | None) -> bool:
-        """Whether the name of the function, or of its class, says that it may need gradients."""
+        """Whether a function goes along the graph, or its name, or that of its class, speaks of gradients."""
         if function is None:
             return False
+        if any(isinstance(n, cst.Name) and n.value == "grad_fn" for n in self.tree.descendants(function)):
+            return True
         owner = self.module.classes.owner(function)
         names = [function.name.value] + ([owner.name.value] if owner is not None else [])
         return any(_NEEDS_GRADIENTS.search(name) for name in names)

@@ -19,6 +19,7 @@ _CAPTURES = frozenset(
         "torch.cuda.graph",
         "torch.cuda.make_graphed_callables",
         "torch.cuda.graphs.graph",
+        "tensordict.nn.CudaGraphModule",
     }
 )
 _WRITES = frozenset({"add_", "copy_", "sub_", "lerp_", "addcmul_", "addcdiv_"})

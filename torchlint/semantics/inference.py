@@ -24,6 +24,7 @@ from torchlint.semantics.conventions import (
     CRITERION_NAME,
     DEVICE_NAME,
     HOST_NAME,
+    LENGTHS_NAME,
     LOADER_NAME,
     LOSS_NAME,
     MODEL_NAME,
@@ -32,6 +33,7 @@ from torchlint.semantics.conventions import (
     OPTIMIZER_NAME,
     OPTIONS_NAME,
     OTHER_RUNTIME_CLASS,
+    RECORDS_NAME,
 )
 from torchlint.semantics.library import DISTRIBUTION_METHODS, MODULE_CONTAINERS, TENSOR_TYPES, Library
 from torchlint.semantics.names import Binding, BindingKind, Names, dotted_text
@@ -374,6 +376,13 @@ class Inference:
             # ``zero_out_loss = opt.zero_out_loss``: what options hold are numbers, words and switches.
             owner = dotted_text(binding.value.value) or ""
             return not OPTIONS_NAME.search(owner)
+        if binding.kind is BindingKind.LOOP:
+            # What is kept for a report are numbers.
+            match binding.value:
+                case cst.Call(func=cst.Attribute(value=records)) if RECORDS_NAME.search(
+                    last_name(records) or ""
+                ):
+                    return False
         return binding.kind in (BindingKind.ASSIGN, BindingKind.LOOP, BindingKind.WITH, BindingKind.WALRUS)
 
     @staticmethod
@@ -600,8 +609,23 @@ class Inference:
         if info.lightning and function.name.value in LIGHTNING_STEPS:
             return replace(BATCH, graph=Graph.DETACHED) if name == "batch" else UNKNOWN
         if function.name.value == "forward" and param.default is None:
+            if LENGTHS_NAME.search(name) and self._moves_input(function, name):
+                return replace(BATCH, part=True, device=Device.CPU)
             return replace(BATCH, part=True)
         return UNKNOWN
+
+    def _moves_input(self, function: cst.FunctionDef, name: str) -> bool:
+        """Whether a function moves some of what it gets to the device itself, and not ``name``."""
+        parameters = {p.name.value for p in (*function.params.params, *function.params.kwonly_params)}
+        moved: set[str] = set()
+        for call in self.tree.descendants(function.body):
+            if isinstance(call, cst.Call) and isinstance(call.func, cst.Attribute):
+                if call.func.attr.value in ("cuda", "to"):
+                    root: cst.CSTNode = call.func.value
+                    while isinstance(root, (cst.Subscript, cst.Attribute)):
+                        root = root.value
+                    moved.update({root.value} & parameters if isinstance(root, cst.Name) else ())
+        return bool(moved) and name not in moved
 
     def annotation(self, binding: Binding) -> Value | None:
         """What the annotation of a parameter or variable promises; None if it has none."""

@@ -264,6 +264,8 @@ class Phases:
         method = call.func.attr.value
         if method not in ("train", "eval") or (method == "eval" and call.args):
             return None
+        if self._is_own_part(call.func.value, call):
+            return None
         receiver = self.model.value(call.func.value)
         if receiver.kind is not Kind.MODULE:
             word = last_name(call.func.value)
@@ -280,6 +282,27 @@ class Phases:
         if constant is MISSING:
             return Phase.UNKNOWN
         return Phase.TRAINING if constant else Phase.EVALUATION
+
+    def _is_own_part(self, receiver: cst.BaseExpression, call: cst.Call) -> bool:
+        """Whether a module switches a part of its own, as it does to one that it does not train.
+
+        What else it computes there may be trained all the same.
+        """
+        function = self.model.function(call)
+        owner = self.model.classes.owner(function) if function is not None else None
+        if (
+            owner is None
+            or not isinstance(function, cst.FunctionDef)
+            or not isinstance(receiver, cst.Attribute)
+        ):
+            return False
+        info = self.model.classes.info(owner)
+        if info.kind is not Kind.MODULE or info.lightning:
+            return False
+        if self.model.classes.self_name(function) != dotted_text(receiver.value):
+            return False
+        name = function.name.value
+        return not (self._infers(function) or _EVALUATES.search(name) or _TRAINS.search(name))
 
     def _switched(
         self,

@@ -39,7 +39,46 @@ _SPARING = re.compile(
 
 def offloads(module: Module, copy: cst.Call) -> bool:
     """Whether a copy to the host saves device memory: the code says so, or clears caches beside."""
-    return _comment_says(module, copy, _MEMORY) or _below_sparing(module, copy) or _clears(module, copy)
+    if _comment_says(module, copy, _MEMORY) or _documented(module, copy) or _below_sparing(module, copy):
+        return True
+    return _clears(module, copy) or _deletes(module, copy)
+
+
+_SPARES_MEMORY = re.compile(
+    r"\b(accelerator|device|gpu|cuda|save|saves|saving|spare|limit|reduce|avoid|free)\W+(\w+\W+)?(memory|OOM)\b"
+    r"|\boff-?load",
+    re.IGNORECASE,
+)
+
+
+def _documented(module: Module, copy: cst.Call) -> bool:
+    """Whether the docstring of the function says that it saves memory of the device."""
+    function = module.function(copy)
+    if not isinstance(function, cst.FunctionDef):
+        return False
+    text = function.get_docstring(clean=False)
+    return text is not None and _SPARES_MEMORY.search(text) is not None
+
+
+def _deletes(module: Module, copy: cst.Call) -> bool:
+    """Whether the next statements beside an evaluation's copy delete what was copied: ``del logits``."""
+    root: cst.CSTNode = copy
+    while isinstance(root, (cst.Call, cst.Attribute, cst.Subscript)):
+        root = root.func if isinstance(root, cst.Call) else root.value
+    statement = module.tree.statement(copy)
+    block = module.tree.parent(statement)
+    if not isinstance(root, cst.Name) or not isinstance(block, cst.IndentedBlock):
+        return False
+    if module.phase(copy) is Phase.TRAINING:
+        return False
+    return any(
+        isinstance(part, cst.Del)
+        and any(isinstance(n, cst.Name) and n.value == root.value for n in module.tree.descendants(part))
+        for other in block.body
+        if isinstance(other, cst.SimpleStatementLine)
+        if module.tree.order[other] > module.tree.order[statement]
+        for part in other.body
+    )
 
 
 def knows_of_waiting(module: Module, node: cst.CSTNode) -> bool:

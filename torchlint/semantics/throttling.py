@@ -590,9 +590,25 @@ class Throttling:
         if isinstance(right, cst.Integer) and right.evaluated_value == 1:
             return None
         # Padding to a multiple looks the same; a size is the same in every iteration.
-        if any(_SIZES.search(word) for word in self._words(left)):
+        if any(_SIZES.search(word) for word in self._words(left)) and not self._is_growing(left):
             return None
         return left
+
+    def _is_growing(self, node: cst.CSTNode) -> bool:
+        """``len(losses)``, where the function appends to ``losses``."""
+        match node:
+            case cst.Call(func=cst.Name(value="len"), args=[cst.Arg(value=counted)]):
+                grown = dotted_text(counted)
+            case _:
+                return False
+        function = self.tree.enclosing(node, cst.FunctionDef)
+        return grown is not None and any(
+            isinstance(call, cst.Call)
+            and isinstance(call.func, cst.Attribute)
+            and call.func.attr.value == "append"
+            and dotted_text(call.func.value) == grown
+            for call in self.tree.descendants(function or self.tree.root)
+        )
 
     def _counts(self, node: cst.CSTNode, depth: int = 0) -> bool:
         """Whether this expression goes up (or down) with the iterations."""
@@ -692,7 +708,7 @@ _SIZES = re.compile(
     r"(?:^|_)(?:shape|size|sizes|dims?|ndim|width|height|channels?|heads?|hw|H|W|C|len|length)$"
 )
 _SWITCHES = re.compile(
-    r"(?:^|_)(?:debug(?:ging|_?mode)?|DEBUG|verbos(?:e|ity)|VERBOSE|profil(?:e|ing)|dry_run|onnx_trace)$"
+    r"(?:^|_)(?:debug(?:ging|_?mode)?|DEBUG|verbos(?:e|ity)|VERBOSE|profil(?:e|er|ing)(?:_enabled|_on)?|dry_run|onnx_trace)$"
 )
 _MOMENTS = re.compile(
     r"^(?:_?should_|time_to_|is_time_to_|_?(?:is|at)_(?:log|print|plot|save|eval|last|first|final|best)"

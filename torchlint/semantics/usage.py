@@ -22,6 +22,7 @@ from torchlint.semantics.values import MISSING, Device, Kind
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
     from torchlint.semantics.names import Binding
+    from torchlint.semantics.places import Hot
 
 _HOPS = 4
 """How many names and callers are followed from an expression to where it ends up."""
@@ -55,6 +56,8 @@ def _handed(module: Module, node: cst.BaseExpression) -> Iterator[tuple[cst.Base
         match parent:
             case cst.Call() if child is not parent.func:
                 yield parent, False
+                if isinstance(child, cst.Arg):
+                    yield from ((use, True) for use in _uses_of_parameter(module, parent, child))
             case cst.Assign() | cst.AnnAssign() | cst.AugAssign() | cst.NamedExpr():
                 targets = (
                     [target.target for target in parent.targets]
@@ -77,6 +80,18 @@ def _handed(module: Module, node: cst.BaseExpression) -> Iterator[tuple[cst.Base
             case cst.BaseStatement() | cst.BaseSmallStatement():
                 return
         child = parent
+
+
+def _uses_of_parameter(module: Module, call: cst.Call, argument: cst.Arg) -> Iterator[cst.BaseExpression]:
+    """The reads, in a function of the file that a call runs, of the parameter that gets an argument."""
+    function = module.callee(call)
+    if not isinstance(function, cst.FunctionDef):
+        return
+    parameters = (*function.params.posonly_params, *function.params.params, *function.params.kwonly_params)
+    for parameter in parameters:
+        if module.argument(call, parameter.name.value).node is argument.value:
+            bound = module.names.by_node.get(parameter)
+            yield from module.uses(bound) if bound is not None else ()
 
 
 def _uses_of_target(module: Module, target: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
@@ -172,7 +187,9 @@ _HOST_LIBRARIES = frozenset(
 _HOST_ALGORITHMS = frozenset({"linear_sum_assignment", "lapjv", "linkage", "fcluster"})
 # What scores predictions, and functions of single numbers, exist for tensors as well.
 _ON_DEVICE_TOO = ("sklearn.metrics", "scipy.special")
-_PREPROCESSOR = re.compile(r"(^|_)(feature_extractor|processor|tokenizer|retriever)$|^ToPILImage$")
+_PREPROCESSOR = re.compile(
+    r"(^|_)(feature_extractor|(pre|post)?_?process(or)?|tokenizer|retriever)$|^ToPILImage$"
+)
 WRITING = re.compile(r"^(_?)(save|write|dump|plot|draw|render|export|visuali[sz]e|show)(_|$)")
 
 
@@ -284,21 +301,80 @@ def shared_with_processes(module: Module, node: cst.BaseExpression) -> bool:
     )
 
 
-def leaves_torch(module: Module, copy: cst.Call, tensor: cst.BaseExpression) -> bool:
+def leaves_torch(module: Module, copy: cst.Call, tensor: cst.BaseExpression, hot: Hot) -> bool:
     """Whether a ``forward`` takes its own input to NumPy, or gives arrays: it is for the host by design."""
     function = module.function(copy)
     if isinstance(function, cst.FunctionDef) and function.name.value == "forward" and function.returns:
         promised = module.source(function.returns.annotation)
         if "ndarray" in promised and "Tensor" not in promised:
             return True
-    attribute = module.tree.parent(copy)
-    if not isinstance(attribute, cst.Attribute) or attribute.attr.value != "numpy":
+    attribute = _made_array(module, copy)
+    if attribute is None:
         return False
+    if isinstance(hot.loop, cst.FunctionDef) and _gives_array(module, attribute):
+        return True
     while isinstance(tensor, cst.Call) and isinstance(tensor.func, cst.Attribute):
         tensor = tensor.func.value
     if not isinstance(tensor, cst.Name) or not isinstance(function, cst.FunctionDef):
         return False
     return function.name.value == "forward" and _is_input(module, tensor)
+
+
+_ON_THE_WAY = frozenset({"detach", "float", "data", "permute", "contiguous"})
+
+
+def _made_array(module: Module, copy: cst.Call) -> cst.Attribute | None:
+    """The ``.numpy`` behind a copy: ``x.cpu().numpy``, ``x.cpu().detach().numpy``."""
+    node: cst.CSTNode = copy
+    while isinstance(attribute := module.tree.parent(node), cst.Attribute):
+        if attribute.attr.value == "numpy":
+            return attribute
+        if attribute.attr.value not in _ON_THE_WAY:
+            return None
+        called = module.tree.parent(attribute)
+        node = called if isinstance(called, cst.Call) else attribute
+    return None
+
+
+def _gives_array(module: Module, attribute: cst.Attribute) -> bool:
+    """Whether ``x.numpy()`` is returned as it is, alone, in a tuple or in a list that is made for it."""
+    function = module.function(attribute)
+    if (
+        not isinstance(function, cst.FunctionDef)
+        or function.name.value == "training_step"
+        or module.loops(attribute)
+    ):
+        return False
+    node: cst.CSTNode | None = module.tree.parent(attribute)
+    for parent in module.tree.ancestors(node) if node is not None else ():
+        match parent:
+            case cst.Return():
+                return True
+            case cst.Element() | cst.Tuple() | cst.List() | cst.Arg() | cst.BinaryOperation():
+                pass
+            case cst.Call(func=cst.Attribute(value=cst.Name() as held, attr=cst.Name(value="append"))):
+                return _is_returned(module, module.bindings(held), function)
+            case cst.Assign(targets=[cst.AssignTarget(target=cst.Name() as target)]):
+                bound = module.binding_of(target)
+                return bound is not None and _is_returned(module, (bound,), function)
+            case _:
+                return False
+    return False
+
+
+def _is_returned(module: Module, bindings: Iterable[Binding], function: cst.FunctionDef) -> bool:
+    """Whether all that becomes of a variable is that the function returns it, having filled it."""
+    reads = [use for binding in bindings for use in module.uses(binding)]
+    returned = False
+    for read in reads:
+        parent = module.tree.parent(read)
+        while isinstance(parent, (cst.Element, cst.Tuple)):
+            parent = module.tree.parent(parent)
+        if isinstance(parent, cst.Return):
+            returned = True
+        elif not (isinstance(parent, cst.Attribute) and parent.attr.value == "append"):
+            return False
+    return returned
 
 
 def _is_input(module: Module, name: cst.Name) -> bool:
