@@ -78,7 +78,7 @@ command = click.Command(
             type=click.Choice(_SIZES),
             help="Only this size; may be repeated.",
         ),
-        *parameters(None),
+        *parameters(f"{_SECONDS:g} for each case and size"),
         *shared_parameters(),
     ],
 )

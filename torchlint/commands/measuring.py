@@ -22,8 +22,11 @@ if TYPE_CHECKING:
 EXTRA = "pip install 'torchlint[verify]'"
 
 
-def parameters(budget: float | None) -> list[click.Parameter]:
-    """The options that both commands take; ``budget`` is the default of ``--budget``."""
+def parameters(budget: float | str) -> list[click.Parameter]:
+    """The options that both commands take.
+
+    ``budget`` is the default of ``--budget``, or says what it is where it depends on the other arguments.
+    """
     path = click.Path(path_type=Path, dir_okay=False)
     return [
         click.Option(
@@ -53,8 +56,8 @@ def parameters(budget: float | None) -> list[click.Parameter]:
         click.Option(
             ["--budget"],
             type=click.FloatRange(min=1),
-            default=budget,
-            show_default=budget is not None,
+            default=None if isinstance(budget, str) else budget,
+            show_default=budget if isinstance(budget, str) else True,
             metavar="SECONDS",
             help="The time that the plan may take; what it leaves out, it says.",
         ),
