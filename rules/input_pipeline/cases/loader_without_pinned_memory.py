@@ -4,7 +4,7 @@ One step trains on one batch. Worker processes copy the images out of a store of
 again and again, so that an epoch never ends.
 
 - small: 16 images of 32 by 32 pixels, three layers of 16 channels; launch-bound
-- medium: 64 images of 224 by 224 pixels, one layer of 16 channels; large batches and little to compute
+- medium: 64 images of 112 by 112 pixels, three layers of 32 channels; large batches and little to compute
 - large: 64 images of 224 by 224 pixels, six layers of 64 channels; compute-bound
 """
 
@@ -17,7 +17,7 @@ import torch
 from torch import nn
 from torch.utils.data import DataLoader, Dataset
 
-SIZES = {"small": (16, 32, 3, 16), "medium": (64, 224, 1, 16), "large": (64, 224, 6, 64)}
+SIZES = {"small": (16, 32, 3, 16), "medium": (64, 112, 3, 32), "large": (64, 224, 6, 64)}
 CLASSES = 10
 
 

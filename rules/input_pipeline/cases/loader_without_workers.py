@@ -53,6 +53,8 @@ class State:
 
 def setup(device: str = "cuda", size: str = "small") -> State:
     images, pixels, depth, channels = SIZES[size]
+    # Image libraries decode in one thread, as a worker does.
+    torch.set_num_threads(1)
     loader = DataLoader(Images(pixels), batch_size=images)
     layers: list[nn.Module] = [nn.Conv2d(3, channels, 3, padding=1), nn.ReLU()]
     for _ in range(depth - 1):
