@@ -24,6 +24,7 @@ from typing import cast
 import libcst as cst
 import pytest
 
+from torchlint.semantics import arrays
 from torchlint.semantics.elements import read_one_by_one
 from torchlint.semantics.module import Module, Settings
 from torchlint.semantics.scalars import is_python_number, sent_scalar
@@ -236,6 +237,20 @@ def _python(module: Module, node: cst.CSTNode) -> str:
     return _flag(is_python_number(module, node))
 
 
+def _array(module: Module, node: cst.CSTNode) -> str:
+    assert isinstance(node, cst.BaseExpression)
+    found = arrays.array(module, node)
+    return "no" if found is None else f"{found.dtype or '?'}{'' if found.numeric else ',objects'}"
+
+
+def _arrays(module: Module, node: cst.CSTNode) -> str:
+    assert isinstance(node, cst.BaseExpression)
+    found = arrays.list_of_arrays(module, node)
+    if found is None:
+        return "no"
+    return f"{len(found.items)}{',filled' if found.filled else ''}{',alike' if found.alike else ''}"
+
+
 QUESTIONS: dict[str, Callable[[Module, cst.CSTNode], str]] = {
     "qualified": lambda module, node: module.qualified(node) or "none",
     "kind": lambda module, node: module.value(node).kind.value,
@@ -252,6 +267,8 @@ QUESTIONS: dict[str, Callable[[Module, cst.CSTNode], str]] = {
     "num_workers": _argument("num_workers"),
     "loops": _loops,
     "feeds": _feeds,
+    "array": _array,
+    "arrays": _arrays,
     "goes": _goes,
     "batch_of": _batch_of,
     "hot": _hot,
