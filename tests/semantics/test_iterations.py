@@ -11,6 +11,7 @@ import pytest
 
 from torchlint.semantics.clearing import clearings_around, uncleared
 from torchlint.semantics.iterations import Act, Event, bound_in, ends_loop
+from torchlint.semantics.modeswitches import left_evaluating
 from torchlint.semantics.module import Module, Settings
 from torchlint.semantics.spellings import last_name
 from torchlint.syntax import SyntaxTree
@@ -167,7 +168,8 @@ def test_events(program: str, expected: list[str]) -> None:
     module = modelled(program)
     iteration = module.iterations.of(first_loop(module))
     assert iteration.complete
-    assert [told(module, event) for event in iteration.events] == expected
+    seen = [event for event in iteration.events if event.act is not Act.FORWARD]
+    assert [told(module, event) for event in seen] == expected
 
 
 RUNNING = {
@@ -330,3 +332,54 @@ def test_a_variable_bound_anew() -> None:
     assert evaluation.subject is not None
     assert bound_in(module, loop, train.subject.place)
     assert not bound_in(module, loop, evaluation.subject.place)
+
+
+TRAIN = "\n    optimizer.zero_grad()\n    net(x).sum().backward()\n    optimizer.step()"
+NET = "net = nn.Sequential(nn.Linear(4, 4), nn.Dropout())\noptimizer = torch.optim.SGD(net.parameters())\n"
+LEFT = {
+    "behind the training": (NET + "for x in loader:" + TRAIN + "\n    net.eval()", True),
+    "in front of it": (NET + "for x in loader:\n    net.eval()" + TRAIN, False),
+    "in front of it, in a function": (
+        NET + "def check(net):\n    net.eval()\nfor x in loader:\n    check(net)" + TRAIN,
+        True,
+    ),
+    "put back": (NET + "for x in loader:" + TRAIN + "\n    net.eval()\n    net.train()", False),
+    "another put back": (NET + "for x in loader:" + TRAIN + "\n    net.eval()\n    model.train()", True),
+    "an unknown one put back": (
+        NET + "for x in loader:" + TRAIN + "\n    net.eval()\n    that.train()",
+        False,
+    ),
+    "before the loop already": (NET + "net.eval()\nfor x in loader:" + TRAIN + "\n    net.eval()", False),
+    "ended before the loop": (
+        NET + "net.eval()\nnet.train()\nfor x in loader:" + TRAIN + "\n    net.eval()",
+        True,
+    ),
+    "another model": (NET + "for x in loader:" + TRAIN + "\n    model.eval()", False),
+    "never trained": (NET + "for x in loader:\n    net(x)\n    net.eval()", False),
+    "behind it all": (NET + "for x in loader:" + TRAIN + "\nnet.eval()", False),
+    "by a function unknown": (
+        NET + "for x in loader:\n    prepare_model(net)" + TRAIN + "\n    net.eval()",
+        False,
+    ),
+    "by a function of its name": (NET + "for x in loader:\n    log(net)" + TRAIN + "\n    net.eval()", True),
+    "no layer asks for the mode": (
+        "net = nn.Linear(4, 2)\noptimizer = torch.optim.SGD(net.parameters())\nfor x in loader:"
+        + TRAIN
+        + "\n    net.eval()",
+        False,
+    ),
+    "a model of another file": (
+        "net = make().cuda()\noptimizer = torch.optim.SGD(net.parameters())\nfor x in loader:"
+        + TRAIN
+        + "\n    net.eval()",
+        True,
+    ),
+}
+
+
+@pytest.mark.parametrize(("program", "expected"), LEFT.values(), ids=LEFT)
+def test_models_left_in_evaluation_mode(program: str, expected: bool) -> None:
+    module = modelled(program)
+    calls = [call for call in module.tree.nodes(cst.Call) if last_name(call.func) == "eval"]
+    found = [left_evaluating(call, module) for call in calls]
+    assert any(left is not None for left in found) is expected

@@ -11,6 +11,7 @@ import libcst as cst
 
 from torchlint.semantics.api.results import TENSOR_METHODS
 from torchlint.semantics.conventions import OPTIMIZER_NAME
+from torchlint.semantics.holders import EMPTY_HANDED, HARMLESS, LIBRARIES, Holders
 from torchlint.semantics.iterations import Act, Event, Iteration, Subject, bound_in, ends_loop
 from torchlint.semantics.names import BindingKind
 from torchlint.semantics.spellings import last_name
@@ -21,15 +22,6 @@ if TYPE_CHECKING:
 
 _HOPS = 4
 
-# What functions of other files do with an optimizer without clearing anything, going by their names.
-_HARMLESS = re.compile(
-    r"(^|_)(lr|learning_?rates?|sched(uler?)?|warm_?up|save|saver|load|checkpoint|ckpt|log|logger|logging|print|clip"
-    r"|norm|norms|eval|evaluate|valid|validate|validation|test|ema|swa|accuracy|metrics?|meter|plot|draw|write|writer"
-    r"|record|sample|visuali[sz]e|summary|watch|decay|beta|isinstance|len|id|type|repr|str|getattr|hasattr|list|tuple"
-    r"|dict|zip|enumerate|map|filter|sum|max|min|any|all|range|reversed|sorted|pbar|progress|bar|tqdm|timer|early"
-    r"|stopping|stopper|sync|loss|criterion|cost|forward|predict|predictions?|parameters|count|caches?|average|autocast|join)(_|$)",
-    re.IGNORECASE,
-)
 # What they are called that may well clear gradients of what they get hold of.
 _MAY_CLEAR = re.compile(
     r"zero|clear|reset|optim|step|update|train|fit|backward|learn|before|begin|start|^pre_|^on_|hook|prepare|callback"
@@ -47,40 +39,10 @@ _MODULE_METHODS = frozenset(
         *("share_memory", "state_dict", "to", "train", "type", "compile", "values", "items", "keys"),
     }
 )
-# Kinds of objects that hold no optimizer and no model.
-_EMPTY_HANDED = frozenset(
-    {
-        *(Kind.TENSOR, Kind.BATCH, Kind.LOADER, Kind.DATASET, Kind.SAMPLER, Kind.SCHEDULER, Kind.SCALER),
-        *(Kind.ACCELERATOR, Kind.NDARRAY, Kind.NUMBER, Kind.STRING, Kind.BOOL, Kind.NONE, Kind.SHAPE),
-        *(Kind.CLASS, Kind.DEVICE, Kind.DTYPE, Kind.GENERATOR),
-    }
-)
-# Parameters of a function that may hold everything, by their names.
-_HOLDERS = re.compile(
-    r"(^|_)(engine|trainer|runner|state|context|ctx|agent|learner|solver|session|strategy|plugins?|callbacks?|hooks?"
-    r"|handlers?|wrapper|manager|system|experiment|task|self|cls|algo|algorithm|obj|optimizers?|optim|opt)$",
-    re.IGNORECASE,
-)
-# Functions whose results are data, whatever they are given.
-_DATA = re.compile(
-    r"(^|_)(data|loader|dataloader|batch|batches|dataset|sampler|iter|next|device)(_|$)", re.IGNORECASE
-)
 # Optimizers of other libraries are called after their methods.
 _METHOD = re.compile(
     r"adam|adan$|adagrad|adafactor|lamb|lars|lion|madgrad|muon|novograd|ranger|rmsprop|sgd|shampoo|sophia",
     re.IGNORECASE,
-)
-_LIBRARIES = (
-    "torch.",
-    "builtins.",
-    "numpy.",
-    "math.",
-    "random.",
-    "os.",
-    "time.",
-    "tqdm.",
-    "logging.",
-    "json.",
 )
 _HOOKS = ("register_post_accumulate_grad_hook", "register_multi_grad_hook", "register_step_post_hook")
 
@@ -115,6 +77,7 @@ class _Search:
         self.iteration = iteration
         self.module = module
         self.tree = module.tree
+        self.holders = Holders(module)
 
     def uncleared(self, call: cst.Call) -> Uncleared | None:
         iteration = self.iteration
@@ -218,13 +181,13 @@ class _Search:
     def _may_clear(self, call: cst.Call) -> bool:
         """Whether a function that the file does not show may clear the gradients."""
         dotted = self.module.qualified(call.func)
-        if dotted is not None and dotted.startswith(_LIBRARIES):
+        if dotted is not None and dotted.startswith(LIBRARIES):
             return False
         name = last_name(call.func)
         if name is None:
             # What ``handlers[i](...)`` runs depends on what it is given.
-            return any(self._holds_optimizer(argument.value) for argument in call.args)
-        if _HARMLESS.search(name):
+            return any(self.holders.holds_optimizer(argument.value) for argument in call.args)
+        if HARMLESS.search(name):
             return False
         if isinstance(call.func, cst.Attribute) and dotted is None:
             owner = call.func.value
@@ -232,71 +195,32 @@ class _Search:
                 return False
             if self._method_may_clear(owner, name):
                 return True
-            if _HARMLESS.search(last_name(owner) or ""):
+            if HARMLESS.search(last_name(owner) or ""):
                 # ``ema.update(model)``
-                return any(self._holds_optimizer(argument.value) for argument in call.args)
-        if any(self._holds_optimizer(argument.value) for argument in call.args):
+                return any(self.holders.holds_optimizer(argument.value) for argument in call.args)
+        if any(self.holders.holds_optimizer(argument.value) for argument in call.args):
             return True
-        return bool(_MAY_CLEAR.search(name)) and any(self._holds_model(a.value) for a in call.args)
+        return bool(_MAY_CLEAR.search(name)) and any(self.holders.holds_model(a.value) for a in call.args)
 
     def _method_may_clear(self, owner: cst.BaseExpression, name: str) -> bool:
         value = self.module.value(owner)
-        if value.kind in _EMPTY_HANDED or (value.kind is Kind.UNKNOWN and name in TENSOR_METHODS):
+        if value.kind in EMPTY_HANDED or (value.kind is Kind.UNKNOWN and name in TENSOR_METHODS):
             return False
         if value.kind is Kind.OPTIMIZER or OPTIMIZER_NAME.search((last_name(owner) or "").lower()):
             return name not in _OPTIMIZER_METHODS
-        if _HARMLESS.search(last_name(owner) or ""):
+        if HARMLESS.search(last_name(owner) or ""):
             return False
         if value.kind is Kind.MODULE:
             return name not in _MODULE_METHODS and bool(_MAY_CLEAR.search(name))
-        if self._holds_optimizer(owner) and name not in self.module.names.attributes:
+        if self.holders.holds_optimizer(owner) and name not in self.module.names.attributes:
             # A method that is inherited, say; what is called by an attribute goes by its name.
             return True
-        return bool(_MAY_CLEAR.search(name)) and self._holds_model(owner)
+        return bool(_MAY_CLEAR.search(name)) and self.holders.holds_model(owner)
 
     def _is_scaler(self, owner: cst.BaseExpression) -> bool:
         value = self.module.value(owner)
         named = value.kind is Kind.UNKNOWN and "scaler" in (last_name(owner) or "")
         return value.kind is Kind.SCALER or named
-
-    def _holds_optimizer(self, node: cst.BaseExpression, hops: int = _HOPS) -> bool:
-        return self._holds(node, (Kind.OPTIMIZER, Kind.PARAMETERS), hops)
-
-    def _holds_model(self, node: cst.BaseExpression, hops: int = _HOPS) -> bool:
-        return self._holds(node, (Kind.OPTIMIZER, Kind.PARAMETERS, Kind.MODULE), hops)
-
-    def _holds(self, node: cst.BaseExpression, kinds: tuple[Kind, ...], hops: int) -> bool:
-        """Whether an expression is, or may be an object that holds, something of these kinds."""
-        value = self.module.value(node)
-        if value.kind in kinds:
-            return True
-        if value.kind in _EMPTY_HANDED or value.kind is Kind.MODULE or hops == 0:
-            return False
-        match node:
-            case cst.Tuple() | cst.List() | cst.Set():
-                return any(self._holds(element.value, kinds, hops) for element in node.elements)
-            case cst.Dict():
-                return any(self._holds(element.value, kinds, hops) for element in node.elements)
-            case cst.Call():
-                if _HARMLESS.search(last_name(node.func) or "") or _DATA.search(last_name(node.func) or ""):
-                    return False
-                return any(self._holds(argument.value, kinds, hops - 1) for argument in node.args)
-            case cst.Attribute():
-                assigned = self.module.names.attributes.get(node.attr.value, ())
-                if any(a.value is not None and self._holds(a.value, kinds, hops - 1) for a in assigned):
-                    return True
-                return not assigned and bool(_HOLDERS.search(node.attr.value))
-            case cst.Subscript():
-                return self._holds(node.value, kinds, hops - 1)
-            case cst.Name():
-                return any(
-                    bool(_HOLDERS.search(node.value))
-                    if binding.kind is BindingKind.PARAMETER
-                    else binding.value is not None and self._holds(binding.value, kinds, hops - 1)
-                    for binding in self.module.bindings(node)
-                )
-            case _:
-                return False
 
 
 def clearings_around(found: Uncleared, module: Module) -> Iterator[cst.CSTNode]:

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import enum
 import re
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -53,6 +54,7 @@ _METHODS_OF_INSTANCES = frozenset({"forward", "__call__", "__init__", "__enter__
 class Act(enum.Enum):
     """What an event does."""
 
+    FORWARD = "forward"
     BACKWARD = "backward"
     STEP = "step"
     CLEAR = "clear"
@@ -134,22 +136,28 @@ class Iterations:
 
         A loop that goes through optimizers, models or parameters does not count.
         """
+        return [self.of(loop) for loop in self._search(node, all_around=False)]
+
+    def around(self, node: cst.CSTNode) -> list[Iteration]:
+        """As ``running``, with the loops around the innermost ones, the inner before the outer."""
+        return [self.of(loop) for loop in self._search(node, all_around=True)]
+
+    def _search(self, node: cst.CSTNode, *, all_around: bool) -> Iterable[StatementLoop]:
         found: dict[StatementLoop, None] = {}
         seen: set[cst.CSTNode] = set()
-        waiting: list[tuple[cst.CSTNode, int]] = [(node, 0)]
+        waiting: deque[tuple[cst.CSTNode, int]] = deque([(node, 0)])
         while waiting:
-            current, depth = waiting.pop()
-            loop = next(iter(self._loops(current)), None)
-            if loop is not None:
-                if isinstance(loop, StatementLoop):
-                    found[loop] = None
-                continue
+            current, depth = waiting.popleft()
+            loops = list(self._loops(current))
+            if not all_around and loops:
+                loops = loops[:1]
+            found.update((loop, None) for loop in loops if isinstance(loop, StatementLoop))
             function = self.module.function(current)
-            if function is None or function in seen or depth >= _DEPTH:
+            if (loops and not all_around) or function is None or function in seen or depth >= _DEPTH:
                 continue
             seen.add(function)
             waiting.extend((call, depth + 1) for call in self.module.callers(function))
-        return [self.of(loop) for loop in found]
+        return found
 
     def of(self, loop: StatementLoop) -> Iteration:
         """What an iteration of this loop does."""
@@ -284,11 +292,13 @@ class Iterations:
             return Act.BACKWARD, self._backwards[call]
         name = last_name(call.func)
         owner = call.func.value if isinstance(call.func, cst.Attribute) else None
-        if name is None:
-            return None
-        if self._clears(call, name):
+        if name is not None and self._clears(call, name):
             return Act.CLEAR, owner if name == "zero_grad" else None
-        if owner is None or self.module.qualified(call.func) is not None:
+        if self.module.qualified(call.func) is not None:
+            return None
+        if self.module.value(call.func).kind is Kind.MODULE:
+            return Act.FORWARD, call.func
+        if owner is None:
             return None
         if name == "step":
             return self._step(call, owner)

@@ -1,0 +1,298 @@
+"""Models that are put into evaluation mode in a training loop, and trained on in that mode."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchlint.semantics.conventions import COPY_NAME, CRITERION_NAME
+from torchlint.semantics.holders import HARMLESS, LIBRARIES, Holders
+from torchlint.semantics.iterations import Act, Event, Iteration, Subject, bound_in, ends_loop
+from torchlint.semantics.names import Scope
+from torchlint.semantics.spellings import last_name
+from torchlint.semantics.values import Kind
+
+if TYPE_CHECKING:
+    from torchlint.semantics.module import Module
+
+# Functions of other files that may put a model that they get hold of into training mode, by their names.
+_MAY_TRAIN = re.compile(
+    r"train(?!able)|mode(?!l)|fit|prepare|unfreeze|toggle|switch|^set_(?!kv)|^on_|before|begin|start|epoch|hook"
+    r"|callback|restore|reset",
+    re.IGNORECASE,
+)
+# Layers that compute something else in evaluation mode.
+_DEPENDENT = re.compile(
+    r"Dropout|BatchNorm|SyncBatchNorm|InstanceNorm|RReLU|Transformer|MultiheadAttention|^(LSTM|GRU|RNN)$|Lazy|dropout"
+    r"|batch_norm|rrelu|training|scaled_dot_product_attention"
+)
+_PREPARES = re.compile(
+    r"init|setup|set_up|build|load|create|make|prepare|get_|freeze|configure", re.IGNORECASE
+)
+_PARTS = frozenset({"parameters", "named_parameters"})
+_HOPS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class LeftEvaluating:
+    """A model that ``evaluation`` leaves in evaluation mode; ``step`` trains it on in the next iteration."""
+
+    evaluation: Event
+    step: Event
+    iteration: Iteration
+
+
+def left_evaluating(call: cst.Call, module: Module) -> LeftEvaluating | None:
+    """How the model that a call puts into evaluation mode is trained on in it; None if that is not proved."""
+    assert isinstance(call.func, cst.Attribute)
+    if COPY_NAME.search((last_name(call.func.value) or "").lower()):
+        return None
+    if module.value(call.func.value).kind is not Kind.MODULE:
+        return None
+    for iteration in module.iterations.around(call):
+        for event in iteration.of(Act.EVAL):
+            if event.node is call and event.subject is not None:
+                step = _Search(iteration, module).trained_on(event, event.subject)
+                if step is not None:
+                    return LeftEvaluating(event, step, iteration)
+    return None
+
+
+class _Search:
+    """One iteration, looked through for what is done to the mode of a model."""
+
+    def __init__(self, iteration: Iteration, module: Module) -> None:
+        self.iteration = iteration
+        self.module = module
+        self.tree = module.tree
+        self.holders = Holders(module)
+
+    def trained_on(self, event: Event, model: Subject) -> Event | None:
+        """The step that trains the model on; None if anything may put it back, or keeps it as it is meant."""
+        iteration = self.iteration
+        steps = [step for step in iteration.of(Act.STEP) if step.subject is not None]
+        backwards = iteration.of(Act.BACKWARD)
+        if not steps or not backwards or not iteration.complete or model.place is None:
+            return None
+        if any(not self._is_other(switch.subject, model) for switch in iteration.of(Act.TRAIN)):
+            return None
+        if not self._evaluates(event, backwards) or self._happens_at_the_end(event):
+            return None
+        step = next((step for step in steps if self._trains(step, model)), None)
+        if step is None or self._is_made_inside(model):
+            return None
+        known = {event.node for event in iteration.events}
+        if any(self._may_train(foreign) for foreign, _ in iteration.foreign if foreign not in known):
+            return None
+        if self._meant(model) or not self._depends_on_mode(model):
+            return None
+        return step
+
+    # ------------------------------------------------------------------ the same model
+
+    def _is_same(self, one: Subject, other: Subject) -> bool:
+        if one.is_certainly(other):
+            return True
+        origin = one.value.origin
+        if origin is None or origin is not other.value.origin:
+            return False
+        # What a function makes may be made several times.
+        function = self.module.function(origin)
+        return function is None or len(self.module.callers(function)) <= 1
+
+    def _is_other(self, one: Subject | None, other: Subject) -> bool:
+        """Whether two are surely different models."""
+        if one is None or one.place is None or one.place == other.place:
+            return False
+        origins = one.value.origin, other.value.origin
+        return None not in origins and origins[0] is not origins[1]
+
+    # ------------------------------------------------------------------ what is trained
+
+    def _trains(self, step: Event, model: Subject) -> bool:
+        """Whether an optimizer steps the parameters of the model."""
+        assert step.subject is not None
+        origin = step.subject.value.origin
+        if isinstance(origin, cst.Call) and origin.args:
+            owners = [
+                self.module.iterations.subject(node.value, ())
+                for node in self._parts(origin.args[0].value, _HOPS)
+            ]
+            return any(self._is_same(owner, model) for owner in owners)
+        return self._is_only_model(model)
+
+    def _parts(self, node: cst.BaseExpression, hops: int) -> Iterator[cst.Attribute]:
+        """The ``model.parameters`` in what an optimizer is given."""
+        for inner in self.tree.descendants(node):
+            if isinstance(inner, cst.Attribute) and inner.attr.value in _PARTS:
+                yield inner
+            elif isinstance(inner, cst.Name) and hops and self.module.names.is_read(inner):
+                for binding in self.module.bindings(inner):
+                    if isinstance(binding.value, (cst.Call, cst.List, cst.Tuple, cst.ListComp)):
+                        yield from self._parts(binding.value, hops - 1)
+
+    def _is_only_model(self, model: Subject) -> bool:
+        """Whether the losses of the iteration come from this model, and no other takes part."""
+        passes = [event for event in self.iteration.of(Act.FORWARD) if not self._is_criterion(event)]
+        trained = [event for event in passes if self.module.backpropagation.reaches(event.node)]
+        return bool(trained) and all(
+            event.subject is not None and self._is_same(event.subject, model) for event in trained
+        )
+
+    def _is_criterion(self, event: Event) -> bool:
+        assert event.subject is not None
+        name = event.subject.value.cls or ""
+        return name.endswith("Loss") or bool(CRITERION_NAME.match(last_name(event.subject.node) or ""))
+
+    # ------------------------------------------------------------------ what is meant
+
+    def _evaluates(self, event: Event, backwards: list[Event]) -> bool:
+        """Whether the model is put into evaluation mode to be evaluated, and not to be trained in it.
+
+        That is so in a function that does not train, and behind the training of the iteration.
+        """
+        if event.path and all(backward.path[:1] != event.path[:1] for backward in backwards):
+            return True
+        events = self.iteration.events
+        return events.index(event) > max(events.index(backward) for backward in backwards)
+
+    def _happens_at_the_end(self, event: Event) -> bool:
+        """Whether the loop is left behind the evaluation, or it comes with the last iteration."""
+        node = event.outermost
+        loop = self.iteration.loop
+        if ends_loop(self.tree, node, loop):
+            return True
+        counters = (
+            {n.value for n in self.tree.descendants(loop.target) if isinstance(n, cst.Name)}
+            if isinstance(loop, cst.For)
+            else set()
+        )
+        child: cst.CSTNode = node
+        for around in self.tree.ancestors(node):
+            if around is loop:
+                return False
+            if isinstance(around, cst.If) and child is not around.test:
+                if self._picks_last(around.test, counters):
+                    return True
+            child = around
+        return False
+
+    def _picks_last(self, test: cst.BaseExpression, counters: set[str]) -> bool:
+        """``epoch == epochs - 1``, ``(i + 1) % len(loader) == 0``, ``i > 0``: an iteration of its own."""
+        nodes = list(self.tree.descendants(test))
+        modulo = [
+            n for n in nodes if isinstance(n, cst.BinaryOperation) and isinstance(n.operator, cst.Modulo)
+        ]
+        if any(last_name(n.right) in ("len", "num_batches", "n_batches", "iters_per_epoch") for n in modulo):
+            return True
+        counted = any(isinstance(n, cst.Name) and n.value in counters for n in nodes)
+        equal = any(isinstance(n, (cst.Equal, cst.GreaterThanEqual)) for n in nodes)
+        last = any(isinstance(n, cst.Name) and re.search(r"last|final", n.value) for n in nodes)
+        return (counted and equal and not modulo) or last
+
+    def _meant(self, model: Subject) -> bool:
+        """Whether the model is in evaluation mode before the loop already, so that it is trained in it."""
+        order = self.tree.order
+        loop = self.iteration.loop
+        function = self.module.function(loop)
+        inside = {event.node for event in self.iteration.of(Act.EVAL)}
+        for call in self.tree.nodes(cst.Call):
+            if last_name(call.func) not in ("eval", "train") or call in inside:
+                continue
+            if not isinstance(call.func, cst.Attribute) or not self._turns_off(call):
+                continue
+            holder = self.module.function(call)
+            if holder is function:
+                before = order[call] < order[loop]
+            else:
+                name = holder.name.value if isinstance(holder, cst.FunctionDef) else ""
+                before = holder is None or bool(_PREPARES.search(name))
+            if before and not self._is_other(self.module.iterations.subject(call.func.value, ()), model):
+                return not self._turned_on(order[call], order[loop], function)
+        return False
+
+    def _turns_off(self, call: cst.Call) -> bool:
+        if last_name(call.func) == "eval":
+            return not call.args
+        return bool(call.args) and self.module.value(call.args[0].value).constant is False
+
+    def _turned_on(self, begin: int, end: int, function: cst.CSTNode | None) -> bool:
+        """Whether ``train()`` is called between two places of a function."""
+        return any(
+            begin < self.tree.order[call] < end
+            and isinstance(call.func, cst.Attribute)
+            and call.func.attr.value == "train"
+            and not self._turns_off(call)
+            and self.module.function(call) is function
+            for call in self.tree.nodes(cst.Call)
+        )
+
+    # ------------------------------------------------------------------ the model
+
+    def _is_made_inside(self, model: Subject) -> bool:
+        """Whether each iteration makes a model of its own."""
+        if bound_in(self.module, self.iteration.loop, model.place):
+            return True
+        assert model.place is not None
+        root = model.place[0]
+        if isinstance(root, Scope) and root.node in self.iteration.functions:
+            return True
+        origin = model.value.origin
+        if origin is None:
+            return False
+        function = self.module.function(origin)
+        return self.tree.contains(self.iteration.loop, origin) or function in self.iteration.functions
+
+    def _depends_on_mode(self, model: Subject) -> bool:
+        """Whether the model computes something else in evaluation mode, as far as the file shows it."""
+        seen: set[cst.CSTNode] = set()
+        definition = model.value.definition
+        waiting: list[cst.CSTNode] = [definition] if definition is not None else []
+        if isinstance(model.value.origin, cst.Call):
+            waiting.append(model.value.origin)
+        if not waiting:
+            return True
+        while waiting:
+            current = waiting.pop()
+            if current in seen:
+                continue
+            seen.add(current)
+            if isinstance(current, cst.ClassDef) and self.module.classes.info(current).opaque:
+                return True
+            for call in self.tree.descendants(current):
+                if not isinstance(call, cst.Call):
+                    continue
+                dotted = self.module.qualified(call.func)
+                inner = self.module.value(call.func).definition or self.module.callee(call)
+                if dotted is None and inner is not None:
+                    waiting.append(inner)
+                elif _DEPENDENT.search(last_name(call.func) or "") or not self._is_known(call, dotted):
+                    return True
+        return False
+
+    def _is_known(self, call: cst.Call, dotted: str | None) -> bool:
+        if dotted is not None:
+            return dotted.startswith(LIBRARIES)
+        # A method of a tensor, a layer of the instance, ``super()``.
+        return isinstance(call.func, cst.Attribute)
+
+    # ------------------------------------------------------------------ functions of other files
+
+    def _may_train(self, call: cst.Call) -> bool:
+        """Whether a function that the file does not show may put the model into training mode."""
+        dotted = self.module.qualified(call.func)
+        if dotted is not None and dotted.startswith(LIBRARIES):
+            return False
+        if not _MAY_TRAIN.search(last_name(call.func) or "train"):
+            return False
+        owner = call.func.value if isinstance(call.func, cst.Attribute) and dotted is None else None
+        if owner is not None and HARMLESS.search(last_name(owner) or ""):
+            return False
+        holds = self.holders.holds_model
+        if any(holds(argument.value) for argument in call.args):
+            return True
+        return owner is not None and holds(owner)
