@@ -76,6 +76,7 @@ CATALOGUE = {
     "TL302": ("grad-zeroed-in-place", "warning", "safe"),
     "TL303": ("graph-kept-across-steps", "warning", "safe"),
     "TL305": ("zero-grad-missing", "error", "none"),
+    "TL306": ("accumulation-unscaled", "warning", "none"),
     "TL307": ("left-in-eval-mode", "error", "none"),
     "TL401": ("bias-before-batch-norm", "warning", "safe"),
     "TL601": ("cache-emptied-in-loop", "warning", "safe"),

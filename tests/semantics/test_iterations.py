@@ -11,6 +11,7 @@ import pytest
 
 from torchlint.semantics.clearing import clearings_around, uncleared
 from torchlint.semantics.iterations import Act, Event, bound_in, ends_loop
+from torchlint.semantics.microbatches import unscaled
 from torchlint.semantics.modeswitches import left_evaluating
 from torchlint.semantics.module import Module, Settings
 from torchlint.semantics.spellings import last_name
@@ -383,3 +384,56 @@ def test_models_left_in_evaluation_mode(program: str, expected: bool) -> None:
     calls = [call for call in module.tree.nodes(cst.Call) if last_name(call.func) == "eval"]
     found = [left_evaluating(call, module) for call in calls]
     assert any(left is not None for left in found) is expected
+
+
+ACCUMULATED = {
+    "an average": ("loss = nn.functional.mse_loss(model(x), y)", True),
+    "an average of a module": ("loss = nn.MSELoss()(model(x), y)", True),
+    "of a model of another file": ("loss = model(x).loss", True),
+    "a mean": ("loss = (model(x) - y).mean()", True),
+    "two of them": ("loss = model(x).mean() + 0.5 * model(y).mean()", True),
+    "one that is weighed": ("loss = alpha * model(x).mean()", True),
+    "changed in place": ("loss = model(x).mean()\n    loss += model(y).mean()", True),
+    "divided": ("loss = model(x).mean() / n", False),
+    "divided in place": ("loss = model(x).mean()\n    loss /= n", False),
+    "divided by a method": ("loss = model(x).mean().div(n)", False),
+    "divided by its number": ("loss = model(x).mean() * 0.25", True),
+    "multiplied by who knows what": ("loss = model(x).mean() * scale", False),
+    "a sum": ("loss = model(x).sum()", False),
+    "a loss summed up": ("loss = nn.functional.mse_loss(model(x), y, reduction='sum')", False),
+    "a loss reduced as of old": ("loss = nn.MSELoss(size_average=False)(model(x), y)", False),
+    "of another file": ("loss = finish(model(x), y)", False),
+    "a learning rate divided": ("rate = lr / n\n    loss = model(x).mean()", False),
+    "a number of steps divided": ("steps = len(loader) / n\n    loss = model(x).mean()", True),
+    "gradients scaled": ("loss = model(x).mean()\n    p.grad.div_(n)", False),
+}
+
+
+@pytest.mark.parametrize(("program", "expected"), ACCUMULATED.values(), ids=ACCUMULATED)
+def test_accumulated_gradients(program: str, expected: bool) -> None:
+    module = modelled(f"""
+for i, (x, y) in enumerate(loader):
+    {program}
+    loss.backward()
+    if (i + 1) % n == 0:
+        optimizer.step()
+        optimizer.zero_grad()
+""")
+    call = next(call for call in module.tree.nodes(cst.Call) if last_name(call.func) == "backward")
+    assert (unscaled(call, module) is not None) is expected
+
+
+NUMBERS = {"4": True, "1": False, "n_critic": False, "args.policy_delay": False, "args.accumulate": True}
+
+
+@pytest.mark.parametrize(("number", "expected"), NUMBERS.items(), ids=NUMBERS)
+def test_the_number_of_batches(number: str, expected: bool) -> None:
+    module = modelled(f"""
+for i, x in enumerate(loader):
+    model(x).mean().backward()
+    if i % {number} == 0:
+        optimizer.step()
+        optimizer.zero_grad()
+""")
+    call = next(call for call in module.tree.nodes(cst.Call) if last_name(call.func) == "backward")
+    assert (unscaled(call, module) is not None) is expected

@@ -1,0 +1,344 @@
+"""Gradients of several batches added up for one step of an optimizer, and what divides their losses."""
+
+from __future__ import annotations
+
+import enum
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchlint.semantics.api.results import FUNCTIONAL_LOSSES, NN_LOSSES
+from torchlint.semantics.conventions import CRITERION_NAME
+from torchlint.semantics.iterations import Act, Event, Iteration
+from torchlint.semantics.names import BindingKind
+from torchlint.semantics.spellings import last_name
+from torchlint.semantics.values import MISSING, Kind
+
+if TYPE_CHECKING:
+    from torchlint.semantics.module import Module
+
+_HOPS = 8
+
+# Schedules of several models, in which one is trained less often than the other.
+_SCHEDULE = re.compile(
+    r"critic|policy|actor|target|delay|discriminator|generator|(^|_)[dg](_|$)|gen(_|$)|disc(_|$)"
+)
+_FACTOR = re.compile(r"accum|scale|factor|ratio|inv|norm|coef|step|micro|batch|count|num", re.IGNORECASE)
+# What is counted in steps is divided by their number for other reasons.
+_COUNTS = re.compile(r"len\(|ceil|steps|total|num_|batches|epoch|iters|samples|size", re.IGNORECASE)
+_DIVIDING = frozenset({"div", "div_", "divide", "divide_", "true_divide", "true_divide_", "mul", "mul_"})
+_SUMMING = frozenset({"sum", "nansum", "logsumexp"})
+_SAME = frozenset(
+    {
+        "mean",
+        "clone",
+        "float",
+        "double",
+        "half",
+        "to",
+        "cuda",
+        "cpu",
+        "squeeze",
+        "contiguous",
+        "nanmean",
+        "view",
+    }
+)
+
+
+class _Scale(enum.IntEnum):
+    """Whether a loss is divided by a number of batches; the greater of two holds for their sum."""
+
+    AVERAGE = 0  # over one batch, and by nothing else
+    UNKNOWN = 1
+    DIVIDED = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Unscaled:
+    """A backward pass of each iteration, for a step every ``count`` of them."""
+
+    backward: Event
+    step: Event
+    count: cst.BaseExpression
+
+
+def unscaled(call: cst.Call, module: Module) -> Unscaled | None:
+    """How gradients of several batches are added up and divided by nothing; None if that is not proved."""
+    for iteration in module.iterations.running(call):
+        found = _Search(iteration, module).unscaled(call)
+        if found is not None:
+            return found
+    return None
+
+
+class _Search:
+    """One iteration, looked through for an accumulation."""
+
+    def __init__(self, iteration: Iteration, module: Module) -> None:
+        self.iteration = iteration
+        self.module = module
+        self.tree = module.tree
+
+    def unscaled(self, call: cst.Call) -> Unscaled | None:
+        iteration = self.iteration
+        backward = next((e for e in iteration.of(Act.BACKWARD) if e.node is call), None)
+        steps = iteration.of(Act.STEP)
+        if backward is None or not steps or not iteration.complete:
+            return None
+        loss = self._loss(call)
+        if loss is None or backward.loops or self._is_throttled(backward):
+            return None
+        counts = [self._count(step) for step in steps]
+        count = counts[0]
+        if count is None or any(c is None or self._text(c) != self._text(count) for c in counts):
+            return None
+        clearing = iteration.of(Act.CLEAR)
+        if not clearing or any(self._count(event) is None for event in clearing):
+            # What is cleared in each iteration is not added up.
+            return None
+        if self._trains_in_turns(steps) or not self._is_number_of_batches(count):
+            return None
+        if self._divided_elsewhere(count) or self._handles_gradients():
+            return None
+        scale = self._scale(loss, count, _HOPS)
+        return Unscaled(backward, steps[0], count) if scale is _Scale.AVERAGE else None
+
+    def _loss(self, call: cst.Call) -> cst.BaseExpression | None:
+        """The loss of ``loss.backward()``; None for engines, which may divide it themselves."""
+        if not isinstance(call.func, cst.Attribute) or self.module.qualified(call.func) is not None:
+            return None
+        owner = call.func.value
+        if any(argument.keyword is None for argument in call.args):
+            return None
+        return owner if self.module.value(owner).kind in (Kind.TENSOR, Kind.UNKNOWN, Kind.BATCH) else None
+
+    def _text(self, node: cst.BaseExpression) -> str:
+        return self.tree.source(node)
+
+    # ------------------------------------------------------------------ every so many iterations
+
+    def _is_throttled(self, event: Event) -> bool:
+        return self.module.places.throttled_in(event.outermost, self.iteration.loop)
+
+    def _count(self, event: Event) -> cst.BaseExpression | None:
+        """``n`` where an event happens in every n-th iteration."""
+        if not self._is_throttled(event):
+            return None
+        for test in self._tests(event.outermost):
+            count = self._divisor(test, 3)
+            if count is not None:
+                return count
+        return None
+
+    def _tests(self, node: cst.CSTNode) -> Iterator[cst.BaseExpression]:
+        """The conditions on which a node is run within the iteration, innermost first."""
+        child = node
+        for around in self.tree.ancestors(node):
+            if around is self.iteration.loop:
+                return
+            if isinstance(around, cst.If) and child is not around.test:
+                yield around.test
+            if isinstance(around, cst.IndentedBlock):
+                for statement in around.body:
+                    if statement is child:
+                        break
+                    if isinstance(statement, cst.If) and _continues(statement.body):
+                        yield statement.test
+            child = around
+
+    def _divisor(self, test: cst.BaseExpression, hops: int) -> cst.BaseExpression | None:
+        for node in self.tree.descendants(test):
+            if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.Modulo):
+                return node.right
+            if isinstance(node, cst.Name) and hops and self.module.names.is_read(node):
+                for binding in self.module.bindings(node):
+                    if binding.kind is BindingKind.ASSIGN and binding.value is not None and not binding.path:
+                        found = self._divisor(binding.value, hops - 1)
+                        if found is not None:
+                            return found
+        return None
+
+    def _is_number_of_batches(self, count: cst.BaseExpression) -> bool:
+        constant = self.module.value(count).constant
+        if constant is not MISSING:
+            return isinstance(constant, int) and constant > 1
+        return not _SCHEDULE.search((last_name(count) or "").lower())
+
+    def _trains_in_turns(self, steps: list[Event]) -> bool:
+        """Whether gradients are computed in the branch of a step as well: another model has its turn."""
+        for step in steps:
+            child = step.outermost
+            for around in self.tree.ancestors(child):
+                if around is self.iteration.loop:
+                    break
+                if isinstance(around, cst.If) and any(
+                    self.tree.contains(around.body, backward.outermost)
+                    for backward in self.iteration.of(Act.BACKWARD)
+                ):
+                    return True
+        return False
+
+    # ------------------------------------------------------------------ divided by other means
+
+    def _divided_elsewhere(self, count: cst.BaseExpression) -> bool:
+        """Whether anything in the file is divided by the number of batches: a rate, the loss of a helper."""
+        name = last_name(count)
+        if name is None:
+            return False
+        divisions = [
+            (node.left, node.right)
+            for node in self.tree.nodes(cst.BinaryOperation)
+            if isinstance(node.operator, cst.Divide)
+        ]
+        divisions += [
+            (node.target, node.value)
+            for node in self.tree.nodes(cst.AugAssign)
+            if isinstance(node.operator, cst.DivideAssign)
+        ]
+        return any(
+            name in self._words(divisor) and not _COUNTS.search(self._text(dividend))
+            for dividend, divisor in divisions
+        )
+
+    def _words(self, node: cst.BaseExpression) -> set[str]:
+        return {inner.value for inner in self.tree.descendants(node) if isinstance(inner, cst.Name)}
+
+    def _handles_gradients(self) -> bool:
+        """Whether the iteration changes gradients by hand, so that it may divide them."""
+        for holder in (self.iteration.loop, *self.iteration.functions):
+            for node in self.tree.descendants(holder):
+                if isinstance(node, cst.Attribute) and node.attr.value == "grad":
+                    if not isinstance(self.tree.parent(node), (cst.Comparison, cst.AssignTarget)):
+                        return True
+        return False
+
+    # ------------------------------------------------------------------ the loss
+
+    def _scale(self, node: cst.BaseExpression, count: cst.BaseExpression, hops: int) -> _Scale:
+        """By what an expression is divided, as far as the file shows how it is computed."""
+        if hops == 0:
+            return _Scale.UNKNOWN
+        match node:
+            case cst.Name():
+                return self._scale_of_name(node, count, hops)
+            case cst.BinaryOperation():
+                return self._scale_of_operation(node, count, hops)
+            case cst.UnaryOperation():
+                return self._scale(node.expression, count, hops)
+            case cst.IfExp():
+                return max(self._scale(node.body, count, hops), self._scale(node.orelse, count, hops))
+            case cst.Call():
+                return self._scale_of_call(node, count, hops)
+            case cst.Attribute(attr=cst.Name("loss"), value=output) | cst.Subscript(value=output):
+                # What a model computes beside its outputs.
+                return self._scale(output, count, hops - 1)
+            case _:
+                return _Scale.UNKNOWN
+
+    def _scale_of_name(self, name: cst.Name, count: cst.BaseExpression, hops: int) -> _Scale:
+        found = [_Scale.UNKNOWN] if not self.module.bindings(name) else []
+        for binding in self.module.bindings(name):
+            if binding.value is None or binding.kind not in (
+                BindingKind.ASSIGN,
+                BindingKind.AUGMENT,
+                BindingKind.WITH,
+            ):
+                return _Scale.UNKNOWN
+            statement = self.tree.parent(binding.node)
+            if isinstance(statement, cst.AugAssign):
+                if not isinstance(statement.operator, (cst.AddAssign, cst.SubtractAssign)):
+                    return _Scale.DIVIDED
+                # ``loss += penalty``
+                scope = binding.scope.bindings.get(binding.name, ())
+                earlier = [b.value for b in scope if b.kind is BindingKind.ASSIGN and b.value is not None]
+                found += [self._scale(value, count, hops - 1) for value in earlier]
+                continue
+            found.append(self._scale(binding.value, count, hops - 1))
+        return max(found)
+
+    def _scale_of_operation(self, node: cst.BinaryOperation, count: cst.BaseExpression, hops: int) -> _Scale:
+        left, right = node.left, node.right
+        if isinstance(node.operator, (cst.Add, cst.Subtract)):
+            sides = [side for side in (left, right) if self.module.value(side).kind is not Kind.NUMBER]
+            # Terms of other files add to a loss; what is divided is divided as a whole, mostly.
+            scales = [self._scale(side, count, hops) for side in sides]
+            return _Scale.DIVIDED if _Scale.DIVIDED in scales else min(scales, default=_Scale.UNKNOWN)
+        if isinstance(node.operator, cst.Multiply):
+            if self._is_weight(left, count):
+                return self._scale(right, count, hops)
+            return self._scale(left, count, hops) if self._is_weight(right, count) else _Scale.DIVIDED
+        if isinstance(node.operator, cst.Divide) and self._is_weight(right, count):
+            return self._scale(left, count, hops)
+        return _Scale.DIVIDED
+
+    def _is_weight(self, node: cst.BaseExpression, count: cst.BaseExpression) -> bool:
+        """Whether a factor weighs one loss against others: a number that is not that of the batches."""
+        constant = self.module.value(node).constant
+        number = self.module.value(count).constant
+        if isinstance(constant, (int, float)):
+            if number is MISSING:
+                return isinstance(node, (cst.Integer, cst.Float))
+            return isinstance(number, int) and constant not in (number, 1 / number)
+        word = last_name(node)
+        return (
+            isinstance(node, (cst.Name, cst.Attribute))
+            and word is not None
+            and re.search(r"weight|lambda|alpha|beta|gamma|lam(_|$)", word.lower()) is not None
+            and not _FACTOR.search(word)
+        )
+
+    def _scale_of_call(self, call: cst.Call, count: cst.BaseExpression, hops: int) -> _Scale:
+        dotted = self.module.qualified(call.func)
+        name = last_name(call.func)
+        if dotted is not None:
+            return self._reduced(call) if dotted in FUNCTIONAL_LOSSES else _Scale.UNKNOWN
+        value = self.module.value(call.func)
+        callee = self.module.callee(call)
+        if value.kind is Kind.MODULE:
+            if value.cls in NN_LOSSES:
+                made = value.origin
+                return self._reduced(made) if isinstance(made, cst.Call) else _Scale.UNKNOWN
+            if callee is None:
+                return _Scale.AVERAGE
+        if callee is not None:
+            returned = [r.value for r in self.tree.nodes(cst.Return) if self.module.function(r) is callee]
+            scales = [_Scale.UNKNOWN if r is None else self._scale(r, count, hops - 1) for r in returned]
+            return max(scales, default=_Scale.UNKNOWN)
+        if isinstance(call.func, cst.Attribute):
+            owner = call.func.value
+            if name in _DIVIDING:
+                return _Scale.DIVIDED
+            if name in _SUMMING:
+                return _Scale.UNKNOWN
+            if name == "scale" and call.args and "scaler" in (last_name(owner) or "scaler"):
+                return self._scale(call.args[0].value, count, hops)
+            if name == "scale_loss" and call.args:
+                return self._scale(call.args[0].value, count, hops)
+            if name in _SAME:
+                inner = self._scale(owner, count, hops)
+                return _Scale.AVERAGE if name == "mean" and inner is _Scale.UNKNOWN else inner
+        return _Scale.AVERAGE if CRITERION_NAME.match(name or "") else _Scale.UNKNOWN
+
+    def _reduced(self, call: cst.Call) -> _Scale:
+        """How a loss of torch is reduced, by the call that computes it or makes the module for it."""
+        reduction = self.module.argument(call, "reduction")
+        old = [self.module.argument(call, word) for word in ("size_average", "reduce")]
+        if any(argument.given or argument.unknown for argument in old):
+            return _Scale.UNKNOWN
+        if reduction.absent or reduction.constant == "mean":
+            return _Scale.AVERAGE
+        return _Scale.UNKNOWN
+
+
+def _continues(body: cst.BaseSuite) -> bool:
+    match body:
+        case cst.IndentedBlock(body=[*_, cst.SimpleStatementLine(body=[*_, cst.Continue()])]):
+            return True
+        case cst.SimpleStatementSuite(body=[*_, cst.Continue()]):
+            return True
+        case _:
+            return False
