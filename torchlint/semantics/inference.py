@@ -550,6 +550,10 @@ class Inference:
             given = self._hook_parameter(function, binding.name, param)
             if given.known:
                 return given
+        if isinstance(function, cst.Lambda):
+            mapped = self._mapped(function, param)
+            if mapped is BOTTOM or mapped.known:
+                return mapped
         if DEVICE_NAME.search(binding.name):
             return Value(Kind.DEVICE, device=Device.ACCELERATOR)
         if passed is BOTTOM:
@@ -558,6 +562,19 @@ class Inference:
             # A switch, whatever its name suggests: ``return_loss=False``.
             return BOOL
         return passed if passed is not None else UNKNOWN
+
+    def _mapped(self, function: cst.Lambda, param: cst.Param) -> Value:
+        """What ``filter`` or ``map`` hands to a lambda: ``filter(lambda p: …, model.parameters())``."""
+        arg = self.tree.parent(function)
+        call = self.tree.parent(arg) if isinstance(arg, cst.Arg) else None
+        if not isinstance(call, cst.Call) or call.args[0] is not arg:
+            return UNKNOWN
+        position = function.params.params.index(param) + 1 if param in function.params.params else 0
+        if not position or position >= len(call.args) or any(a.star for a in call.args):
+            return UNKNOWN
+        if self.names.qualified(call.func) not in ("builtins.filter", "builtins.map"):
+            return UNKNOWN
+        return self.iterated(self.value(call.args[position].value))
 
     def _called_variously(self, function: cst.CSTNode) -> bool:
         """Whether so many calls may run a function that they will not agree on one constant."""

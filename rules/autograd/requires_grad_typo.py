@@ -1,0 +1,189 @@
+"""TL308 requires-grad-typo."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import libcst as cst
+
+from torchlint.diagnostics import Fix
+from torchlint.rule import ERROR, Finding, rule
+from torchlint.semantics.conventions import OPTIONS_NAME
+from torchlint.semantics.module import Module
+from torchlint.semantics.names import BindingKind, dotted_text
+from torchlint.semantics.spellings import last_name
+from torchlint.semantics.values import Graph, Kind, Value
+
+_MISSPELT = re.compile(
+    r"re(?:quire[sd]?|qures?|qries|quries|quiers|quieres|quirs|qires|qiures|uqires|qiures)_?"
+    r"(?:[Gg]rad|gard|grd|gad|gradd|gradient)s?_?"
+)
+_PARAMETER = re.compile(
+    r"(?:^|_)(?:p|params?|parms?|para|parameters?|weights?|bias|tensor)\d*$", re.IGNORECASE
+)
+# Objects that hold what they like: the instance itself, and the context of an autograd function.
+_OWN = frozenset({"self", "cls", "ctx"})
+
+
+@rule(
+    "TL308",
+    "requires-grad-typo",
+    severity=ERROR,
+    fix="safe",
+    on=cst.Attribute,
+    mentions=(
+        "torch",
+        (
+            "require_gr|require_Gr|require_ga|required_gr|required_ga|requres|reqries|requries|requiers|requieres"
+            "|requirs|reqires|reqiures|reuqires|requires_ga|requires_grd|requires_grads|requires_gradd"
+            "|requires_gradient|requires_Gr|requiresgr|requiregr|requires_grad_ =|requires_grad_="
+        ),
+    ),
+)
+def requires_grad_typo(node: cst.Attribute, module: Module) -> Iterator[Finding]:
+    """## What it does
+    Finds `requires_grad` spelt wrong on a tensor, a parameter or a module: `p.require_grad = False`,
+    `p.requires_gard`, `p.required_grad`, and `p.requires_grad_ = False`, which hides the method of that name.
+    Both setting and asking count.
+
+    Silent where the file has a name of its own that is spelt so: an attribute of a class, an argument, a
+    field of a configuration.
+
+    ## Why is this bad?
+    Python lets anybody set any attribute on a tensor or a module. The misspelt one is kept, and nobody reads
+    it: parameters that should be frozen are trained on, with their gradients, their optimizer state and the
+    memory of both, and inputs that should get a gradient get none.
+
+    ## Example
+    ```python
+    for p in backbone.parameters():
+        p.require_grad = False
+    ```
+
+    ## Use instead
+    ```python
+    for p in backbone.parameters():
+        p.requires_grad = False
+    ```
+
+    ## Fix safety
+    Safe on parameters, and where a tensor without a graph is told not to need a gradient: the program then
+    does what it says. Unsafe on other tensors, for which torch may refuse the right spelling (integers cannot
+    have a gradient), on an object of which only the file's use of `requires_grad` tells what it is, and where
+    another place of the file uses the misspelt name in a way that the fix does not reach. A module has no
+    such attribute either, so that `conv.require_grad = False` becomes `conv.requires_grad_(False)`, which is
+    unsafe. No fix where a tensor that is computed is told not to need a gradient: only `detach()` does that.
+
+    ## References
+    - [Tensor.requires_grad](https://docs.pytorch.org/docs/stable/generated/torch.Tensor.requires_grad.html)
+    - [Locally disabling gradient computation](https://docs.pytorch.org/docs/stable/notes/autograd.html)
+    """
+    name = node.attr.value
+    if name == "requires_grad" or _MISSPELT.fullmatch(name) is None:
+        return
+    assignment = _assignment(node, module)
+    if assignment is None and (name == "requires_grad_" or _is_called(node, module)):
+        return
+    owner = module.value(node.value)
+    if not _takes_gradients(node.value, owner, assignment, module) or _is_own_name(name, owner, module):
+        return
+    if name == "requires_grad_":
+        message = (
+            "this hides the method `requires_grad_` and changes nothing; `requires_grad` is the attribute"
+        )
+    elif assignment is not None:
+        message = f"torch never reads `{name}`; `requires_grad` is meant"
+    else:
+        message = f"torch knows no `{name}`; `requires_grad` is meant"
+    yield Finding(node, message, fix=_respelt(node, owner, assignment, module))
+
+
+def _assignment(node: cst.Attribute, module: Module) -> cst.Assign | None:
+    """The statement that sets an attribute."""
+    target = module.tree.parent(node)
+    statement = module.tree.parent(target) if isinstance(target, cst.AssignTarget) else None
+    return statement if isinstance(statement, cst.Assign) else None
+
+
+def _is_called(node: cst.Attribute, module: Module) -> bool:
+    call = module.tree.parent(node)
+    return isinstance(call, cst.Call) and call.func is node
+
+
+def _takes_gradients(
+    owner: cst.BaseExpression, value: Value, assignment: cst.Assign | None, module: Module
+) -> bool:
+    """Whether something is a tensor or a module, or set like one and nothing that the file shows."""
+    if isinstance(owner, cst.Name) and owner.value in _OWN:
+        return False
+    if value.tensorlike:
+        return True
+    if value.kind is Kind.MODULE:
+        return assignment is not None
+    name = last_name(owner)
+    spelt = dotted_text(owner)
+    if value.kind is not Kind.UNKNOWN or name is None or spelt is None:
+        return False
+    if any(OPTIONS_NAME.search(word) for word in spelt.split(".")):
+        return False
+    bindings = module.bindings(owner) if isinstance(owner, cst.Name) else ()
+    if assignment is None:
+        looped = any(b.kind in (BindingKind.LOOP, BindingKind.COMPREHENSION) for b in bindings)
+        return looped and _PARAMETER.search(name) is not None
+    # An instance of a class of another file may have names of its own.
+    made = any(
+        isinstance(binding.value, cst.Call) and (last_name(binding.value) or "")[:1].isupper()
+        for binding in bindings
+    )
+    return not made and isinstance(module.value(assignment.value).constant, bool)
+
+
+def _is_own_name(name: str, owner: Value, module: Module) -> bool:
+    """Whether the file has an attribute of that name, or for what may be its own object an argument."""
+    names, tree = module.names, module.tree
+    if any(last_name(set_.target.value) in _OWN for set_ in names.attributes.get(name, ())):
+        return True
+    if any(name in names.scope_of(cls).bindings for cls in tree.nodes(cst.ClassDef)):
+        return True
+    if owner.tensorlike:
+        return False
+    return any(param.name.value == name for param in tree.nodes(cst.Param))
+
+
+def _respelt(node: cst.Attribute, owner: Value, assignment: cst.Assign | None, module: Module) -> Fix | None:
+    message = "Spell it `requires_grad`"
+    if assignment is None:
+        make = module.safe if owner.leaf and _all_reached(node.attr.value, module) else module.unsafe
+        return make(message, module.replace(node.attr, "requires_grad"))
+    wanted = module.value(assignment.value).constant
+    if owner.kind is Kind.MODULE:
+        if len(assignment.targets) > 1:
+            return None
+        code = f"{module.source(node.value)}.requires_grad_({module.source(assignment.value)})"
+        return module.unsafe(f"Replace by `{code}`", module.replace(assignment, code))
+    if owner.graph is Graph.ATTACHED and not owner.leaf and wanted is not True:
+        return None
+    certain = owner.leaf or (wanted is False and owner.kind is Kind.TENSOR and owner.graph is Graph.DETACHED)
+    make = module.safe if certain and _all_reached(node.attr.value, module) else module.unsafe
+    return make(message, module.replace(node.attr, "requires_grad"))
+
+
+def _all_reached(name: str, module: Module) -> bool:
+    """Whether every use of the name in the file is one that is respelt along."""
+    tree = module.tree
+    uses = [node for node in tree.nodes(cst.Attribute) if node.attr.value == name]
+    word = re.compile(rf"\b{name}\b")
+    comments = " ".join(tree.text[span.start : span.end] for span in tree.comments)
+    if len(word.findall(tree.text)) != len(uses) + len(word.findall(comments)):
+        return False
+    return all(_is_reached(use, module) for use in uses)
+
+
+def _is_reached(use: cst.Attribute, module: Module) -> bool:
+    assignment, owner = _assignment(use, module), module.value(use.value)
+    return owner.leaf or (
+        assignment is not None
+        and owner.graph is Graph.DETACHED
+        and module.value(assignment.value).constant is False
+    )
