@@ -63,6 +63,7 @@ CATALOGUE = {
     "TL105": ("impossible-loader-arguments", "error", "safe"),
     "TL106": ("iterable-dataset-duplicated", "error", "none"),
     "TL108": ("tensor-from-list-of-arrays", "warning", "safe"),
+    "TL109": ("tensor-copies-array", "note", "unsafe"),
     "TL201": ("tensor-created-on-host", "warning", "safe"),
     "TL202": ("item-in-hot-loop", "warning", "safe"),
     "TL203": ("host-copy-in-hot-loop", "warning", "unsafe"),

@@ -24,7 +24,7 @@ from typing import cast
 import libcst as cst
 import pytest
 
-from torchlint.semantics import arrays
+from torchlint.semantics import arrays, copies
 from torchlint.semantics.elements import read_one_by_one
 from torchlint.semantics.module import Module, Settings
 from torchlint.semantics.scalars import is_python_number, sent_scalar
@@ -251,6 +251,12 @@ def _arrays(module: Module, node: cst.CSTNode) -> str:
     return f"{len(found.items)}{',filled' if found.filled else ''}{',alike' if found.alike else ''}"
 
 
+def _copied(module: Module, node: cst.CSTNode) -> str:
+    assert isinstance(node, cst.Call)
+    found = copies.copied(module, node)
+    return "no" if found is None else "tensor" if found.tensor else "array"
+
+
 QUESTIONS: dict[str, Callable[[Module, cst.CSTNode], str]] = {
     "qualified": lambda module, node: module.qualified(node) or "none",
     "kind": lambda module, node: module.value(node).kind.value,
@@ -269,6 +275,7 @@ QUESTIONS: dict[str, Callable[[Module, cst.CSTNode], str]] = {
     "feeds": _feeds,
     "array": _array,
     "arrays": _arrays,
+    "copied": _copied,
     "goes": _goes,
     "batch_of": _batch_of,
     "hot": _hot,

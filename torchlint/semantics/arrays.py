@@ -33,13 +33,15 @@ _MAKERS = _listed(
     """
     append arange argsort array asarray ascontiguousarray asfortranarray atleast_1d atleast_2d atleast_3d
     block broadcast_to column_stack concatenate copy cumprod cumsum delete diag diff dstack empty_like
-    expand_dims flip fliplr flipud frombuffer fromiter full full_like hstack insert moveaxis ones_like pad
-    random.permutation ravel repeat reshape resize roll rollaxis rot90 sort squeeze stack swapaxes tile
+    expand_dims flip fliplr flipud frombuffer fromiter full full_like hstack insert load moveaxis ones_like
+    pad random.permutation ravel repeat reshape resize roll rollaxis rot90 sort squeeze stack swapaxes tile
     transpose tril triu vstack zeros_like
     """,
 )
 # ... and of double precision unless another is asked for.
-_DOUBLES = _listed("numpy.", "empty eye fromfile hamming hanning identity linspace logspace ones zeros")
+_DOUBLES = _listed(
+    "numpy.", "empty eye fromfile hamming hanning identity linspace loadtxt logspace ones zeros"
+)
 _DTYPE_SECOND = _listed("numpy.", "array asarray ascontiguousarray empty frombuffer identity ones zeros")
 # Functions that are applied to each element: arrays give arrays, numbers give numbers.
 _ELEMENTWISE = _listed(
