@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TypeAlias
 
 import libcst as cst
@@ -202,11 +203,13 @@ class Throttling:
     def _block(
         self, child: cst.CSTNode, block: cst.IndentedBlock | cst.SimpleStatementSuite | cst.Module
     ) -> Iterator[Restriction]:
-        for statement in block.body:
+        for position, statement in enumerate(block.body):
             if statement is child:
                 break
             if isinstance(statement, cst.If):
                 yield from self._guard(statement)
+                if self._skips_until_reset(statement, block.body[position + 1 :]):
+                    yield _ALWAYS
         ending = self._exit(block)
         if ending == "raise":
             yield _ALWAYS
@@ -229,6 +232,20 @@ class Throttling:
             if rarely is not None:
                 yield rarely
             branch = branch.orelse
+
+    def _skips_until_reset(self, statement: cst.If, after: Sequence[cst.CSTNode]) -> bool:
+        """``if waited < 100: waited += 1; continue`` with ``waited = 0`` among the statements behind it."""
+        if self._exit(statement.body) not in ("continue", "return"):
+            return False
+        compared = self._compared_names(statement.test)
+        counted = {
+            dotted_text(part.target)
+            for line in statement.body.body
+            if isinstance(line, cst.SimpleStatementLine)
+            for part in line.body
+            if isinstance(part, cst.AugAssign)
+        }
+        return bool(compared & counted) and self._renews(after, compared)
 
     def _statement_loop(self, node: cst.CSTNode) -> cst.For | cst.While | None:
         """The loop that a ``break`` in this block ends."""
@@ -400,11 +417,34 @@ class Throttling:
             if _is_debug_text(asked) or _matches(_SWITCHES, asked):
                 return _ALWAYS
         function = self._callee(call)
-        if isinstance(function, cst.FunctionDef):
-            answer = _only_return(function)
-            if answer is not None and self._rare(answer, truth, depth + 1) is not None:
-                return self._tied(call)
+        if isinstance(function, cst.FunctionDef) and self._answers_rarely(function, truth, depth):
+            return self._tied(call)
         return None
+
+    def _answers_rarely(self, function: cst.FunctionDef, truth: bool, depth: int) -> bool:
+        """Whether a function of plain ``return`` lines, with or without conditions, rarely says ``truth``."""
+        answered = False
+        for line in function.body.body:
+            returned: cst.CSTNode | None = None
+            condition: cst.BaseExpression | None = None
+            if isinstance(line, cst.If) and line.orelse is None and len(line.body.body) == 1:
+                condition = line.test
+                inner = line.body.body[0]
+                returned = inner.body[0] if isinstance(inner, cst.SimpleStatementLine) else inner
+            elif isinstance(line, cst.SimpleStatementLine):
+                returned = line.body[0]
+                if isinstance(returned, (cst.Expr, cst.Assign, cst.AnnAssign)):
+                    continue
+            if not isinstance(returned, cst.Return) or returned.value is None:
+                return False
+            constant = _constant(returned.value)
+            if constant is not None and constant is not truth:
+                continue
+            answered = True
+            rarely = condition is not None and self._rare(condition, True, depth + 1) is not None
+            if not rarely and (constant is not None or self._rare(returned.value, truth, depth + 1) is None):
+                return False
+        return answered
 
     def _flag(
         self, flag: cst.Name | cst.Attribute | cst.Subscript, truth: bool, depth: int
@@ -417,7 +457,24 @@ class Throttling:
                 return self._computed(bindings, truth, depth) or self._switch(flag, truth)
             if truth and flag.value in _OPTIONS and all(map(_is_off_by_default, bindings)) and bindings:
                 return _ALWAYS
+        elif isinstance(flag, cst.Attribute):
+            asked = self._properties.get(flag.attr.value)
+            if asked is not None and self._answers_rarely(asked, truth, depth):
+                return _ALWAYS
         return self._switch(flag, truth)
+
+    @cached_property
+    def _properties(self) -> dict[str, cst.FunctionDef]:
+        """The properties of the file's classes by their names, without those of which there are several."""
+        found: dict[str, cst.FunctionDef] = {}
+        several: set[str] = set()
+        for function in self.tree.nodes(cst.FunctionDef):
+            name = function.name.value
+            if any(last_name(decorator.decorator) == "property" for decorator in function.decorators):
+                if name in found:
+                    several.add(name)
+                found[name] = function
+        return {name: function for name, function in found.items() if name not in several}
 
     def _switch(self, flag: cst.CSTNode, truth: bool) -> Restriction | None:
         if isinstance(flag, cst.Attribute) and flag.attr.value == ("is_cpu" if truth else "is_cuda"):
@@ -457,33 +514,39 @@ class Throttling:
 
     def _reset(self, branch: cst.If) -> Restriction | None:
         """A counter or clock compared in the test and set anew in the branch: every so often."""
-        compared = {
+        compared = self._compared_names(branch.test)
+        return _ALWAYS if compared and self._renews(branch.body.body, compared) else None
+
+    def _compared_names(self, test: cst.CSTNode) -> set[str]:
+        """The variables that the comparisons of a test depend on."""
+        spelt = (
             dotted_text(node)
-            for comparison in self._comparisons(branch.test)
+            for comparison in self._comparisons(test)
             for side in (comparison.left, comparison.comparisons[0].comparator)
             for node in self.tree.descendants(side)
             if isinstance(node, (cst.Name, cst.Attribute))
-        }
-        compared.discard(None)
-        if not compared:
-            return None
-        body = branch.body.body
+        )
+        return {name for name in spelt if name is not None}
+
+    def _renews(self, body: Iterable[cst.CSTNode], compared: set[str]) -> bool:
+        """Whether one of these statements sets back a counter, a clock or a list that was compared."""
         for line in body:
             for statement in line.body if isinstance(line, cst.SimpleStatementLine) else ():
                 target: cst.CSTNode | None = None
                 anew = False
-                if isinstance(statement, cst.Assign) and len(statement.targets) == 1:
-                    target = statement.targets[0].target
-                    fresh = statement.value
-                    anew = _is_zero(fresh) or self._is_clock(fresh) or _matches(_CLOCKS, fresh)
-                elif isinstance(statement, cst.AugAssign):
-                    target = statement.target
-                    anew = isinstance(statement.operator, cst.SubtractAssign)
-                if target is None or dotted_text(target) not in compared:
-                    continue
-                if anew or _matches(_RECORDS, target):
-                    return _ALWAYS
-        return None
+                match statement:
+                    case cst.Assign(targets=[cst.AssignTarget(target=assigned)], value=fresh):
+                        target = assigned
+                        anew = _is_zero(fresh) or self._is_clock(fresh) or _matches(_CLOCKS, fresh)
+                    case cst.AugAssign():
+                        target = statement.target
+                        anew = isinstance(statement.operator, cst.SubtractAssign)
+                    case cst.Expr(value=cst.Call(func=cst.Attribute(value=owner, attr=cst.Name(value=name)))):
+                        target, anew = owner, name in _RESETTING
+                if target is not None and dotted_text(target) in compared:
+                    if anew or _matches(_RECORDS, target):
+                        return True
+        return False
 
     def _filled(self, branch: cst.If) -> Restriction | None:
         """A branch that fills what it tests to be missing, a cache or a lazy attribute: once."""
@@ -720,6 +783,7 @@ _MOMENTS = re.compile(
 _OPTIONS = frozenset({"log", "print_log", "plot", "visualize", "visualise", "vis", "show", "print_stats"})
 _BEST = re.compile(r"(?:^|_)best(?:_|$)|^(?:lowest|highest)_|^(?:min|max)_(?:val_|valid_|test_)?(?:loss|acc)")
 _RECORDS = re.compile(r"(?:^|_)(?:best|lowest|highest|min|max|last|prev|previous|next)(?:_|$)")
+_RESETTING = frozenset({"clear", "reset", "restart", "start"})
 _CLOCKS = re.compile(r"(?:^|_)(?:now|time|t1|toc|tic)$")
 _BAD_NUMBERS = frozenset({"isnan", "isinf", "is_nan", "has_nan", "isneginf", "isposinf"})
 _EXPORTING = frozenset(
