@@ -559,7 +559,7 @@ _LOG_METHODS = frozenset(
 _LOG_PACKAGES = ("logging.", "loguru.", "absl.logging.", "structlog.")
 _CHART_METHODS = frozenset(
     {"add_scalar", "add_scalars", "add_histogram", "add_image", "add_images", "add_video", "add_audio"}
-    | {"add_figure", "add_embedding", "log_metric", "log_metrics"}
+    | {"add_figure", "add_embedding", "log_metric", "log_metrics", "report_scalar"}
 )
 _CHART_FUNCTIONS = frozenset(
     {"wandb.log", "mlflow.log_metric", "mlflow.log_metrics", "swanlab.log", "trackio.log"}
@@ -584,13 +584,26 @@ def written_out(module: Module, node: cst.BaseExpression) -> cst.BaseExpression 
                 part.expression for part in node.parts if isinstance(part, cst.FormattedStringExpression)
             ]
         case cst.BinaryOperation(operator=cst.Modulo(), right=right):
-            candidates = [e.value for e in right.elements] if isinstance(right, cst.Tuple) else [right]
+            candidates = (
+                [e.value for e in right.elements]
+                if isinstance(right, cst.Tuple)
+                else list(_within(module, [right]))
+            )
         case _:
             return None
-    tensor = next((c for c in candidates if may_be_on_device(module, c)), None)
+    tensor = next((c for c in candidates if _is_written(module, c)), None)
     if tensor is not None and isinstance(node, cst.BinaryOperation) and not is_text(module, node.left):
         return None  # the remainder of a division
     return tensor
+
+
+def _is_written(module: Module, node: cst.BaseExpression) -> bool:
+    """Whether an expression is a device tensor, or a container of tensors that the file puts there."""
+    if may_be_on_device(module, node):
+        return True
+    value = module.value(node)
+    held = item_of(value) if value.kind in (Kind.LIST, Kind.TUPLE, Kind.DICT) else None
+    return module.accelerated and held is not None and _waits(held) and held.device is Device.ACCELERATOR
 
 
 def _for_failure_only(module: Module, node: cst.BaseExpression) -> bool:
@@ -623,7 +636,7 @@ def _written_arguments(module: Module, call: cst.Call) -> Iterator[cst.BaseExpre
             yield from arguments
         elif (
             (name == "set_postfix" or name in _CHART_METHODS) and module.value(owner).definition is None
-        ) or (name == "log" and _is_run(module, owner)):
+        ) or (name in ("log", "print") and _is_run(module, owner)):
             yield from _within(module, arguments)
 
 
@@ -632,18 +645,24 @@ def _within(module: Module, expressions: list[cst.BaseExpression]) -> Iterator[c
     for expression in expressions:
         yield expression
         for display in _displays(module, expression):
+            if isinstance(display, cst.Call):
+                yield from (argument.value for argument in display.args if argument.keyword is not None)
+                continue
             for element in display.elements:
                 if isinstance(element, cst.DictElement):
                     yield element.value
 
 
-def _displays(module: Module, node: cst.BaseExpression) -> Iterator[cst.Dict]:
-    if isinstance(node, cst.Dict):
-        yield node
-    elif isinstance(node, cst.Name):
+def _displays(module: Module, node: cst.BaseExpression) -> Iterator[cst.Dict | cst.Call]:
+    """The ``{…}`` and ``dict(…)`` that an expression is, or that a variable stands for."""
+    if isinstance(node, cst.Name):
         for binding in module.bindings(node):
-            if isinstance(binding.value, cst.Dict) and not binding.path:
-                yield binding.value
+            if not binding.path and not isinstance(binding.value, cst.Name) and binding.value is not None:
+                yield from _displays(module, binding.value)
+    elif isinstance(node, cst.Dict) or (
+        isinstance(node, cst.Call) and module.qualified(node.func) == "builtins.dict"
+    ):
+        yield node
 
 
 def _is_logger(module: Module, node: cst.BaseExpression) -> bool:
@@ -667,7 +686,9 @@ _LOGGER_NAMES = frozenset({"logger", "log", "logging"})
 
 
 def _is_run(module: Module, node: cst.BaseExpression) -> bool:
-    """Whether an expression is what ``wandb.init(…)`` returned."""
+    """Whether an expression is what ``wandb.init(…)`` returned, or an ``Accelerator`` with its trackers."""
+    if module.value(node).kind is Kind.ACCELERATOR:
+        return True
     if isinstance(node, cst.Call):
         return module.qualified(node.func) in _RUNS
     if isinstance(node, cst.Name):
