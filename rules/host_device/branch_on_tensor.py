@@ -8,7 +8,15 @@ import libcst as cst
 
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.module import Module
-from torchlint.semantics.synchronisation import asking_builtin, trail, truth_tests, waiting_place, when
+from torchlint.semantics.places import Hot
+from torchlint.semantics.synchronisation import (
+    asking_builtin,
+    checks_arguments,
+    trail,
+    truth_tests,
+    waiting_place,
+    when,
+)
 
 
 @rule(
@@ -34,7 +42,9 @@ def branch_on_tensor(node: cst.CSTNode, module: Module) -> Iterator[Finding]:
 
     Finds Python decisions that depend on a tensor on the accelerator, in every iteration of a hot loop or in
     every forward pass: `if`, `while`, `assert`, `and`, `or`, `not`, ternaries, chained comparisons, `in`, the
-    builtins `any`, `all`, `min`, `max`, `sorted` and `sum`, and `torch.equal` and `torch.allclose`.
+    builtins `any`, `all`, `min`, `max`, `sorted` and `sum`, and `torch.equal` and `torch.allclose`; and the
+    decisions that calls make by themselves: a distribution of `torch.distributions` checks its parameters
+    when it is made, and `clip_grad_norm_(..., error_if_nonfinite=True)` the norm.
 
     ## Why is this bad?
 
@@ -67,7 +77,9 @@ def branch_on_tensor(node: cst.CSTNode, module: Module) -> Iterator[Finding]:
         raise RuntimeError("the loss is not finite")
     ```
 
-    `torch.maximum` is `max` on the device, and a `GradScaler` finds infinite gradients by itself.
+    `torch.maximum` is `max` on the device, a `GradScaler` finds infinite gradients by itself, and
+    `Normal(mean, scale, validate_args=False)` believes its parameters
+    (`torch.distributions.Distribution.set_default_validate_args(False)` does so for all of them).
 
     ## Fix safety
 
@@ -80,6 +92,12 @@ def branch_on_tensor(node: cst.CSTNode, module: Module) -> Iterator[Finding]:
     if not module.may_repeat(node) or not module.accelerated:
         return
     if isinstance(node, cst.Call):
+        argument = checks_arguments(module, node)
+        if argument is not None:
+            hot = waiting_place(module, node)
+            if hot is not None:
+                yield Finding(node, _of_check(module, node, argument, hot), related=trail(module, hot))
+            return
         name = asking_builtin(module, node)
         if name is None or (name == "sum" and _decides(node, module)):
             return
@@ -95,6 +113,17 @@ def branch_on_tensor(node: cst.CSTNode, module: Module) -> Iterator[Finding]:
                 "decide on the device (`torch.where`) or check later"
             )
             yield Finding(tensor, message, related=trail(module, hot))
+
+
+def _of_check(module: Module, call: cst.Call, argument: str, hot: Hot) -> str:
+    name = f"`{module.tree.source(call.func)}`"
+    often = when(module, hot)
+    if argument == "validate_args":
+        return f"{name} looks at its parameters, and the host waits for the device {often}; {_UNCHECKED}"
+    return f"with `{argument}=True` {name} looks at the norm, and the host waits for the device {often}"
+
+
+_UNCHECKED = "`validate_args=False` spares that"
 
 
 def _decides(call: cst.Call, module: Module) -> bool:

@@ -10,7 +10,7 @@ from torchlint.diagnostics import Fix
 from torchlint.rule import NOTE, WARNING, Finding, rule
 from torchlint.semantics.module import Module
 from torchlint.semantics.synchronisation import mask_of, shape_wait, trail, waiting_place, when
-from torchlint.semantics.values import Kind
+from torchlint.semantics.values import Device, Kind
 
 
 @rule(
@@ -27,7 +27,9 @@ def data_dependent_shape(node: cst.Call | cst.Subscript, module: Module) -> Iter
     Finds operations whose output size depends on the contents of a tensor on the accelerator, in every
     iteration of a hot loop or in every forward pass: `nonzero`, `torch.where` with one argument,
     `masked_select`, `unique`, indexing by a boolean mask, assignment of a tensor through one,
-    `repeat_interleave` by a tensor, `bincount`, `one_hot` without `num_classes`.
+    `repeat_interleave` by a tensor, `bincount`, `one_hot` without `num_classes`, slices that end where a
+    tensor says (`x[:, : lengths.max()]`), and factories that take their size from one
+    (`torch.arange(lengths.max())`).
 
     ## Why is this bad?
 
@@ -76,10 +78,13 @@ def data_dependent_shape(node: cst.Call | cst.Subscript, module: Module) -> Iter
         yield Finding(node, f"{message} {when(module, hot)}", related=related)
         return
     assigned = _assigned(module, node)
-    if assigned is None:
+    if mask_of(module, node) is None:
+        message = "where this slice begins or ends is on the device: the host waits for it"
+        yield Finding(node, f"{message} {when(module, hot)}", related=related)
+    elif assigned is None:
         message = "indexing by a mask gives a size that depends on the data: the host waits for it"
         yield Finding(node, f"{message} {when(module, hot)}", related=related)
-    elif module.value(assigned).kind is Kind.TENSOR:
+    elif module.value(assigned).kind is Kind.TENSOR and module.value(assigned).device is not Device.CPU:
         message = "a tensor assigned through a mask makes the host wait for the size of the selection"
         yield Finding(node, f"{message} {when(module, hot)}; use `torch.where`", related=related)
     elif module.value(assigned).kind in (Kind.NUMBER, Kind.BOOL) and module.target.admits_below("1.10"):

@@ -23,6 +23,7 @@ from torchlint.semantics.synchronisation import (
     after_a_decision,
     after_a_guard,
     host_copy,
+    refuses_device,
     trail,
     waiting_place,
     when,
@@ -50,7 +51,8 @@ def host_copy_in_hot_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
     """## What it does
 
     Finds tensors that are copied from the accelerator to host memory in every iteration of a hot loop:
-    `.cpu()`, `.to("cpu")`, `.numpy(force=True)`, `np.asarray(tensor)`.
+    `.cpu()`, `.to("cpu")`, `.numpy(force=True)`. `.numpy()` and `np.asarray(tensor)` raise for a tensor on
+    the accelerator, and the finding says so.
 
     ## Why is this bad?
 
@@ -99,7 +101,10 @@ def host_copy_in_hot_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
     if after_a_decision(module, call) or after_a_guard(module, call):
         return
     what = f".{call.func.attr.value}()" if isinstance(call.func, cst.Attribute) else "this call"
-    message = f"`{what}` copies to host memory, and the host waits for the device, {when(module, hot)}"
+    if refuses_device(module, call):
+        message = f"`{what}` raises for a tensor on the accelerator; copy it with `.cpu()`, once behind the loop"
+    else:
+        message = f"`{what}` copies to host memory, and the host waits for the device, {when(module, hot)}"
     purpose = (
         stored_by_writer(module, call)
         or shared_with_processes(module, call)

@@ -21,13 +21,17 @@ from torchlint.semantics.usage import receivers, steps_environment, writes_out
     severity=WARNING,
     fix="safe",
     on=cst.Call,
-    mentions=("torch|lightning|accelerate", "item(|tolist(|float(|int(|bool(|complex(|round(|math"),
+    mentions=(
+        "torch|lightning|accelerate",
+        "item(|tolist(|float(|int(|bool(|complex(|math|range(|index(|get_scale(",
+    ),
 )
 def item_in_hot_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
     """## What it does
 
     Finds tensors on the accelerator that are turned into Python numbers in every iteration of a hot loop,
-    or in every forward pass: `.item()`, `.tolist()`, `float()`, `int()`, `bool()` and their like.
+    or in every forward pass: `.item()`, `.tolist()`, `float()`, `int()`, `bool()` and their like, `range()`
+    of a tensor, and `get_scale()` of a `GradScaler`.
 
     ## Why is this bad?
 

@@ -20,7 +20,13 @@ from typing import TYPE_CHECKING, TypeGuard
 
 import libcst as cst
 
-from torchlint.semantics.api.results import EXPLICIT_SYNCS, FUNCTION_SYNCS, METHOD_SYNCS
+from torchlint.semantics.api.results import (
+    CHECKED_DISTRIBUTIONS,
+    EXPLICIT_SYNCS,
+    FUNCTION_SYNCS,
+    METHOD_SYNCS,
+    SIZED_BY_SCALARS,
+)
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.throttling import FUNCTIONS
 from torchlint.semantics.values import Device, Kind, Value, item_of
@@ -30,7 +36,8 @@ if TYPE_CHECKING:
     from torchlint.semantics.places import Hot
 
 _CONVERTING_METHODS = frozenset({"item", "tolist"})
-_CONVERTING_BUILTINS = frozenset({"float", "int", "bool", "complex", "round"})
+_CONVERTING_BUILTINS = frozenset({"float", "int", "bool", "complex"})
+_CONVERTING_FUNCTIONS = frozenset({"builtins.range", "operator.index"})
 # Links between a host copy and the conversion for whose sake it was made: ``x.detach().cpu().item()``.
 _LINKS = frozenset(
     {"bfloat16", "contiguous", "cpu", "detach", "double", "flatten", "float", "half", "int", "long", "numpy"}
@@ -220,10 +227,13 @@ def trail(module: Module, hot: Hot) -> tuple[tuple[cst.CSTNode, str], ...]:
 def conversion(module: Module, call: cst.Call) -> cst.BaseExpression | None:
     """The device tensor that ``call`` turns into Python numbers, if it does.
 
-    ``x.item()``, ``x.tolist()``, ``float(x)`` and its like, ``math.exp(x)``; a host copy made on the way
-    (``x.cpu().item()``) belongs to the conversion.
+    ``x.item()``, ``x.tolist()``, ``float(x)`` and its like, ``math.exp(x)``, ``range(x)``, the scale of a
+    ``GradScaler``; a host copy made on the way (``x.cpu().item()``) belongs to the conversion.
     """
     func = call.func
+    if isinstance(func, cst.Attribute) and func.attr.value == "get_scale" and not call.args:
+        scaled = module.accelerated and module.value(func.value).kind is Kind.SCALER
+        return func.value if scaled else None
     if isinstance(func, cst.Attribute) and func.attr.value in _CONVERTING_METHODS and not call.args:
         return _device_source(module, func.value)
     if not call.args or call.args[0].star or call.args[0].keyword is not None:
@@ -232,6 +242,9 @@ def conversion(module: Module, call: cst.Call) -> cst.BaseExpression | None:
     package, _, name = qualified.rpartition(".")
     if package == "math" or (package == "builtins" and name in _CONVERTING_BUILTINS):
         return _device_source(module, call.args[0].value)
+    if qualified in _CONVERTING_FUNCTIONS:
+        bounds = [arg.value for arg in call.args if not arg.star]
+        return next((bound for bound in bounds if may_be_on_device(module, bound)), None)
     return None
 
 
@@ -262,6 +275,13 @@ def host_copy(module: Module, call: cst.Call) -> cst.BaseExpression | None:
     if tensor is None or _consumed_by_conversion(module, call):
         return None
     return tensor
+
+
+def refuses_device(module: Module, call: cst.Call) -> bool:
+    """Whether ``call``, a host copy, raises for tensors of the accelerator, as ``np.asarray(x)`` does."""
+    if module.qualified(call.func) in _NUMPY_COPIES:
+        return True
+    return isinstance(call.func, cst.Attribute) and call.func.attr.value == "numpy" and not call.args
 
 
 def _copied(module: Module, call: cst.Call) -> cst.BaseExpression | None:
@@ -377,10 +397,12 @@ def _consumed_by_conversion(module: Module, copy: cst.Call) -> bool:
 def shape_wait(module: Module, node: cst.Call | cst.Subscript) -> bool:
     """Whether the size of what ``node`` gives is only known on the device: ``x.nonzero()``, ``x[mask]``."""
     if isinstance(node, cst.Subscript):
-        return mask_of(module, node) is not None
+        return mask_of(module, node) is not None or _sliced_by(module, node)
     func = node.func
     qualified = module.qualified(func)
     operand: cst.BaseExpression
+    if qualified in SIZED_BY_SCALARS:
+        return any(may_be_on_device(module, size) for size in _sizes(node))
     if qualified is not None:
         sync = FUNCTION_SYNCS.get(qualified)
         if qualified not in _SHAPE_FUNCTIONS or sync is None or not node.args or node.args[0].star:
@@ -406,6 +428,32 @@ def shape_wait(module: Module, node: cst.Call | cst.Subscript) -> bool:
         counts = _argument(node, name, position)
         return counts is not None and may_be_on_device(module, counts)
     return True
+
+
+def _sizes(call: cst.Call) -> Iterator[cst.BaseExpression]:
+    """The sizes and bounds that a factory is given, those in one tuple included."""
+    for arg in call.args:
+        if arg.star or (arg.keyword is not None and arg.keyword.value not in _SIZE_KEYWORDS):
+            continue
+        if isinstance(arg.value, (cst.Tuple, cst.List)):
+            yield from (element.value for element in arg.value.elements if isinstance(element, cst.Element))
+        else:
+            yield arg.value
+
+
+_SIZE_KEYWORDS = frozenset({"size", "start", "end", "step", "n", "m", "low", "high"})
+
+
+def _sliced_by(module: Module, node: cst.Subscript) -> bool:
+    """Whether a tensor is cut at a place that a device tensor says: ``x[:, : lengths.max()]``."""
+    bounds = [
+        bound
+        for element in node.slice
+        if isinstance(element.slice, cst.Slice)
+        for bound in (element.slice.lower, element.slice.upper, element.slice.step)
+        if bound is not None and bound.__class__ not in _LITERALS
+    ]
+    return any(may_be_on_device(module, bound) for bound in bounds)
 
 
 # ``one_hot`` reads the largest label to know how wide its result is.
@@ -520,12 +568,12 @@ _ASKING_METHODS = frozenset({"equal", "allclose", "is_nonzero"})
 
 def asking_builtin(module: Module, call: cst.Call) -> str | None:
     """The name of a function that asks for the truth of device tensors: ``any(t)``, ``max(a, b)``."""
-    if not call.args or any(arg.star for arg in call.args):
-        return None
-    first = call.args[0].value
     if isinstance(call.func, cst.Attribute) and call.func.attr.value in _ASKING_METHODS:
         if may_be_on_device(module, call.func.value):
             return f"torch.{call.func.attr.value}"
+    if not call.args or any(arg.star for arg in call.args):
+        return None
+    first = call.args[0].value
     qualified = module.qualified(call.func) or ""
     if qualified in _ASKING_FUNCTIONS:
         return qualified if may_be_on_device(module, first) else None
@@ -549,6 +597,28 @@ def _holds_device_tensors(module: Module, node: cst.BaseExpression) -> bool:
     if item is None or value.kind not in (Kind.LIST, Kind.TUPLE, Kind.ITERATOR):
         return False
     return module.accelerated and _waits(item)
+
+
+_DISTRIBUTION = re.compile(r"torch\.distributions\.(?:\w+\.)?([A-Z]\w*)")
+
+
+def checks_arguments(module: Module, call: cst.Call) -> str | None:
+    """The argument that makes ``call`` look at its tensors, and fail by what it sees: ``validate_args``.
+
+    Distributions look unless told not to, ``clip_grad_norm_`` only if told to.
+    """
+    qualified = module.qualified(call.func) or ""
+    distribution = _DISTRIBUTION.fullmatch(qualified)
+    if distribution is not None and distribution[1] in CHECKED_DISTRIBUTIONS:
+        if any(arg.star for arg in call.args) or _argument(call, "validate_args", None) is not None:
+            return None
+        if "set_default_validate_args" in module.tree.text:
+            return None
+        checked = any(may_be_on_device(module, arg.value) for arg in call.args)
+        return "validate_args" if checked else None
+    if qualified == "torch.nn.utils.clip_grad_norm_" and module.accelerated:
+        return "error_if_nonfinite" if module.argument(call, "error_if_nonfinite").constant is True else None
+    return None
 
 
 # --- text -------------------------------------------------------------------------------------------
@@ -677,12 +747,19 @@ def _is_logger(module: Module, node: cst.BaseExpression) -> bool:
             case cst.Attribute():
                 return node.attr.value.lower().strip("_") in _LOGGER_NAMES
             case cst.Name():
-                return node.value.lower().strip("_") in _LOGGER_NAMES
+                if node.value.lower().strip("_") in _LOGGER_NAMES:
+                    return True
+                makers = [binding.value for binding in module.bindings(node) if not binding.path]
+                return bool(makers) and all(
+                    isinstance(maker, cst.Call) and module.qualified(maker.func) in _LOGGER_MAKERS
+                    for maker in makers
+                )
             case _:
                 return False
 
 
 _LOGGER_NAMES = frozenset({"logger", "log", "logging"})
+_LOGGER_MAKERS = frozenset({"logging.getLogger", "structlog.get_logger"})
 
 
 def _is_run(module: Module, node: cst.BaseExpression) -> bool:

@@ -1126,6 +1126,24 @@ FUNCTION_SYNCS: Mapping[str, Sync] = {
 """Functions that wait for the device when given an accelerator tensor. So do the constructors of
 ``torch.distributions`` unless ``validate_args=False``, and ``torch.tensor`` of a list with device scalars."""
 
+SIZED_BY_SCALARS: Final = frozenset(
+    _words("""
+    torch.arange torch.empty torch.eye torch.linspace torch.logspace torch.ones torch.rand torch.randint
+    torch.randn torch.randperm torch.zeros
+""")
+)
+"""Factories that read every device scalar among their sizes and bounds."""
+
+CHECKED_DISTRIBUTIONS: Final = frozenset(
+    _words("""
+    Bernoulli Beta Binomial Categorical Cauchy ContinuousBernoulli Dirichlet Exponential Gamma Geometric
+    Gumbel HalfNormal Kumaraswamy Laplace LogNormal LogisticNormal LowRankMultivariateNormal Multinomial
+    MultivariateNormal NegativeBinomial Normal OneHotCategorical Pareto Poisson RelaxedBernoulli
+    RelaxedOneHotCategorical StudentT Uniform VonMises Weibull
+""")
+)
+"""Classes of ``torch.distributions`` that look at their parameters when made, if not told otherwise."""
+
 EXPLICIT_SYNCS: Final = frozenset(
     _words("""
     torch.cuda.synchronize torch.accelerator.synchronize torch.xpu.synchronize torch.mps.synchronize
