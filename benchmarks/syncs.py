@@ -1,6 +1,6 @@
 """Which torch calls make the host wait for the GPU: the facts of the semantic model, measured.
 
-    python -m benchmarks.syncs --json benchmarks/results/syncs.json [--only TEXT] [--rehearse]
+    python -m benchmarks.syncs --json benchmarks/results/syncs.json [--only TEXT] [--missing]
 
 Each row of ``benchmarks/waits.py`` is run in a process of its own kind, with operands made anew each time and
 twice beforehand, as first calls initialise libraries. It is looked at in three ways:
@@ -11,9 +11,9 @@ twice beforehand, as first calls initialise libraries. It is looked at in three 
   call returns, the host has waited. This is what counts.
 * ``runtime``: the waits and copies of the CUDA runtime that the profiler sees within the call.
 
-``raises`` is the error, if the call raises one. Results of other torch releases that the file already holds
-are kept. Exits with 1 if a row behaves otherwise than its table says. ``--rehearse`` runs the rows on the
-CPU, where nothing can be seen but that they run.
+``raises`` is the error, if the call raises one. What the file already holds of other torch releases and of
+rows that are not asked for is kept. Exits with 1 if a row behaves otherwise than its table says.
+``--rehearse`` runs the rows on the CPU, where nothing can be seen but that they run.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ import sys
 import time
 import warnings
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -36,7 +36,7 @@ from typing import Any
 import click
 import torch
 
-from benchmarks.waits import GOES_ON, IMPORTS, RAISES, WAITS, Row, rows
+from benchmarks.waits import IMPORTS, RAISES, Row, behaviour, rows
 
 RESULTS = Path(__file__).parent / "results" / "syncs.json"
 SLEEP_MS = 40.0
@@ -247,50 +247,61 @@ def measure(asked: list[Row], device: str) -> Iterator[tuple[Row, Seen]]:
     process.end()
 
 
-def behaviour(entry: Seen) -> str | None:
-    """What a measured row does, in the words of the tables; None where that was not seen."""
-    if entry["waited"]:
-        return WAITS
-    if entry["raises"] is not None:
-        return RAISES
-    return None if entry["waited"] is None else GOES_ON
+Key = tuple[str, str]
 
 
-def _keep_others(path: Path, version: str) -> tuple[dict[str, Any], list[Seen]]:
-    """The machines and rows of other torch releases that a result file holds."""
+def _held(path: Path) -> tuple[dict[str, Any], dict[Key, Seen]]:
+    """The machines of a result file by torch release, and its rows by release and name.
+
+    Rows that the tables no longer have, or have with other code, are left out.
+    """
     if not path.exists():
-        return {}, []
+        return {}, {}
     held = json.loads(path.read_text(encoding="utf-8"))
-    machines = {
-        release: machine for release, machine in held.get("machines", {}).items() if release != version
-    }
-    return machines, [row for row in held.get("rows", []) if row["torch"] != version]
+    known = {row.name: row for row in rows()}
+    kept: dict[Key, Seen] = {}
+    for entry in held.get("rows", []):
+        row = known.get(entry["name"])
+        if row is not None and row.code == entry["code"]:
+            kept[entry["torch"], row.name] = {**entry, **_about(row)}
+    return held.get("machines", {}), kept
+
+
+def _about(row: Row) -> Seen:
+    return {"kind": row.kind, "name": row.name, "code": row.code, "expected": row.expected}
+
+
+def _write(path: Path, machines: dict[str, Any], entries: Iterable[Seen]) -> None:
+    """Write a result file with one line a row."""
+    lines = ",\n".join(f"  {json.dumps(entry)}" for entry in entries)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f'{{"machines": {json.dumps(machines)},\n "rows": [\n{lines}\n]}}\n', encoding="utf-8")
 
 
 @click.command()
 @click.option("--json", "output", type=click.Path(dir_okay=False, path_type=Path), default=RESULTS)
 @click.option("--only", default="", help="Rows whose kind or name holds this text.")
+@click.option("--missing", is_flag=True, help="Rows that the file does not hold for this torch release.")
 @click.option("--rehearse", is_flag=True, help="Run the rows on the CPU, and write nothing.")
-def main(output: Path, only: str, rehearse: bool) -> None:
+@click.option("--update", is_flag=True, help="Run nothing: bring the file up to date with the tables.")
+def main(output: Path, only: str, missing: bool, rehearse: bool, update: bool) -> None:
     """Measure which calls wait for the GPU."""
-    device = "cpu" if rehearse else "cuda"
+    machines, held = _held(output)
+    if update:
+        _write(output, machines, held.values())
+        return
     asked = [row for row in rows() if only in row.kind or only in row.name]
     if rehearse:
-        asked = [row for row in asked if not row.needs_cuda]
-    measured: list[Seen] = []
-    for row, seen in measure(asked, device):
-        about = {"kind": row.kind, "name": row.name, "code": row.code, "expected": row.expected}
-        measured.append({**about, **seen, "torch": torch.__version__})
-        if rehearse and seen["raises"] and row.expected != RAISES:
-            click.echo(f"{row.kind}: {row.name}: {seen['raises']}")
-    if rehearse:
-        click.echo(f"{len(measured)} rows")
+        _rehearse([row for row in asked if not row.needs_cuda])
         return
-    machines, others = _keep_others(output, torch.__version__)
+    if missing:
+        asked = [row for row in asked if (torch.__version__, row.name) not in held]
+    measured: list[Seen] = []
+    for row, seen in measure(asked, "cuda"):
+        measured.append({**_about(row), **seen, "torch": torch.__version__})
+        held[torch.__version__, row.name] = measured[-1]
     machines[torch.__version__] = {"cuda": torch.version.cuda, "gpu": torch.cuda.get_device_name()}
-    output.parent.mkdir(parents=True, exist_ok=True)
-    text = json.dumps({"machines": machines, "rows": others + measured}, indent=1)
-    output.write_text(text + "\n", encoding="utf-8")
+    _write(output, machines, held.values())
     wrong = [entry for entry in measured if behaviour(entry) != entry["expected"]]
     for entry in wrong:
         found = behaviour(entry) or "was not seen"
@@ -300,6 +311,16 @@ def main(output: Path, only: str, rehearse: bool) -> None:
     click.echo(f"waits that the debug mode does not report: {'; '.join(unseen) or 'none'}")
     click.echo(f"{len(measured) - len(wrong)} of {len(measured)} calls behave as their tables say")
     sys.exit(1 if wrong else 0)
+
+
+def _rehearse(asked: list[Row]) -> None:
+    """Run rows on the CPU and tell which of them raise against expectation."""
+    count = 0
+    for row, seen in measure(asked, "cpu"):
+        count += 1
+        if seen["raises"] and row.expected != RAISES:
+            click.echo(f"{row.kind}: {row.name}: {seen['raises']}")
+    click.echo(f"{count} rows")
 
 
 if __name__ == "__main__":

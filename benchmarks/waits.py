@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import ast
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 WAITS, GOES_ON, RAISES = "waits", "goes on", "raises"
 """What is expected of a call: the host waits, the host goes on, or torch refuses a tensor of the device."""
@@ -111,6 +112,15 @@ def program(measured: list[Row]) -> tuple[str, dict[int, Row]]:
             lines.append(line)
             owners[len(lines)] = row
     return "\n".join(lines) + "\n", owners
+
+
+def behaviour(entry: Mapping[str, Any]) -> str | None:
+    """What a measured row does, in the words of the tables; None where that was not seen."""
+    if entry["waited"]:
+        return WAITS
+    if entry["raises"] is not None:
+        return RAISES
+    return None if entry["waited"] is None else GOES_ON
 
 
 def _all_rows() -> Iterator[Row]:
@@ -394,7 +404,6 @@ quiet.propagate = False
                 np.allclose(v, v)
                 np.where(m, v, 0)
                 np.float32(s)
-                np.float64(s)
                 np.linalg.norm(v)
                 np.median(v)
                 np.unique(v)
@@ -403,16 +412,19 @@ quiet.propagate = False
                 np.from_dlpack(v)
                 v.__array__()
                 array + v
-            """,
-            GOES_ON: """
                 np.argmax(v)
                 np.cumsum(v)
                 np.clip(v, 0, 1)
                 np.round(v)
                 np.reshape(v, (8, 8))
+            """,
+            GOES_ON: """
                 np.shape(v)
                 np.ndim(v)
                 np.isscalar(s)
+            """,
+            WAITS: """
+                np.float64(s)
             """,
         },
     ),
@@ -444,10 +456,13 @@ quiet.propagate = False
                 v[np.array([0, 2])]
                 x[[0, 1]] = 1.0
                 nn.Linear(8, 8).to(device)
+                big.to(device, non_blocking=True)
+                v[0] = 1.0
+                torch.where(m, v, torch.tensor(0.0))  # torch.where with a scalar tensor of the host
+                x[0, 0] = 1.0
             """,
             GOES_ON: """
                 h.to(device, non_blocking=True)
-                big.to(device, non_blocking=True)
                 pinned.to(device, non_blocking=True)
                 v.copy_(h, non_blocking=True)
                 v.copy_(pinned, non_blocking=True)
@@ -470,17 +485,18 @@ quiet.propagate = False
                 v.new_full((2,), 1.0)
                 v.new_zeros(3)
                 v.fill_(1.0)
-                v[0] = 1.0
                 v[3:5] = 1.0
                 v[3]
                 v[3:5]
                 v[None]
                 v * torch.tensor(2.0)  # v times a scalar tensor of the host
                 v + 1.0
-                torch.where(m, v, torch.tensor(0.0))  # torch.where with a scalar tensor of the host
                 net.to(device)  # net.to(device), where it is already
                 v.to(device)  # v.to(device), where it is already
                 nn.Linear(8, 8, device=device)
+                x[0] = 1.0
+                x[:, 0] = 1.0
+                v[0].fill_(1.0)
             """,
         },
     ),
@@ -535,12 +551,15 @@ quiet.propagate = False
                 v[m.nonzero()]
                 v.index_put_((m,), w)
                 v.index_put((m,), w)
+                v[i] = 1.0
+                v.masked_fill(m, s)
+                v.index_fill(0, i, s)
+                v.masked_fill_(m, v.amin())
             """,
             GOES_ON: """
                 v[i]
                 v[i[:1]]
                 x[i, i]
-                v[i] = 1.0
                 v[i] = v + 1
                 v[i] += 1
                 v[m] = 0.0
@@ -550,7 +569,6 @@ quiet.propagate = False
                 v[m] = torch.tensor(0.0)  # v[m] = a scalar tensor of the host
                 v.masked_fill(m, 0.0)
                 v.masked_fill_(m, 0.0)
-                v.masked_fill(m, s)
                 v.masked_scatter(m, v)
                 torch.where(m, v, v)
                 torch.where(m, v, s)
@@ -567,6 +585,9 @@ quiet.propagate = False
                 v.scatter_reduce(0, i, v, "sum")
                 torch.take_along_dim(v, i)
                 x.select(0, 1)
+                v[0] = s
+                v[3:5] = s
+                v[i] = s
             """,
         },
     ),
@@ -588,6 +609,7 @@ quiet.propagate = False
                 torch.zeros(n, 3)
                 torch.zeros((n, 3), device=device)
                 torch.ones(n, device=device)
+                torch.rand(n, device=device)
                 torch.randn(n, device=device)
                 torch.empty(n, device=device)
                 torch.eye(n, device=device)
@@ -675,6 +697,8 @@ quiet.propagate = False
                 x.to_sparse_csr()
                 torch.sparse_coo_tensor(i[None], v)
                 torch.sparse_coo_tensor(i[None], v, (64,)).coalesce()
+                torch.cov(x)
+                torch.corrcoef(x)
             """,
             GOES_ON: """
                 v.repeat_interleave(2)
@@ -720,8 +744,6 @@ quiet.propagate = False
                 v.argmax()
                 torch.aminmax(v)
                 torch.diff(v)
-                torch.cov(x)
-                torch.corrcoef(x)
                 torch.trapezoid(v)
                 v.flip(0)
                 v.bernoulli()
@@ -771,13 +793,13 @@ quiet.propagate = False
                 x.matrix_exp()
                 x.svd()
                 spd.cholesky()
+                L.ldl_factor_ex(spd)
             """,
             GOES_ON: """
                 L.cholesky_ex(spd)
                 L.inv_ex(x)
                 L.solve_ex(x, x)
                 L.lu_factor_ex(x)
-                L.ldl_factor_ex(spd)
                 L.solve_triangular(factor, x, upper=False)
                 L.qr(x)
                 L.det(x)
@@ -841,7 +863,10 @@ adaptive = nn.AdaptiveLogSoftmaxWithLoss(8, 10, [4]).to(device)
                 pack_padded_sequence(sequence, lengths, batch_first=True, enforce_sorted=False)
                 torch.istft(spectrum, 16, window=window)
                 torch.normal(v, v)
-                F.embedding(i, embedding, max_norm=1.0)
+                F.ctc_loss(log_probs, letters, (9, 9), (2, 2))  # F.ctc_loss, lengths as tuples
+                torch.nested.nested_tensor([x, x[:4]], layout=torch.jagged)
+                torch.nested.as_nested_tensor([x, x[:4]], layout=torch.jagged)
+                torch.nested.nested_tensor([x, x[:4]]).to_padded_tensor(0.0)
             """,
             GOES_ON: """
                 net(x)
@@ -868,7 +893,6 @@ adaptive = nn.AdaptiveLogSoftmaxWithLoss(8, 10, [4]).to(device)
                 F.gumbel_softmax(x)
                 F.dropout(x)
                 F.normalize(x)
-                F.ctc_loss(log_probs, letters, (9, 9), (2, 2))  # F.ctc_loss, lengths as tuples
                 pack_padded_sequence(sequence, lengths, batch_first=True)
                 pad_packed_sequence(packed, batch_first=True)
                 pad_sequence([v, v[:9]])
@@ -877,10 +901,8 @@ adaptive = nn.AdaptiveLogSoftmaxWithLoss(8, 10, [4]).to(device)
                 nn.init.orthogonal_(x)
                 torch.nested.nested_tensor([v, v[:9]])
                 torch.nested.as_nested_tensor([v, v[:9]])
-                torch.nested.nested_tensor([x, x[:4]], layout=torch.jagged)
-                torch.nested.as_nested_tensor([x, x[:4]], layout=torch.jagged)
-                torch.nested.nested_tensor([x, x[:4]]).to_padded_tensor(0.0)
                 torch.utils.checkpoint.checkpoint(net, x, use_reentrant=False)
+                F.embedding(i, embedding, max_norm=1.0)
             """,
             RAISES: """
                 pack_padded_sequence(sequence, device_lengths, batch_first=True)
@@ -953,6 +975,8 @@ factor = torch.linalg.cholesky(spd)
                 normal.log_prob(v)
                 categorical.log_prob(i)
                 categorical.sample().item()
+                normal.sample()
+                unchecked.sample()
             """,
             GOES_ON: """
                 D.Normal(v, v + 1, validate_args=False)
@@ -963,7 +987,6 @@ factor = torch.linalg.cholesky(spd)
                 D.Beta(v + 1, v + 1, validate_args=False)
                 D.MultivariateNormal(v[:8], scale_tril=factor, validate_args=False)
                 D.Independent(normal, 1)
-                normal.sample()
                 normal.rsample()
                 normal.entropy()
                 unchecked.log_prob(v)
@@ -971,6 +994,7 @@ factor = torch.linalg.cholesky(spd)
                 categorical.entropy()
                 categorical.probs
                 D.kl_divergence(normal, unchecked)
+                unchecked.rsample()
             """,
         },
     ),
@@ -992,8 +1016,8 @@ vector = torch.nn.utils.parameters_to_vector(parameters)
                 clip_grad_norm_(parameters, 1.0, error_if_nonfinite=True)
                 clip_grad_norm_(parameters, 1.0).item()
                 scaled.step(sgd)
-                scaler.get_scale()
-                scaler.state_dict()
+                scaled.get_scale()
+                scaled.state_dict()
             """,
             GOES_ON: """
                 clip_grad_norm_(parameters, 1.0)
@@ -1010,6 +1034,8 @@ vector = torch.nn.utils.parameters_to_vector(parameters)
                 net.zero_grad()
                 [e.grad for e in parameters]
                 torch.nn.utils.vector_to_parameters(vector, parameters)
+                scaler.get_scale()  # scaler.get_scale(), before anything was scaled
+                scaler.state_dict()  # scaler.state_dict(), before anything was scaled
             """,
         },
     ),
@@ -1065,7 +1091,8 @@ averaged = optim.swa_utils.AveragedModel(net)
                 lbfgs.step(closure)
                 plateau.step(s)
                 float(rate)  # float(rate), a learning rate that is a tensor
-                averaged.update_parameters(net)
+                asgd.step()
+                adafactor.step()
             """,
             GOES_ON: """
                 sgd.step()  # sgd.step(), momentum
@@ -1076,12 +1103,10 @@ averaged = optim.swa_utils.AveragedModel(net)
                 adagrad.step()
                 adadelta.step()
                 adamax.step()
-                asgd.step()
                 nadam.step()
                 radam.step()
                 rmsprop.step()
                 rprop.step()
-                adafactor.step()
                 adam.zero_grad()
                 adam.state_dict()
                 copy.deepcopy(adam.state_dict())
@@ -1089,6 +1114,7 @@ averaged = optim.swa_utils.AveragedModel(net)
                 cosine.step()
                 cosine.get_last_lr()
                 plateau.step(1.0)
+                averaged.update_parameters(net)
             """,
         },
     ),
@@ -1185,7 +1211,6 @@ state = torch.cuda.get_rng_state()
                 torch.cuda.current_stream().synchronize()
                 torch.cuda.default_stream().synchronize()
                 end.record(); end.synchronize()  # event.synchronize()
-                torch.cuda.empty_cache()
             """,
             GOES_ON: """
                 end.record()
@@ -1205,9 +1230,23 @@ state = torch.cuda.get_rng_state()
                 torch.cuda.set_rng_state(state)
                 torch.cuda.manual_seed_all(0)
                 torch.cuda.nvtx.range_push("x"); torch.cuda.nvtx.range_pop()
+                torch.cuda.empty_cache()  # torch.cuda.empty_cache(), with nothing cached
             """,
             RAISES: """
                 start.record(); end.record(); start.elapsed_time(end)  # elapsed_time, not over
+            """,
+        },
+    ),
+    (
+        "cached memory",
+        """
+kept = torch.empty(64 * 1024 * 1024, device=device)
+del kept
+""",
+        True,
+        {
+            WAITS: """
+                torch.cuda.empty_cache()  # torch.cuda.empty_cache(), with something cached
             """,
         },
     ),

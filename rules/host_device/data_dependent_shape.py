@@ -9,7 +9,14 @@ import libcst as cst
 from torchlint.diagnostics import Fix
 from torchlint.rule import NOTE, WARNING, Finding, rule
 from torchlint.semantics.module import Module
-from torchlint.semantics.synchronisation import mask_of, shape_wait, trail, waiting_place, when
+from torchlint.semantics.synchronisation import (
+    after_a_slice,
+    mask_of,
+    shape_wait,
+    trail,
+    waiting_place,
+    when,
+)
 from torchlint.semantics.values import Device, Kind
 
 
@@ -79,6 +86,8 @@ def data_dependent_shape(node: cst.Call | cst.Subscript, module: Module) -> Iter
         return
     assigned = _assigned(module, node)
     if mask_of(module, node) is None:
+        if after_a_slice(module, node):
+            return
         message = "where this slice begins or ends is on the device: the host waits for it"
         yield Finding(node, f"{message} {when(module, hot)}", related=related)
     elif assigned is None:

@@ -102,7 +102,7 @@ def host_copy_in_hot_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
         return
     what = f".{call.func.attr.value}()" if isinstance(call.func, cst.Attribute) else "this call"
     if refuses_device(module, call):
-        message = f"`{what}` raises for a tensor on the accelerator; copy it with `.cpu()`, once behind the loop"
+        message = f"`{what}` raises for a tensor on the accelerator; copy it with `.cpu()`, behind the loop"
     else:
         message = f"`{what}` copies to host memory, and the host waits for the device, {when(module, hot)}"
     purpose = (

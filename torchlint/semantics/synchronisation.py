@@ -6,10 +6,11 @@ here name the places where it needs one: a number read back (``conversion``), da
 text (``texts``) or asks for their truth (``truth_tests``). Each wait has one place: what is a number
 already, or in host memory already, waits no more.
 
-Which operations wait was checked with ``torch.cuda.set_sync_debug_mode`` on torch 2.11: ``x[mask]`` and
-``x[mask] = tensor`` wait, ``x[mask] = 0`` does not; ``repeat_interleave`` waits without ``output_size``;
-``one_hot`` waits without ``num_classes``; ``max()``, ``any()`` and ``in`` over a tensor wait once an
-element, ``sum()`` does not; a copy with ``non_blocking=True`` does not.
+Which operations wait was measured on a GPU, call by call: benchmarks/results/syncs.json has what happened,
+and tests/benchmarks/test_syncs.py holds the questions here to it. ``x[mask]`` and ``x[mask] = tensor`` wait,
+``x[mask] = 0`` does not; ``repeat_interleave`` waits without ``output_size``; ``one_hot`` waits without
+``num_classes``; ``max()``, ``any()`` and ``in`` over a tensor wait once an element, ``sum()`` does not; a
+copy with ``non_blocking=True`` does not.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 
 _CONVERTING_METHODS = frozenset({"item", "tolist"})
 _CONVERTING_BUILTINS = frozenset({"float", "int", "bool", "complex"})
-_CONVERTING_FUNCTIONS = frozenset({"builtins.range", "operator.index"})
+_CONVERTING_FUNCTIONS = frozenset({"builtins.range", "operator.index", "numpy.float64"})
 # Links between a host copy and the conversion for whose sake it was made: ``x.detach().cpu().item()``.
 _LINKS = frozenset(
     {"bfloat16", "contiguous", "cpu", "detach", "double", "flatten", "float", "half", "int", "long", "numpy"}
@@ -454,6 +455,30 @@ def _sliced_by(module: Module, node: cst.Subscript) -> bool:
         if bound is not None and bound.__class__ not in _LITERALS
     ]
     return any(may_be_on_device(module, bound) for bound in bounds)
+
+
+def after_a_slice(module: Module, node: cst.Subscript) -> bool:
+    """Whether another slice that waits stands before ``node``, with nothing to wait for in between.
+
+    Batches are cut to the longest of their samples tensor by tensor: the first cut waits for the device.
+    """
+    tree = module.tree
+    statement = tree.statement(node)
+    block = tree.parent(statement)
+    before: list[cst.CSTNode] = [statement]
+    if isinstance(block, (cst.IndentedBlock, cst.Module)):
+        before += reversed([other for other in block.body if tree.order[other] < tree.order[statement]])
+    for other in before:
+        if isinstance(other, cst.BaseCompoundStatement):
+            return False
+        for part in tree.descendants(other):
+            if part is node:
+                break
+            if isinstance(part, cst.Subscript) and _sliced_by(module, part):
+                return True
+        if module.computes(other):
+            return False
+    return False
 
 
 # ``one_hot`` reads the largest label to know how wide its result is.

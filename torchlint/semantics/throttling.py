@@ -559,13 +559,27 @@ class Throttling:
                 stored = isinstance(target, cst.Subscript)
                 if isinstance(target, cst.Subscript):
                     target = target.value
+                if stored and self._outlives(target) and self._looked_up_in(target, missing, branch):
+                    return _ALWAYS
                 if dotted_text(target) not in missing:
                     continue
                 if self._outlives(target):
                     return _ALWAYS
                 if isinstance(target, cst.Name) and not stored:
-                    return self._first_round(target, branch)
+                    rarely = self._first_round(target, branch)
+                    if rarely is not None:
+                        return rarely
         return None
+
+    def _looked_up_in(self, store: cst.CSTNode, missing: set[str], branch: cst.If) -> bool:
+        """``x = cache.get(key)``, ``if x is None``, then ``cache[key] = …``: what is missing is cached."""
+        for name in missing:
+            for binding in self.names.bindings_at(name, branch):
+                match binding.value:
+                    case cst.Call(func=cst.Attribute(value=owner, attr=cst.Name(value="get"))):
+                        if dotted_text(owner) == dotted_text(store):
+                            return True
+        return False
 
     def _first_round(self, target: cst.Name, branch: cst.If) -> Restriction | None:
         """``if x is None: x = …`` in a loop that starts with ``x = None`` before it: in its first round."""

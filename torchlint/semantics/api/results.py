@@ -1089,14 +1089,17 @@ METHOD_SYNCS: Mapping[str, Sync] = {
     "to": Sync("copy", host=("device", 0)),
     **dict.fromkeys(_words("nonzero argwhere masked_select unique unique_consecutive bincount"), _SHAPES),
     "repeat_interleave": Sync("shape", absent=("output_size", None), tensor=("repeats", 0)),
-    **dict.fromkeys(_words("cholesky inverse lstsq eig symeig solve matrix_exp"), _CHECKS),
+    **dict.fromkeys(_words("cholesky inverse matrix_exp pinverse svd"), _CHECKS),
     "histc": Sync("read", absent=("min", 1)),
 }
 """Methods of an accelerator tensor that wait for the device (``to`` unless ``non_blocking=True``).
 
-So do ``bool()``, ``int()``, ``float()``, ``if`` and slicing or indexing with a 0-d integer tensor (``read``),
-``x[mask]`` and ``x[mask] = tensor`` (``shape``). ``x[mask] = 0.0`` does not: it fills under the mask.
-Measured with ``torch.cuda.set_sync_debug_mode`` (torch 2.11, CUDA 13); benchmarks/syncs.py repeats it."""
+So do ``bool()``, ``int()``, ``float()``, ``if``, and indexing or slicing with a 0-d integer tensor
+(``read``), ``x[mask]``, ``x[mask] = tensor`` and ``x[mask] = device_scalar`` (``shape``), but neither
+``x[mask] = 0.0`` nor ``x[indices] = tensor``. What goes to the device through pageable memory waits as well:
+``x[0, 0] = 1.0`` (while ``x[0] = 1.0`` fills), ``x[indices] = 1.0``, ``x[[0, 2]]``. ``masked_fill`` reads a
+value that is a tensor of the device. All of it was measured: benchmarks/waits.py has the calls,
+benchmarks/results/syncs.json what they did."""
 
 FUNCTION_SYNCS: Mapping[str, Sync] = {
     **dict.fromkeys(_words("torch.is_nonzero torch.equal torch.allclose"), _READS),
