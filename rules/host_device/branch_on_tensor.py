@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from torchlint.rule import WARNING, Finding, rule
+from torchlint.rule import NOTE, WARNING, Finding, rule
 from torchlint.semantics.module import Module
 from torchlint.semantics.places import Hot
 from torchlint.semantics.synchronisation import (
@@ -17,6 +17,7 @@ from torchlint.semantics.synchronisation import (
     waiting_place,
     when,
 )
+from torchlint.semantics.usage import receivers, steps_environment
 
 
 @rule(
@@ -79,7 +80,8 @@ def branch_on_tensor(node: cst.CSTNode, module: Module) -> Iterator[Finding]:
 
     `torch.maximum` is `max` on the device, a `GradScaler` finds infinite gradients by itself, and
     `Normal(mean, scale, validate_args=False)` believes its parameters
-    (`torch.distributions.Distribution.set_default_validate_args(False)` does so for all of them).
+    (`torch.distributions.Distribution.set_default_validate_args(False)` does so for all of them). Where the
+    sample is an action that an environment waits for, the check of the distribution is a note.
 
     ## Fix safety
 
@@ -96,7 +98,14 @@ def branch_on_tensor(node: cst.CSTNode, module: Module) -> Iterator[Finding]:
         if argument is not None:
             hot = waiting_place(module, node)
             if hot is not None:
-                yield Finding(node, _of_check(module, node, argument, hot), related=trail(module, hot))
+                # Who acts in an environment waits for the action anyway.
+                acting = any(steps_environment(module, receiver) for receiver in receivers(module, node))
+                yield Finding(
+                    node,
+                    _of_check(module, node, argument, hot),
+                    severity=NOTE if acting else None,
+                    related=trail(module, hot),
+                )
             return
         name = asking_builtin(module, node)
         if name is None or (name == "sum" and _decides(node, module)):
