@@ -539,20 +539,20 @@ PROGRAMS = {
 
 
         def share(out, y):
-            return (out == y).float().mean()  #: (out == y).float().mean() => hot=x via=run,epoch
+            return (out == y).float().mean()  #: (out == y).float().mean() => hot=x via=run,metric
 
 
         def total(out, y):
-            return out.sum()  #: out.sum() => hot=x via=epoch
+            return out.sum()  #: out.sum() => hot=x via=summed
 
 
         def mean(out, y):
-            return out.mean()  #: out.mean() => hot=x via=fit
+            return out.mean()  #: out.mean() => hot=x via=metric
 
 
         def make_report():
             def report(loss):
-                use(loss)  #: use(loss) => hot=x via=epoch
+                use(loss)  #: use(loss) => hot=x via=tell
 
             return report
 
