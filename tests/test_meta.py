@@ -76,6 +76,7 @@ CATALOGUE = {
     "TL301": ("evaluation-with-autograd", "warning", "safe"),
     "TL302": ("grad-zeroed-in-place", "warning", "safe"),
     "TL303": ("graph-kept-across-steps", "warning", "safe"),
+    "TL304": ("backward-retains-graph", "warning", "unsafe"),
     "TL305": ("zero-grad-missing", "error", "none"),
     "TL306": ("accumulation-unscaled", "warning", "none"),
     "TL307": ("left-in-eval-mode", "error", "none"),

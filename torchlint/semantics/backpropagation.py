@@ -71,7 +71,7 @@ class Backward:
 
 
 @dataclass(frozen=True, slots=True)
-class _Flow:
+class Flow:
     """What some values are computed from, however far back.
 
     ``calls`` are those that lead there. ``own`` and ``own_calls`` leave out what is inside of a function
@@ -234,7 +234,7 @@ class Backpropagation:
             if isinstance(name, cst.Name) and any(b in freed.places for b in self.module.bindings(name)):
                 if self.is_loss(name) or self._is_attached(name):
                     return True
-        flow = self._closure([node])
+        flow = self.flow([node])
         # What a helper computes is freed by a backward in it, or for its calls that are backpropagated.
         backpropagated = not flow.own_calls.isdisjoint(freed.calls)
         return any(
@@ -291,7 +291,7 @@ class Backpropagation:
     def depends(self, node: cst.BaseExpression, place: cst.BaseExpression) -> bool:
         """Whether the value of ``node`` is computed from what is kept under ``place``."""
         keys = set(self.keys(place))
-        return any(key in keys for key in self._closure([node]).places)
+        return any(key in keys for key in self.flow([node]).places)
 
     def reaches(self, target: cst.CSTNode) -> bool:
         """Whether what is assigned or called here, or returned by this function, is backpropagated.
@@ -315,7 +315,7 @@ class Backpropagation:
             return False
         if any(isinstance(inner, cst.Call) and self._is_attached(inner) for inner in self._live(node)):
             return True
-        places = self._closure([node]).places
+        places = self.flow([node]).places
         return any(isinstance(key, Binding) and self._attached(key) for key in places)
 
     def _live(self, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
@@ -350,16 +350,16 @@ class Backpropagation:
         return value.tensorlike and value.graph is Graph.ATTACHED
 
     @cached_property
-    def _reached(self) -> _Flow:
+    def _reached(self) -> Flow:
         roots = [root for backward in self.passes for root in backward.roots]
-        return self._closure([*roots, *self._framework_roots])
+        return self.flow([*roots, *self._framework_roots])
 
     @cached_property
-    def _freed(self) -> _Flow:
+    def _freed(self) -> Flow:
         roots = [root for backward in self.passes if not backward.retains for root in backward.roots]
-        return self._closure([*roots, *self._framework_roots])
+        return self.flow([*roots, *self._framework_roots])
 
-    def _closure(self, roots: Iterable[cst.BaseExpression]) -> _Flow:
+    def flow(self, roots: Iterable[cst.BaseExpression]) -> Flow:
         """What the values of these expressions are computed from, however far back.
 
         A function that is entered through a call gets what this call gives it, and nothing of what others
@@ -400,7 +400,7 @@ class Backpropagation:
                 if (key, inside) not in places and (key, None) not in places:
                     places.add((key, inside))
                     waiting.extend((source, inside) for source in self._sources(key, inside))
-        return _Flow(
+        return Flow(
             frozenset(place for place, _ in places),
             frozenset(place for place, inside in places if inside is None),
             frozenset(call for call, _ in calls),
