@@ -60,6 +60,7 @@ CATALOGUE = {
     "TL101": ("loader-without-workers", "warning", "unsafe"),
     "TL102": ("loader-without-pinned-memory", "warning", "safe"),
     "TL103": ("blocking-batch-transfer", "warning", "safe"),
+    "TL104": ("workers-restart-every-epoch", "note", "unsafe"),
     "TL105": ("impossible-loader-arguments", "error", "safe"),
     "TL106": ("iterable-dataset-duplicated", "error", "none"),
     "TL108": ("tensor-from-list-of-arrays", "warning", "safe"),

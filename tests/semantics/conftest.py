@@ -24,7 +24,7 @@ from typing import cast
 import libcst as cst
 import pytest
 
-from torchlint.semantics import arrays, copies
+from torchlint.semantics import arrays, copies, passes
 from torchlint.semantics.elements import read_one_by_one
 from torchlint.semantics.module import Module, Settings
 from torchlint.semantics.scalars import is_python_number, sent_scalar
@@ -257,6 +257,18 @@ def _copied(module: Module, node: cst.CSTNode) -> str:
     return "no" if found is None else "tensor" if found.tensor else "array"
 
 
+def _passes(module: Module, node: cst.CSTNode) -> str:
+    assert isinstance(node, cst.Call)
+    loop = passes.repeated_pass(module, node)
+    return "no" if loop is None else _loop_name(loop)
+
+
+def _workers(module: Module, node: cst.CSTNode) -> str:
+    assert isinstance(node, cst.Call)
+    workers = passes.usual_workers(module, node)
+    return "no" if workers is None else f"{workers.count}{'' if workers.code is None else '?'}"
+
+
 QUESTIONS: dict[str, Callable[[Module, cst.CSTNode], str]] = {
     "qualified": lambda module, node: module.qualified(node) or "none",
     "kind": lambda module, node: module.value(node).kind.value,
@@ -276,6 +288,8 @@ QUESTIONS: dict[str, Callable[[Module, cst.CSTNode], str]] = {
     "array": _array,
     "arrays": _arrays,
     "copied": _copied,
+    "passes": _passes,
+    "workers": _workers,
     "goes": _goes,
     "batch_of": _batch_of,
     "hot": _hot,

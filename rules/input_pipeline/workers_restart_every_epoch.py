@@ -1,0 +1,81 @@
+"""TL104: the worker processes of a loader are started anew for every pass over the data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from torchlint.rule import NOTE, Finding, rule
+from torchlint.semantics.module import Module
+from torchlint.semantics.passes import data_changes, repeated_pass, usual_workers
+
+
+@rule(
+    "TL104",
+    "workers-restart-every-epoch",
+    severity=NOTE,
+    fix="unsafe",
+    on=cst.Call,
+    mentions=("DataLoader", "num_workers"),
+)
+def workers_restart_every_epoch(call: cst.Call, module: Module) -> Iterator[Finding]:
+    """
+    ## What it does
+
+    Finds a `DataLoader` with workers that is gone through again and again, by a loop around the loop over
+    it or around the call that leads there, without `persistent_workers=True`.
+
+    ## Why is this bad?
+
+    At the end of each pass the loader ends its worker processes, and starts new ones for the next: they get
+    the dataset again, import again where they are spawned, and open their files again, and training waits
+    until the first batch is there. Persistent workers wait for the next pass instead, their caches warm.
+
+    Loaders that are made anew in the loop are left alone, and so are loops that change the dataset, since
+    workers that live on would not notice.
+
+    ## Example
+
+    ```python
+    loader = DataLoader(dataset, batch_size=64, num_workers=4)
+    for epoch in range(90):
+        for images, labels in loader:
+            train(images, labels)
+    ```
+
+    ## Use instead
+
+    ```python
+    loader = DataLoader(dataset, batch_size=64, num_workers=4, persistent_workers=True)
+    ```
+
+    ## Fix safety
+
+    Unsafe: the workers, and the copies of the dataset that they have, take memory between the passes, too;
+    what another file changes in the dataset does not reach them; and random numbers go on where they were,
+    instead of being seeded anew for each pass. Where the number of workers is an option, the fix asks for
+    persistent ones only if there are any.
+
+    ## References
+
+    - [torch.utils.data.DataLoader](https://docs.pytorch.org/docs/stable/data.html#torch.utils.data.DataLoader)
+    """
+    loaders = module.loaders
+    if not loaders.makes_loader(call) or not module.argument(call, "persistent_workers").absent:
+        return
+    workers = usual_workers(module, call)
+    if workers is None or workers.count < 1 or not module.accelerated or loaders.debugging(call):
+        return
+    loop = repeated_pass(module, call)
+    if loop is None or data_changes(module, call, loop):
+        return
+    code = "True" if workers.code is None else f"{module.source(workers.code)} > 0"
+    yield Finding(
+        call,
+        "the workers of this `DataLoader` are started anew for every pass over it",
+        fix=module.unsafe(
+            f"Set `persistent_workers={code}`", module.set_argument(call, "persistent_workers", code)
+        ),
+        related=((loop.test if isinstance(loop, cst.While) else loop.target, "one pass each time round"),),
+    )
