@@ -6,7 +6,8 @@ import importlib.util
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import MappingProxyType, ModuleType
 
@@ -41,6 +42,13 @@ def project_copy(project_files: list[Path], tmp_path_factory: pytest.TempPathFac
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(path, target)
     return copy
+
+
+@pytest.fixture
+def scratch() -> Iterator[Path]:
+    """A folder for runs of programs; its path leaves room for those of sockets."""
+    with tempfile.TemporaryDirectory(prefix="torchlint-", dir="/tmp", ignore_cleanup_errors=True) as folder:
+        yield Path(folder)
 
 
 @pytest.fixture

@@ -219,7 +219,7 @@ def test_a_torch_that_is_missing_or_too_old_is_explained(
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["train.py", "--link", "nowhere"], "`nowhere` is nothing inside of"),
+        (["train.py", "--link", "nowhere"], "there is no `nowhere` to link to"),
         (["train.py", "--apply", "--syncs"], "`--syncs` measures no fix that `--apply` could apply"),
         (["missing.py"], "missing.py"),
         (["."], "is a directory"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -37,20 +37,17 @@ EXPECTED = {
 
 
 @pytest.fixture
-def script(tmp_path: Path) -> Iterator[Any]:
+def script(tmp_path: Path, scratch: Path) -> Callable[..., Script]:
     """Makes the script with a text, in a project of its own."""
-    opened: list[Workspace] = []
 
     def make(text: str) -> Script:
         (tmp_path / "data.txt").write_text("the user's", encoding="utf-8")
         (tmp_path / "main.py").write_text(text, encoding="utf-8")
         (tmp_path / "pyproject.toml").touch()
-        opened.append(Workspace(tmp_path / "main.py"))
-        return Script(opened[-1], ["--steps", "30"], device="cpu")
+        workspace = Workspace(tmp_path / "main.py", scratch)
+        return Script(workspace, ["--steps", "30"], device="cpu")
 
-    yield make
-    for workspace in opened:
-        workspace.close()
+    return make
 
 
 def examine(script: Script, trace: Path, role: str, timeout: float = 120) -> dict[str, Any]:

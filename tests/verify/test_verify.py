@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import signal
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from torchlint.verify import remains
 from torchlint.verify.processes import Failure, Process
 from torchlint.verify.results import AGAIN, ORIGINAL, TOGETHER, Agreement, Results, Verdict, load
 from torchlint.verify.subjects import Script
@@ -126,11 +128,12 @@ def run_examination(folder: Path, text: str, **job: Any) -> dict[str, Any]:
     """Examine a script as the original."""
     script = folder / "script.py"
     script.write_text(text, encoding="utf-8")
-    with Workspace(script) as workspace:
-        made = Script(workspace, device="cpu", entry=job.pop("entry", "")).job(ORIGINAL, "examine")
-        with Process(made, folder / "log.txt") as process:
-            process.run(trace=str(folder / "trace.pt"), role="reference", **job)
-            return process.examined(job.get("timeout", 60))
+    (folder / "scratch").mkdir()
+    workspace = Workspace(script, folder / "scratch")
+    made = Script(workspace, device="cpu", entry=job.pop("entry", "")).job(ORIGINAL, "examine")
+    with Process(made, folder / "log.txt") as process:
+        process.run(trace=str(folder / "trace.pt"), role="reference", **job)
+        return process.examined(job.get("timeout", 60))
 
 
 def test_a_program_that_only_infers_steps_by_its_module(tmp_path: Path) -> None:
@@ -163,18 +166,17 @@ def test_a_program_that_cannot_be_measured_is_explained(tmp_path: Path, text: st
         run_examination(tmp_path, text)
 
 
-def test_a_hanging_program_is_shown_with_its_line(tmp_path: Path) -> None:
+def test_a_hanging_program_is_shown_with_its_line(tmp_path: Path, scratch: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text("import time\n\n\ndef wait():\n    time.sleep(600)\n\n\nwait()\n", encoding="utf-8")
-    with Workspace(script) as workspace:
-        job = Script(workspace, device="cpu").job(ORIGINAL, "time")
-        with Process(job, tmp_path / "log.txt") as process:
-            process.run()
-            with pytest.raises(Failure, match=r"script\.py:5, in wait\(\)"):
-                process.ready(2.0)
+    job = Script(Workspace(script, scratch), device="cpu").job(ORIGINAL, "time")
+    with Process(job, tmp_path / "log.txt") as process:
+        process.run()
+        with pytest.raises(Failure, match=r"script\.py:5, in wait\(\)"):
+            process.ready(2.0)
 
 
-def test_a_swallowed_stop_and_forked_loaders_leave_no_process(tmp_path: Path) -> None:
+def test_a_swallowed_stop_and_forked_loaders_leave_no_process(tmp_path: Path, scratch: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(
         "import torch\nfrom torch.utils.data import DataLoader\n"
@@ -184,14 +186,14 @@ def test_a_swallowed_stop_and_forked_loaders_leave_no_process(tmp_path: Path) ->
         "    except BaseException:\n        pass\n",
         encoding="utf-8",
     )
-    with Workspace(script) as workspace:
-        job = Script(workspace, device="cpu").job(ORIGINAL, "time")
-        with Process(job, tmp_path / "log.txt") as process:
-            process.run(steps_by="optimizer")
-            process.ready(60)
-            assert process.block(0, 3, 60) is not None
-            group = process.group
-            assert alive(group)
+    job = Script(Workspace(script, scratch), device="cpu").job(ORIGINAL, "time")
+    with Process(job, tmp_path / "log.txt") as process:
+        process.run(steps_by="optimizer")
+        process.ready(60)
+        assert process.block(0, 3, 60) is not None
+        group = process.group
+        assert alive(group)
+    assert not remains.running(str(scratch))
     # What was killed takes a moment to be gone.
     deadline = time.monotonic() + 20
     while alive(group) and time.monotonic() < deadline:
@@ -199,11 +201,13 @@ def test_a_swallowed_stop_and_forked_loaders_leave_no_process(tmp_path: Path) ->
     assert not alive(group)
 
 
-def test_ctrl_c_reports_and_leaves_nothing_behind(tmp_path: Path) -> None:
+def test_ctrl_c_reports_and_leaves_nothing_behind(tmp_path: Path, scratch: Path) -> None:
     (tmp_path / "train.py").write_text(TRAIN.replace("default=60", "default=10**9"), encoding="utf-8")
     command = [sys.executable, "-m", "torchlint", "verify", "train.py", "--device", "cpu", "--isolated", "-v"]
+    command += ["--select", "TL302"]
+    environment = {**os.environ, "TMPDIR": str(scratch)}
     with subprocess.Popen(
-        command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        command, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as run:
         assert run.stderr is not None
         for line in run.stderr:
@@ -214,6 +218,8 @@ def test_ctrl_c_reports_and_leaves_nothing_behind(tmp_path: Path) -> None:
         out, _ = run.communicate(timeout=120)
     assert run.returncode == 130
     assert "Interrupted" in out
+    assert not remains.running(str(scratch))
+    assert not list(scratch.iterdir())
 
 
 def alive(group: int) -> bool:
@@ -241,8 +247,8 @@ def test_a_project_that_is_too_large_is_refused_with_its_parts(tmp_path: Path) -
     (tmp_path / "train.py").write_text("", encoding="utf-8")
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "images.bin").write_bytes(bytes(3 << 20))
-    with pytest.raises(ValueError, match=r"data \(3 MB\).*--link"):
-        Workspace(tmp_path / "train.py", limit=1 << 20)
+    with pytest.raises(ValueError, match=r"data \(3 MB\).*`--link data`"):
+        Workspace(tmp_path / "train.py", tmp_path, limit=1 << 20)
 
 
 def test_the_verdict_of_an_unmeasured_variant_is_no_number(measured: Any) -> None:

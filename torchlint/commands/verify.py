@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
@@ -49,23 +48,23 @@ def _run(
     resolver = Resolver(registry.catalogue(), given, configs, isolated=isolated)
     # What is wrong with the configuration is said now, and not when the program has run.
     resolver.lint(script)
-    with requirements(options), tempfile.TemporaryDirectory(prefix="torchlint-") as scratch:
+    with requirements(options):
         from torchlint.verify import predictions, variants
         from torchlint.verify.runs import Run
+        from torchlint.verify.scratch import Scratch
         from torchlint.verify.subjects import Script
         from torchlint.verify.workspace import Workspace
 
         def settings_for(source: Source) -> Any:
             return resolver.lint(source.path)
 
-        try:
-            workspace = Workspace(script, links=links)
-        except ValueError as error:
-            raise Failure(str(error)) from None
-        with workspace, watching(terminal) as progress:
+        with Scratch() as folder, watching(terminal) as progress:
+            try:
+                workspace = Workspace(script, folder, links=links)
+            except ValueError as error:
+                raise Failure(str(error)) from None
             program = Script(workspace, arguments, device=options["device"], entry=entry)
             run = Run("verify", settings(options, _BUDGET), progress)
-            folder = Path(scratch)
             if syncs:
                 report = lambda evidence, sources: predictions.join(evidence, sources, settings_for)  # noqa: E731
                 results = measured(run, lambda: run.syncs(program, folder, report))

@@ -7,6 +7,7 @@ interrupted measurement still reports what it has.
 from __future__ import annotations
 
 import os
+import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -142,6 +143,7 @@ class Pool:
     def _end(self, process: Process) -> None:
         process.close()
         self._alive.discard(process)
+        shutil.rmtree(process.scratch, ignore_errors=True)
 
 
 @dataclass(frozen=True)
@@ -232,7 +234,6 @@ class Session:
         self.variants += variants
         names = [AGAIN, *(variant.name for variant in variants)]
         with ExitStack() as stack:
-            # A process ends with the thread that started it: this one.
             processes = [stack.enter_context(self.pool.process(name, "examine")) for name in names]
             with ThreadPoolExecutor(self._parallel(len(names))) as threads:
                 try:

@@ -22,7 +22,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from torchlint.verify import remains
 from torchlint.verify.results import Machine
+from torchlint.verify.worker.copies import copied
 from torchlint.verify.worker.job import Job
 
 SUPPORTED = os.name == "posix"
@@ -31,6 +33,8 @@ GRACE = 2.0
 """Seconds that a program has to end after it was told to."""
 _WORKER = "from torchlint.verify.worker.main import main; main()"
 _LAST_LINES = 6
+_LAST_BYTES = 1 << 15
+_LONGEST_LINE = 500
 # What programs look for that torchrun would have set.
 _TORCHRUN = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
 
@@ -78,7 +82,8 @@ class Process:
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
                 pass_fds=(theirs_in, theirs_out),
-                cwd=job.folder,
+                # No module that lies where the program runs may stand before torchlint's own.
+                cwd=job.scratch,
                 env=_environment(job, environment or {}),
             )
         os.close(theirs_in)
@@ -97,6 +102,11 @@ class Process:
     def alive(self) -> bool:
         """Whether the process can take orders."""
         return not self._killed and self._child.poll() is None
+
+    @property
+    def scratch(self) -> Path:
+        """The folder of this run, which nobody needs once the process is closed."""
+        return Path(self._job.scratch)
 
     @property
     def group(self) -> int:
@@ -204,6 +214,7 @@ class Process:
             self._child.wait(GRACE)
         self._signal(signal.SIGKILL)
         self._child.wait()
+        remains.end(_temporary(self._job))
         os.close(self._from)
 
     # --- messages -----------------------------------------------------------------------------------------
@@ -255,8 +266,8 @@ class Process:
                 "the program ended without a step: no optimizer stepped and no module was called. "
                 "`--entry MODULE:FUNCTION` names a function whose calls are the steps"
             )
-        said = self._said()
-        reason = message["message"] or "the program stopped"
+        said = self._theirs(self._said())
+        reason = self._theirs(message["message"] or "the program stopped") + self._unseen(message["message"])
         printed = f"\nThe last lines that it printed:\n{said}" if said else ""
         return Failure(
             f"the program failed: {reason}{printed}", wants_torchrun=_misses_torchrun(reason + said)
@@ -278,8 +289,28 @@ class Process:
         return Failure(f"the program reached no end of a step within {waited:.0f} s{where}")
 
     def _said(self) -> str:
-        lines = self._log.read_text(encoding="utf-8", errors="replace").splitlines()
-        return "\n".join(f"  {line}" for line in [line for line in lines if line.strip()][-_LAST_LINES:])
+        """The last lines that the program printed, each as far as it fits."""
+        with self._log.open("rb") as log:
+            log.seek(max(0, self._log.stat().st_size - _LAST_BYTES))
+            lines = log.read().decode(errors="replace").replace("\r", "\n").splitlines()
+        last = [line for line in lines if line.strip()][-_LAST_LINES:]
+        return "\n".join(f"  {line[:_LONGEST_LINE]}" for line in last)
+
+    def _theirs(self, text: str) -> str:
+        """The text with the paths that the user knows, instead of those of copies."""
+        return text.replace(f"{self._job.scratch}/root/", "/") if self._job.original else text
+
+    def _unseen(self, reason: str) -> str:
+        """What to do about a file that the program misses, and that the user has outside of the project."""
+        missed = re.search(re.escape(f"{self._job.scratch}/root") + r"(/[^'\"]+)", reason)
+        if not self._job.original or missed is None:
+            return ""
+        place = Path(missed[1])
+        if not place.exists() or place.is_relative_to(self._job.original):
+            return ""
+        shared = Path(os.path.commonpath([place, self._job.original]))
+        part = shared / place.relative_to(shared).parts[0]
+        return f"\nThat lies outside of the project, of which the program runs in a copy: try `--link {part}`"
 
     def _signal(self, number: int) -> None:
         with contextlib.suppress(ProcessLookupError, PermissionError):
@@ -312,6 +343,11 @@ def torchrun_variables() -> dict[str, str]:
     return dict(zip(_TORCHRUN, values, strict=True))
 
 
+def _temporary(job: Job) -> str:
+    """The temporary folder of a program, by which what it starts is known."""
+    return f"{job.scratch}/tmp"
+
+
 def _misses_torchrun(text: str) -> bool:
     names = "|".join(_TORCHRUN)
     missing = rf"KeyError: '({names})'|environment variable ({names}) expected|int\(\) argument .* 'NoneType'"
@@ -321,12 +357,22 @@ def _misses_torchrun(text: str) -> bool:
 def _environment(job: Job, more: Mapping[str, str]) -> dict[str, str]:
     """The environment of a program: the user's, without what would reach out of the scratch place."""
     environment = dict(os.environ)
-    environment.setdefault("WANDB_MODE", "offline")
-    environment.setdefault("MPLBACKEND", "Agg")
+    temporary = _temporary(job)
+    Path(temporary).mkdir(exist_ok=True)
+    environment["TMPDIR"] = temporary
+    if environment.get("WANDB_MODE") != "disabled":
+        environment["WANDB_MODE"] = "offline"
+    environment["WANDB_DIR"] = temporary
+    environment["MLFLOW_TRACKING_URI"] = f"file://{temporary}/mlruns"
+    # Whatever the user has: a window that opens would wait to be closed.
+    environment["MPLBACKEND"] = "Agg"
     environment["PYTHONHASHSEED"] = str(job.seed)
-    temporary = Path(job.scratch) / "tmp"
-    temporary.mkdir(exist_ok=True)
-    environment["TMPDIR"] = str(temporary)
+    if environment.get("PYTHONPATH"):
+        entries = [str(Path.cwd() / entry) for entry in environment["PYTHONPATH"].split(os.pathsep)]
+        environment["PYTHONPATH"] = os.pathsep.join(
+            copied(entry, Path(job.original), Path(job.project)) if job.original else entry
+            for entry in entries
+        )
     kind, _, number = job.device.partition(":")
     if kind == "cpu":
         environment["CUDA_VISIBLE_DEVICES"] = ""

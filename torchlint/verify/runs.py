@@ -20,6 +20,7 @@ from torchlint.verify.measure import Pool, Progress, Session, Settings, processo
 from torchlint.verify.plan import REPLICATES
 from torchlint.verify.processes import Failure, machine
 from torchlint.verify.results import AGAIN, ORIGINAL, TOGETHER, Evidence, Machine, Results, SyncReport
+from torchlint.verify.scratch import Scratch
 from torchlint.verify.subjects import Bench, Script
 from torchlint.verify.variants import Form
 
@@ -57,9 +58,10 @@ class Run:
             ValueError: the fixer leaves a case unchanged.
         """
         with ExitStack() as stack:
-            subjects = [stack.enter_context(Bench(case, device=self._settings.device)) for case in cases]
+            folder = stack.enter_context(Scratch())
+            subjects = [Bench(case, folder, device=self._settings.device) for case in cases]
             self._progress("looking at the machine", 0.0)
-            found = self._machine = machine(self._settings.device, subjects[0].folder)
+            found = self._machine = machine(self._settings.device, folder)
             pools = [stack.enter_context(Pool(subject)) for subject in subjects]
             sessions = [
                 [Session(pool, self._settings, found, subject.folder, size) for size in subject.chosen(sizes)]
@@ -83,6 +85,7 @@ class Run:
             self._sessions = [session]
             self._progress("running the program", 0.2)
             evidence = session.examine_original().evidence
+            session.notes += script.remarks()
             session.syncs = report_of(evidence, script.sources(session.modules))
 
     def verify(self, script: Script, folder: Path, forms_of: FormsOf) -> None:
@@ -105,6 +108,7 @@ class Run:
                 self._progress("comparing results", 0.15)
                 session.examine([form.variant for form in made])
                 session.time(lambda text, share: self._progress(text, 0.3 + 0.7 * share))
+            session.notes += script.remarks()
 
     @property
     def modules(self) -> Sequence[str]:

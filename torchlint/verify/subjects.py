@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import ast
 import itertools
-import shutil
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePosixPath
 
@@ -14,6 +12,7 @@ from torchlint.source import Source
 from torchlint.verify.cases import STEP, STEP_FIXED, Case, fixed_text
 from torchlint.verify.results import AGAIN, ORIGINAL, TOGETHER, Variant
 from torchlint.verify.variants import Texts
+from torchlint.verify.worker.copies import copied
 from torchlint.verify.worker.job import Job
 from torchlint.verify.workspace import Workspace
 
@@ -58,7 +57,8 @@ class Script:
 
     def job(self, variant: str, task: str) -> Job:
         """The run of a variant in a new copy of the project."""
-        project = self._workspace.copy(self.contents.get(variant, {}))
+        copy = self._workspace.copy(self.contents.get(variant, {}))
+        project = copy.project
         script = project / self._workspace.relative
         form, path, search = "script", str(script), script.parent
         package = _package(script, project, self.source)
@@ -74,12 +74,30 @@ class Script:
             path=path,
             folder=str(project / self._directory),
             search=(str(search),),
-            arguments=self._arguments,
+            arguments=tuple(self._led(text, project) for text in self._arguments),
             function=function,
             device=self._device,
             project=str(project),
-            scratch=str(project.parent),
+            scratch=str(copy.scratch),
+            original=str(self._workspace.project),
         )
+
+    def remarks(self) -> list[str]:
+        """What the user should know of the runs so far: that they reached out of their copies."""
+        touched = self._workspace.touched()
+        if not touched:
+            return []
+        named = ", ".join(touched[:3]) + (f" and {len(touched) - 3} more" if len(touched) > 3 else "")
+        remark = (
+            f"{named} in {self._workspace.project} changed while the program ran: if nobody edited that, the "
+            "program knows the place by an absolute path, and wrote there instead of into its copy"
+        )
+        return [remark]
+
+    def _led(self, argument: str, project: Path) -> str:
+        """The argument with a path into the user's project leading into the copy."""
+        head, equals, path = argument.partition("=") if argument.startswith("-") else ("", "", argument)
+        return head + equals + copied(path, self._workspace.project, project)
 
 
 class Bench:
@@ -87,20 +105,15 @@ class Bench:
 
     reruns = True
 
-    def __init__(self, case: Case, *, device: str = "auto") -> None:
+    def __init__(self, case: Case, folder: Path, *, device: str = "auto") -> None:
         self._case, self._device = case, device
         self._fixed = fixed_text(case)
         self.name = case.code
         self.source = case.text
         self.variant = self._variant()
-        self.folder = Path(tempfile.mkdtemp(prefix="torchlint-bench-"))
+        self.folder = folder / case.code
+        self.folder.mkdir()
         self._numbers = itertools.count(1)
-
-    def __enter__(self) -> Bench:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        shutil.rmtree(self.folder, ignore_errors=True)
 
     def chosen(self, sizes: Sequence[str]) -> list[str]:
         """The sizes of the case, or those of ``sizes`` that it has."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import os
 import shutil
-import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 LIMIT = 1 << 30
@@ -20,87 +21,104 @@ _LEFT_OUT = shutil.ignore_patterns(
 _ROOT_MARKS = (".git", ".hg", "pyproject.toml", "setup.py", "setup.cfg", "requirements.txt")
 
 
-class Workspace:
-    """A scratch place for the runs of one script.
+@dataclass(frozen=True)
+class Copy:
+    """What one run of a program has for itself."""
 
-    ``links`` are paths within the project that are linked to instead of copied: data too large to copy,
+    project: Path
+    """The copy of the project's folder."""
+    scratch: Path
+    """Everything of this run; the copy lies in it as deep as the project does in the file system."""
+
+
+class Workspace:
+    """Makes copies of the project of one script in ``folder``.
+
+    ``links`` are paths that are linked to instead of copied: data too large to copy, or beside the project,
     that the program must not write to.
 
     Raises:
         ValueError: the project is larger than ``limit`` bytes, with the folders that make it so.
     """
 
-    def __init__(self, script: Path, *, links: Sequence[str] = (), limit: int = LIMIT) -> None:
+    def __init__(self, script: Path, folder: Path, *, links: Sequence[str] = (), limit: int = LIMIT) -> None:
         script = script.resolve()
         self.project = root_of(script)
         self.relative = PurePosixPath(script.relative_to(self.project).as_posix())
-        self._links = [self._inside(link) for link in links]
+        self._folder = folder
+        self._links = [self._linked(link) for link in links]
+        self._stamps: dict[str, tuple[int, int]] = {}
         self._check_size(limit)
-        self.folder = Path(tempfile.mkdtemp(prefix="torchlint-verify-"))
         self._numbers = itertools.count(1)
 
-    def __enter__(self) -> Workspace:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def copy(self, texts: Mapping[PurePosixPath, bytes]) -> Path:
-        """A new copy of the project with the contents of some files replaced; returns its folder.
-
-        The folder above it belongs to the copy too: for the program's output and temporary files.
-        """
-        folder = self.folder / f"run{next(self._numbers)}" / self.project.name
-        shutil.copytree(self.project, folder, ignore=self._ignore)
+    def copy(self, texts: Mapping[PurePosixPath, bytes]) -> Copy:
+        """A new copy of the project with the contents of some files replaced."""
+        scratch = self._folder / f"run{next(self._numbers)}"
+        copy = Copy(_mirrored(self.project, scratch), scratch)
+        shutil.copytree(self.project, copy.project, ignore=self._ignore)
         for link in self._links:
-            place = folder / link
+            place = _mirrored(link, scratch)
             place.parent.mkdir(parents=True, exist_ok=True)
-            place.symlink_to(self.project / link)
+            place.symlink_to(link)
         for path, content in texts.items():
             # Never through a link into the user's own folder.
-            (folder / path).unlink(missing_ok=True)
-            (folder / path).write_bytes(content)
-        return folder
+            (copy.project / path).unlink(missing_ok=True)
+            (copy.project / path).write_bytes(content)
+        return copy
 
-    def close(self) -> None:
-        """Remove everything."""
-        shutil.rmtree(self.folder, ignore_errors=True)
+    def touched(self) -> list[str]:
+        """The files of the user's own folder that have changed or appeared, relative to it."""
+        before, after = self._stamps, {}
+        for file in self._files():
+            with contextlib.suppress(OSError):
+                after[file] = _stamp(self.project / file)
+        return sorted(file for file in after if after[file] != before.get(file))
 
     def _ignore(self, folder: str, names: list[str]) -> set[str]:
         place = Path(folder)
-        linked = {name for name in names if (place / name).relative_to(self.project) in self._links}
-        special = {name for name in names if not _ordinary(place / name)}
+        linked = {name for name in names if place / name in self._links}
+        special = {name for name in names if not _ordinary(place / name) or place / name == self._folder}
         return linked | special | set(_LEFT_OUT(folder, names))
 
-    def _inside(self, link: str) -> Path:
-        place = Path(link).absolute()
-        if not place.is_relative_to(self.project) or not place.exists():
-            raise ValueError(f"`{link}` is nothing inside of {self.project}")
-        return place.relative_to(self.project)
+    def _linked(self, link: str) -> Path:
+        # Without the links above it, as the project itself is; what it is called may be a link.
+        place = Path.cwd() / link
+        place = place.resolve() if place.name == ".." else place.parent.resolve() / place.name
+        if not place.exists():
+            raise ValueError(f"there is no `{link}` to link to")
+        if self.project == place or place in self.project.parents:
+            raise ValueError(f"`{link}` holds the project itself, which must be copied")
+        return place
 
     def _check_size(self, limit: int) -> None:
-        sizes: dict[str, int] = {}
+        sizes: dict[PurePosixPath, int] = {}
+        for file in self._files():
+            self._stamps[file] = size, _ = _stamp(self.project / file)
+            for folder in (PurePosixPath(file), *PurePosixPath(file).parents):
+                sizes[folder] = sizes.get(folder, 0) + size
+        total = sizes.get(PurePosixPath(), 0)
+        if total > limit:
+            largest = _largest(sizes)
+            named = ", ".join(f"{place} ({_megabytes(sizes[place])})" for place in largest)
+            raise ValueError(
+                f"{self.project} has {_megabytes(total)}, too much to copy for every run; the largest parts "
+                f"are {named}. `--link {largest[0]}` links to what the program only reads, instead of "
+                "copying it"
+            )
+
+    def _files(self) -> Iterator[str]:
+        """The files that a copy gets, relative to the project."""
         seen: set[str] = set()
         # What lies behind links is copied too, so that no program writes through one.
         for folder, folders, names in os.walk(self.project, followlinks=True):
             real = os.path.realpath(folder)
             if real in seen:
-                raise ValueError(f"{folder} leads back to a folder above it; `--link PATH` leaves it out")
+                raise ValueError(f"{folder} leads back to a folder above it; `--link {folder}` leaves it out")
             seen.add(real)
             left_out = self._ignore(folder, [*folders, *names])
             folders[:] = [name for name in folders if name not in left_out]
-            parts = Path(folder).relative_to(self.project).parts
-            for name in set(names) - left_out:
-                top = parts[0] if parts else name
-                sizes[top] = sizes.get(top, 0) + (Path(folder) / name).stat().st_size
-        total = sum(sizes.values())
-        if total > limit:
-            largest = sorted(sizes, key=sizes.__getitem__, reverse=True)[:3]
-            named = ", ".join(f"{name} ({_megabytes(sizes[name])})" for name in largest)
-            raise ValueError(
-                f"{self.project} has {_megabytes(total)}, too much to copy for every run; the largest parts "
-                f"are {named}. `--link PATH` links to a part that the program only reads"
-            )
+            relative = Path(folder).relative_to(self.project)
+            yield from ((relative / name).as_posix() for name in names if name not in left_out)
 
 
 def root_of(script: Path) -> Path:
@@ -120,6 +138,33 @@ def root_of(script: Path) -> Path:
 def _ordinary(path: Path) -> bool:
     """Whether it is a file, a folder or a link to one: no socket, no pipe, no dangling link."""
     return path.is_file() or path.is_dir()
+
+
+def _largest(sizes: Mapping[PurePosixPath, int]) -> list[PurePosixPath]:
+    """The three largest parts of a project; instead of a folder, the part that has nearly all its bytes."""
+    inside: dict[PurePosixPath, list[PurePosixPath]] = {}
+    for place in sizes:
+        inside.setdefault(place.parent, []).append(place)
+
+    def narrowed(place: PurePosixPath) -> PurePosixPath:
+        parts = [part for part in inside.get(place, ()) if part != place]
+        best = max(parts, key=sizes.__getitem__, default=place)
+        folder = best in inside
+        return narrowed(best) if folder and best != place and sizes[best] >= 0.9 * sizes[place] else place
+
+    parts = [part for part in inside[PurePosixPath()] if part != PurePosixPath()]
+    return [narrowed(part) for part in sorted(parts, key=sizes.__getitem__, reverse=True)[:3]]
+
+
+def _mirrored(place: Path, scratch: Path) -> Path:
+    """The place in a run's folder that stands for one of the file system."""
+    return scratch / "root" / place.relative_to(place.anchor)
+
+
+def _stamp(path: Path) -> tuple[int, int]:
+    """The size of a file in bytes, and what tells whether it was written to."""
+    known = path.stat()
+    return known.st_size, known.st_mtime_ns
 
 
 def _megabytes(size: int) -> str:

@@ -43,6 +43,8 @@ class Job:
     evidence_steps: int = 5
     project: str = ""
     """The folder to which source lines are reported relatively."""
+    original: str = ""
+    """The user's own folder, of which ``project`` is a copy; empty if there is none."""
 
     def as_json(self) -> dict[str, Any]:
         """A form that ``Job(**form)`` reads back."""

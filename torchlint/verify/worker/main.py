@@ -13,7 +13,7 @@ import sys
 import time
 import traceback
 from dataclasses import replace
-from pathlib import Path
+from types import TracebackType
 from typing import TYPE_CHECKING
 
 from torchlint.verify.worker.channel import Channel
@@ -29,9 +29,10 @@ OLDEST = (2, 3)
 def main() -> None:
     """Do one job, and end without running what the program left behind for its exit."""
     channel = Channel(int(sys.argv[1]), int(sys.argv[2]))
-    sys.path[:] = [entry for entry in sys.path if entry not in ("", str(Path.cwd()))]
+    if not sys.path[0]:
+        # The folder that the interpreter was started in: only the program's own has a place there.
+        del sys.path[0]
     faulthandler.register(signal.SIGUSR1, all_threads=True)
-    _die_with_parent()
     message = channel.receive()
     if message is not None:
         _work(channel, Job.from_json(message))
@@ -78,6 +79,14 @@ def _too_old(version: str) -> str:
     return f"torch {version} is too old: measuring needs torch {least} or newer"
 
 
+def _own(stack: TracebackType | None, project: str) -> TracebackType | None:
+    """The stack from where it enters the program, without what has started that; the whole if it does not."""
+    entered = stack
+    while entered is not None and not entered.tb_frame.f_code.co_filename.startswith(f"{project}/"):
+        entered = entered.tb_next
+    return entered or stack
+
+
 def _warm_torch(device: Device) -> None:
     """What torch does at its first use, and no measurement wants: the first optimizer loads the compiler."""
     import torch
@@ -118,17 +127,7 @@ def _run(channel: Channel, job: Job, device: Device) -> None:
             reason, message = "error", f"it exits with {error.code}"
     except BaseException as error:
         reason, message = "error", "".join(traceback.format_exception_only(error)).strip()
-        traceback.print_exc()
+        traceback.print_exception(type(error), error, _own(error.__traceback__, job.project))
     if reason == "finished" and not stopper.stopped:
         tell(ended=True)
     channel.send(event="end", reason=reason, message=message)
-
-
-def _die_with_parent() -> None:
-    """End this process when the steering one ends, however it ends; Linux only."""
-    if sys.platform != "linux":
-        return
-    import ctypes
-
-    set_parent_death_signal = 1
-    ctypes.CDLL(None).prctl(set_parent_death_signal, signal.SIGKILL)

@@ -16,6 +16,7 @@ from typing import Any
 import torch
 
 from torchlint.verify.worker.boundary import Boundary
+from torchlint.verify.worker.copies import Imports
 from torchlint.verify.worker.device import seed
 from torchlint.verify.worker.job import Job
 from torchlint.verify.worker.steps import Steps
@@ -53,6 +54,8 @@ class Program:
         """Run the program in this process."""
         os.chdir(self._job.folder)
         sys.path[:0] = self._job.search
+        if self._job.original:
+            Imports(Path(self._job.original), Path(self._job.project)).install()
         sys.argv = [self._job.path, *self._job.arguments]
         seed(self._job.seed)
         if self._job.form == "case":
