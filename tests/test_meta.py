@@ -63,6 +63,7 @@ CATALOGUE = {
     "TL104": ("workers-restart-every-epoch", "note", "unsafe"),
     "TL105": ("impossible-loader-arguments", "error", "safe"),
     "TL106": ("iterable-dataset-duplicated", "error", "none"),
+    "TL107": ("device-tensor-in-dataset", "error", "none"),
     "TL108": ("tensor-from-list-of-arrays", "warning", "safe"),
     "TL109": ("tensor-copies-array", "note", "unsafe"),
     "TL201": ("tensor-created-on-host", "warning", "safe"),

@@ -24,7 +24,7 @@ from typing import cast
 import libcst as cst
 import pytest
 
-from torchlint.semantics import arrays, copies, passes
+from torchlint.semantics import arrays, copies, passes, workercode
 from torchlint.semantics.elements import read_one_by_one
 from torchlint.semantics.module import Module, Settings
 from torchlint.semantics.scalars import is_python_number, sent_scalar
@@ -269,6 +269,19 @@ def _workers(module: Module, node: cst.CSTNode) -> str:
     return "no" if workers is None else f"{workers.count}{'' if workers.code is None else '?'}"
 
 
+def _worker(module: Module, node: cst.CSTNode) -> str:
+    use = workercode.worker_code(module, node)
+    if use is None:
+        return "no"
+    forked = ",forked" if use.forked(module) is not None else ""
+    return f"{_loop_name(use.function)},{len(use.loaders)}{forked}"
+
+
+def _reaches(module: Module, node: cst.CSTNode) -> str:
+    assert isinstance(node, cst.Call)
+    return _flag(workercode.reaches_accelerator(module, node))
+
+
 QUESTIONS: dict[str, Callable[[Module, cst.CSTNode], str]] = {
     "qualified": lambda module, node: module.qualified(node) or "none",
     "kind": lambda module, node: module.value(node).kind.value,
@@ -288,6 +301,8 @@ QUESTIONS: dict[str, Callable[[Module, cst.CSTNode], str]] = {
     "array": _array,
     "arrays": _arrays,
     "copied": _copied,
+    "worker": _worker,
+    "reaches": _reaches,
     "passes": _passes,
     "workers": _workers,
     "goes": _goes,

@@ -1,0 +1,172 @@
+"""What runs in the worker processes of loaders: methods of datasets, collate functions, what they call."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchlint.semantics.names import Binding, BindingKind
+from torchlint.semantics.passes import usual_workers
+from torchlint.semantics.spellings import last_name
+from torchlint.semantics.values import Device, Kind
+
+if TYPE_CHECKING:
+    from torchlint.semantics.inference import Function
+    from torchlint.semantics.module import Module
+
+_DEPTH = 6
+_ITEM_METHODS = ("__getitem__", "__getitems__", "__iter__", "__next__")
+_PARTS = frozenset(
+    f"torch.utils.data.{name}" for name in ("ChainDataset", "ConcatDataset", "Subset", "random_split")
+)
+_ACCELERATORS = ("cuda", "xpu", "npu", "hpu", "mps")
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """A function that loaders run, and the calls that make these loaders, where the file has some."""
+
+    function: Function
+    loaders: tuple[cst.Call, ...]
+
+    def forked(self, module: Module) -> cst.Call | None:
+        """One of the loaders that has worker processes, or pins what it is handed; None if there is none."""
+        for call in self.loaders:
+            workers = usual_workers(module, call)
+            if (workers is not None and workers.count > 0) or module.loaders.pinned(call):
+                return call
+        return None
+
+
+def worker_code(module: Module, node: cst.CSTNode) -> Use | None:
+    """The function of a dataset, or the collate function, that runs ``node``, be it through others."""
+    start = module.function(node)
+    if start is None:
+        return None
+    uses = {use.function: use for use in _uses(module)}
+    seen: list[Function] = [start]
+    for function in seen:
+        if function in uses:
+            return uses[function]
+        for call in module.callers(function):
+            outer = module.function(call)
+            if outer is not None and outer not in seen and len(seen) < 50:
+                seen.append(outer)
+    return None
+
+
+def _uses(module: Module) -> Iterator[Use]:
+    collating: dict[Function, list[cst.Call]] = {}
+    reading: dict[cst.ClassDef, list[cst.Call]] = {}
+    for call in module.loaders.constructors:
+        collate = module.argument(call, "collate_fn").node
+        definition = module.value(collate).definition if collate is not None else None
+        if isinstance(definition, cst.ClassDef):
+            definition = module.classes.info(definition).method("__call__")
+        if definition is not None:
+            collating.setdefault(definition, []).append(call)
+        dataset = module.loaders.dataset(call)
+        for found in _classes(module, dataset, 0) if dataset is not None else ():
+            reading.setdefault(found, []).append(call)
+    for function, loaders in collating.items():
+        yield Use(function, tuple(loaders))
+    for definition in module.tree.nodes(cst.ClassDef):
+        info = module.classes.info(definition)
+        if info.kind is not Kind.DATASET:
+            continue
+        loaders = [
+            call
+            for read, calls in reading.items()
+            if definition in [member.node for member in module.classes.info(read).lineage]
+            for call in calls
+        ]
+        for name in _ITEM_METHODS:
+            method = info.methods.get(name)
+            if method is not None:
+                yield Use(method, tuple(loaders))
+
+
+def _classes(module: Module, node: cst.BaseExpression, depth: int) -> Iterator[cst.ClassDef]:
+    """The classes of this file that a dataset is an instance, or a part of an instance, of."""
+    if depth > _DEPTH:
+        return
+    definition = module.value(node).definition
+    if isinstance(definition, cst.ClassDef):
+        yield definition
+        return
+    made = module.loaders.data.made(node)
+    if isinstance(made, cst.Call) and module.qualified(made.func) in _PARTS and made.args:
+        whole = made.args[0].value
+        for part in [e.value for e in whole.elements] if isinstance(whole, cst.List) else [whole]:
+            yield from _classes(module, part, depth + 1)
+
+
+# --- what uses the accelerator ------------------------------------------------------------------------
+
+
+def reaches_accelerator(module: Module, call: cst.Call) -> bool:
+    """Whether a call certainly makes or moves something on an accelerator, where there is one."""
+    func = call.func
+    name = module.qualified(func)
+    if name is not None and name.startswith("torch.cuda.") and name.endswith("Tensor"):
+        return True
+    if isinstance(func, cst.Attribute) and name is None and func.attr.value in ("cuda", "to"):
+        if func.attr.value == "cuda":
+            return module.value(func.value).definition is None or module.value(func.value).kind is Kind.MODULE
+        if call.args and call.args[0].keyword is None and not call.args[0].star:
+            return certain_accelerator(module, call.args[0].value)
+    if name is not None and not name.startswith("torch."):
+        return False
+    return any(
+        arg.keyword is not None and arg.keyword.value == "device" and certain_accelerator(module, arg.value)
+        for arg in call.args
+        if name is not None or last_name(func) == "to"
+    )
+
+
+def certain_accelerator(module: Module, node: cst.BaseExpression, depth: int = 0) -> bool:
+    """Whether a device is an accelerator, if there is one, by what the file says and not by its name."""
+    if depth > _DEPTH:
+        return False
+    constant = module.value(node).constant
+    if isinstance(constant, str):
+        return constant.partition(":")[0] in _ACCELERATORS
+    match node:
+        case cst.Call() if module.qualified(node.func) == "torch.device" and node.args:
+            return certain_accelerator(module, node.args[0].value, depth + 1)
+        case cst.Call() if module.qualified(node.func) == "torch.cuda.current_device":
+            return True
+        case cst.IfExp():
+            return any(certain_accelerator(module, side, depth + 1) for side in (node.body, node.orelse))
+        case cst.FormattedString():
+            text = module.source(node).lstrip("fFrR").strip("\"'")
+            return text.startswith(_ACCELERATORS)
+        case cst.Name():
+            bindings = module.bindings(node)
+            return bool(bindings) and all(_from_binding(module, b, depth) for b in bindings)
+        case cst.Attribute(value=cst.Name(value="self")):
+            values = module.loaders.data.attribute_bindings(node)
+            return bool(values) and all(
+                not path and certain_accelerator(module, value, depth + 1) for value, path in values
+            )
+        case cst.Attribute(attr=cst.Name(value="device")):
+            owner = module.value(node.value)
+            return owner.kind is Kind.ACCELERATOR or (owner.tensorlike and owner.device is Device.ACCELERATOR)
+        case _:
+            return False
+
+
+def _from_binding(module: Module, binding: Binding, depth: int) -> bool:
+    if binding.kind is BindingKind.ASSIGN and binding.value is not None and not binding.path:
+        return certain_accelerator(module, binding.value, depth + 1)
+    if binding.kind is not BindingKind.PARAMETER:
+        return False
+    passed = [module.argument(call, binding.name) for call in module.callers(binding.scope.node)]
+    default = binding.node.default if isinstance(binding.node, cst.Param) else None
+    nodes = [default if argument.absent else argument.node for argument in passed]
+    return bool(nodes) and all(
+        node is not None and certain_accelerator(module, node, depth + 1) for node in nodes
+    )
