@@ -453,9 +453,18 @@ class Library:
         if dotted.endswith("Buffer"):
             return Value(Kind.TENSOR, graph=Graph.DETACHED, origin=node)
         if dotted == "torch.autograd.Variable":
-            return first if first.tensorlike else TENSOR.on(first.device)
+            # It takes one tensor, and lets go of its graph.
+            return self._variable(node, first)
         device = Device.ACCELERATOR if dotted.startswith("torch.cuda.") else Device.CPU
         return Value(Kind.TENSOR, device=device, graph=Graph.DETACHED, origin=node)
+
+    def _variable(self, node: cst.Call, first: Value) -> Value:
+        options = [a.keyword.value if a.keyword is not None else "requires_grad" for a in node.args[1:]]
+        told = "requires_grad" in options and any(
+            self._value(a.value).constant is not False for a in node.args[1:]
+        )
+        graph = Graph.ATTACHED if told else Graph.DETACHED
+        return Value(Kind.TENSOR, device=first.device, graph=graph, dtype=first.dtype, origin=first.origin)
 
     def _device_call(self, node: cst.Call, first: Value) -> Value:
         if first.kind in (Kind.STRING, Kind.DEVICE):

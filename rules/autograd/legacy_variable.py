@@ -1,0 +1,227 @@
+"""TL310 legacy-variable."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from torchlint.diagnostics import Fix
+from torchlint.rule import ERROR, NOTE, Finding, rule
+from torchlint.semantics.api.results import FACTORIES, HOST_FACTORIES
+from torchlint.semantics.dimensions import has_no_dimension
+from torchlint.semantics.module import Module
+from torchlint.semantics.places import Grad
+from torchlint.semantics.values import MISSING, Graph, Kind
+
+_VARIABLE = "torch.autograd.Variable"
+_PARAMETERS = ("data", "requires_grad", "volatile")
+# What may be put before ``.detach()`` or in the place of a call without parentheses.
+_TIGHT = (cst.Name, cst.Attribute, cst.Call, cst.Subscript)
+# What is asked or done of a variable that must not reach the tensor it was made of.
+_ASKED = frozenset(
+    {"requires_grad", "requires_grad_", "grad", "retain_grad", "volatile", "register_hook", "resize_", "set_"}
+    | {"resize_as_", "squeeze_", "unsqueeze_", "t_", "transpose_"}
+)
+
+
+@rule(
+    "TL310",
+    "legacy-variable",
+    severity=NOTE,
+    fix="safe",
+    on=(cst.Call, cst.Subscript, cst.Assign),
+    mentions=("torch", "Variable|volatile|.data[0]"),
+)
+def legacy_variable(node: cst.Call | cst.Subscript | cst.Assign, module: Module) -> Iterator[Finding]:
+    """## What it does
+    Finds what is left of the time before torch 0.4, when tensors and variables were different things:
+    `torch.autograd.Variable(x)`; the option `volatile=True`; and `loss.data[0]`, where a loss has no
+    dimension to index. Other libraries' and the file's own `Variable` are left alone, and so are annotations
+    and `isinstance(x, Variable)`.
+
+    A plain `Variable(x)` is advice. `volatile=True` is an error where autograd is on, and so is `[0]` on a
+    tensor without dimensions.
+
+    ## Why is this bad?
+    A `Variable` is a tensor: the call costs host time, and hides that it cuts the tensor off from its graph,
+    as `detach()` does. `volatile=True` used to switch autograd off. It has had no effect since torch 0.4, so
+    that the evaluation records a graph and keeps all activations. `loss.data[0]` raises an `IndexError`.
+
+    ## Example
+    ```python
+    for images, labels in loader:
+        images = Variable(images.cuda())
+        loss = criterion(model(images), labels)
+        total += loss.data[0]
+    ```
+
+    ## Use instead
+    ```python
+    for images, labels in loader:
+        images = images.cuda()
+        loss = criterion(model(images), labels)
+        total += loss.item()
+    ```
+
+    ## Fix safety
+    Safe: what takes the place of `Variable(x)` is exactly what it gives. That is `x` where the file shows
+    that it has no graph and nobody asks the variable for a gradient, else `x.detach()`; `requires_grad=True`
+    becomes `.requires_grad_()`. The import is left to tools that remove unused ones. `loss.data[0]` becomes
+    `loss.item()`: safe for a loss of torch, unsafe where only the name and a `backward()` tell that it is one
+    number. No fix for `volatile=True`, since it takes a `with torch.no_grad():` around what follows.
+
+    ## References
+    - [Variable (deprecated)](https://docs.pytorch.org/docs/stable/autograd.html#variable-deprecated)
+    - [PyTorch 0.4.0 migration guide](https://pytorch.org/blog/pytorch-0_4_0-migration-guide/)
+    """
+    if isinstance(node, cst.Subscript):
+        yield from _indexed(node, module)
+    elif isinstance(node, cst.Assign):
+        yield from _set_volatile(node, module)
+    elif module.qualified(node.func) == _VARIABLE:
+        yield from _made(node, module)
+
+
+_IGNORED = (
+    "`volatile` has had no effect since torch 0.4, so that autograd records this; use `torch.no_grad()`"
+)
+
+
+def _made(call: cst.Call, module: Module) -> Iterator[Finding]:
+    given = _arguments(call)
+    volatile = given.get("volatile") if given is not None else None
+    if volatile is not None and module.value(volatile).constant is not False:
+        if module.grad(call) is not Grad.OFF:
+            yield Finding(call, _IGNORED, severity=ERROR)
+            return
+    fix = _without(call, given, module) if given is not None else None
+    yield Finding(call, "`Variable` has been a tensor since torch 0.4; the call only detaches", fix=fix)
+
+
+def _arguments(call: cst.Call) -> dict[str, cst.BaseExpression] | None:
+    """What a `Variable` is made with; None if that is not clear."""
+    given: dict[str, cst.BaseExpression] = {}
+    for position, arg in enumerate(call.args):
+        name = arg.keyword.value if arg.keyword is not None else ""
+        if not name and position < len(_PARAMETERS):
+            name = _PARAMETERS[position]
+        if arg.star or name not in _PARAMETERS:
+            return None
+        given[name] = arg.value
+    return given if "data" in given else None
+
+
+def _without(call: cst.Call, given: dict[str, cst.BaseExpression], module: Module) -> Fix | None:
+    """What gives the same tensor without the call."""
+    data = given["data"]
+    value = module.value(data)
+    if value.known and not value.tensorlike:
+        return None
+    code = module.source(data)
+    told = given.get("requires_grad")
+    constant = module.value(told).constant if told is not None else False
+    fresh = _is_fresh(data, module)
+    plain = fresh or (_has_no_graph(data, module) and constant is False and not _is_asked(call, module))
+    if (not plain or constant is not False) and not isinstance(data, _TIGHT):
+        code = f"({code})"
+    if not plain:
+        code += ".detach()"
+    if constant is True:
+        code += ".requires_grad_()"
+    elif constant is not False and told is not None:
+        code += f".requires_grad_({module.source(told)})"
+    if not data.lpar and not isinstance(data, _TIGHT) and code == module.source(data):
+        code = f"({code})" if not _stands_alone(call, module) or "\n" in code else code
+    match module.tree.parent(call):
+        case cst.Assign(targets=[cst.AssignTarget(target=cst.Name(name))]) as statement if name == code:
+            return module.safe("Remove the statement", module.remove_statement(statement))
+    return module.safe("Use the tensor itself", module.replace(call, code))
+
+
+def _stands_alone(call: cst.Call, module: Module) -> bool:
+    parent = module.tree.parent(call)
+    return isinstance(parent, (cst.Arg, cst.Assign, cst.AnnAssign, cst.Element, cst.Return, cst.Expr))
+
+
+def _has_no_graph(data: cst.BaseExpression, module: Module) -> bool:
+    if isinstance(data, cst.Attribute) and data.attr.value == "data":
+        return True
+    return module.value(data).graph is Graph.DETACHED and not module.value(data).leaf
+
+
+def _is_fresh(data: cst.BaseExpression, module: Module) -> bool:
+    """Whether an expression makes a tensor that has no graph and that nothing else holds."""
+    if module.value(data).graph is not Graph.DETACHED:
+        return False
+    while isinstance(data, cst.Call):
+        name = module.qualified(data.func)
+        if name is not None:
+            return name in FACTORIES or name in HOST_FACTORIES or name == "torch.from_numpy"
+        if not isinstance(data.func, cst.Attribute):
+            return False
+        data = data.func.value
+    return False
+
+
+def _is_asked(call: cst.Call, module: Module) -> bool:
+    """Whether the variable itself is asked for a gradient, or told to need one."""
+    parent = module.tree.parent(call)
+    reads: list[cst.CSTNode] = [call]
+    match parent:
+        case cst.Assign(targets=[cst.AssignTarget(target=cst.Name() as target)]):
+            binding = module.binding_of(target)
+            reads = list(module.uses(binding)) if binding is not None else []
+        case cst.Assign():
+            return True
+        case _:
+            pass
+    return any(_is_asked_at(read, module) for read in reads)
+
+
+def _is_asked_at(read: cst.CSTNode, module: Module) -> bool:
+    attribute = module.tree.parent(read)
+    if not isinstance(attribute, cst.Attribute):
+        return False
+    if attribute.attr.value == "data":
+        holder = module.tree.parent(attribute)
+        return isinstance(holder, cst.AssignTarget) or _is_asked_at(attribute, module)
+    return attribute.attr.value in _ASKED
+
+
+def _set_volatile(node: cst.Assign, module: Module) -> Iterator[Finding]:
+    for target in node.targets:
+        owner = target.target
+        if not isinstance(owner, cst.Attribute) or owner.attr.value != "volatile":
+            continue
+        wanted = module.value(node.value).constant
+        if wanted is True or wanted is MISSING:
+            if module.value(owner.value).kind is Kind.TENSOR and module.grad(node) is not Grad.OFF:
+                yield Finding(owner, _IGNORED, severity=ERROR)
+
+
+def _indexed(node: cst.Subscript, module: Module) -> Iterator[Finding]:
+    """`loss.data[0]`, read."""
+    match node:
+        case cst.Subscript(
+            value=cst.Attribute(attr=cst.Name("data"), value=owner),
+            slice=[cst.SubscriptElement(slice=cst.Index(value=cst.Integer("0")))],
+        ):
+            pass
+        case _:
+            return
+    parent = module.tree.parent(node)
+    if isinstance(parent, (cst.AssignTarget, cst.AugAssign, cst.Del, cst.Attribute, cst.Subscript)):
+        if not (isinstance(parent, cst.AugAssign) and parent.value is node):
+            return
+    scalar = has_no_dimension(module, owner)
+    if scalar is False:
+        return
+    code = f"{module.source(owner)}.item()"
+    make = module.safe if scalar else module.unsafe
+    fix = make(f"Replace by `{code}`", module.replace(node, code))
+    name = module.source(owner)
+    message = (
+        f"`{name}` is one number without a dimension, so that `[0]` raises an IndexError since torch 0.5"
+    )
+    yield Finding(node, message, fix=fix, severity=ERROR)

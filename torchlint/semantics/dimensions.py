@@ -1,0 +1,121 @@
+"""Tensors without dimensions: losses, means and sums, which hold one number and cannot be indexed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchlint.semantics.api import results
+from torchlint.semantics.conventions import LOSS_NAME
+from torchlint.semantics.names import BindingKind
+from torchlint.semantics.spellings import last_name
+from torchlint.semantics.values import Kind
+
+if TYPE_CHECKING:
+    from torchlint.semantics.module import Module
+    from torchlint.semantics.names import Binding
+
+# Without arguments these take all dimensions of a tensor together.
+_REDUCING = frozenset({"mean", "sum", "max", "min", "prod", "std", "var", "median", "norm"})
+_KEEPING = frozenset({"data", "detach", "clone", "cpu", "cuda", "to", "float", "double", "half"})
+_HOPS = 6
+
+
+def has_no_dimension(module: Module, node: cst.BaseExpression, hops: int = _HOPS) -> bool | None:
+    """Whether an expression is a tensor without dimensions, for certain (True) or going by its name (None).
+
+    False where it may have dimensions.
+    """
+    if not hops:
+        return False
+    match node:
+        case cst.Name():
+            return _named(module, node, hops)
+        case cst.Attribute(attr=cst.Name(attr)) if attr in _KEEPING:
+            return has_no_dimension(module, node.value, hops - 1)
+        case cst.Call():
+            return _called(module, node, hops)
+        case cst.UnaryOperation(operator=cst.Minus()):
+            return has_no_dimension(module, node.expression, hops - 1)
+        case cst.BinaryOperation():
+            return _both(_operand(module, side, hops) for side in (node.left, node.right))
+        case _:
+            return False
+
+
+def _operand(module: Module, node: cst.BaseExpression, hops: int) -> bool | None:
+    """The same of a term or factor, which may be a number as well."""
+    return module.value(node).kind is Kind.NUMBER or has_no_dimension(module, node, hops - 1)
+
+
+def _both(answers: Iterable[bool | None]) -> bool | None:
+    found = list(answers)
+    if False in found:
+        return False
+    return None if None in found else True
+
+
+def _named(module: Module, node: cst.Name, hops: int) -> bool | None:
+    bindings = module.bindings(node)
+    if not bindings:
+        return False
+    return _both(_bound(module, node, binding, hops) for binding in bindings)
+
+
+def _bound(module: Module, node: cst.Name, binding: Binding, hops: int) -> bool | None:
+    if binding.kind is BindingKind.AUGMENT and binding.value is not None:
+        return _operand(module, binding.value, hops)
+    if binding.value is None or binding.kind is not BindingKind.ASSIGN:
+        return False
+    by_name = LOSS_NAME.match(node.value) is not None and "backward" in module.inference.used_attributes(node)
+    if binding.path:
+        return None if by_name else False
+    if module.value(binding.value).kind is Kind.NUMBER:
+        return True
+    found = has_no_dimension(module, binding.value, hops - 1)
+    if found is False and by_name and isinstance(binding.value, cst.Call):
+        # What a model or another file computes as a loss, and is backpropagated.
+        return None if module.qualified(binding.value.func) is None else False
+    return found
+
+
+def _called(module: Module, call: cst.Call, hops: int) -> bool | None:
+    qualified = module.qualified(call.func)
+    if qualified is not None:
+        name = qualified.rpartition(".")[2]
+        if qualified in results.FUNCTIONAL_LOSSES:
+            return _is_reduced(call)
+        if qualified.startswith("torch.") and name in _REDUCING and len(call.args) == 1:
+            return True
+        if qualified == "torch.autograd.Variable" and call.args:
+            return has_no_dimension(module, call.args[0].value, hops - 1)
+        return False
+    criterion = module.value(call.func)
+    if criterion.cls in results.NN_LOSSES:
+        made = criterion.origin
+        return _is_reduced(made) if isinstance(made, cst.Call) else None
+    if criterion.kind is Kind.MODULE and criterion.definition is None:
+        return None if "criterion" in (last_name(call.func) or "").lower() else False
+    if isinstance(call.func, cst.Attribute):
+        method, receiver = call.func.attr.value, call.func.value
+        if method in _REDUCING and not call.args and module.value(receiver).tensorlike:
+            return True
+        if method in _KEEPING:
+            return has_no_dimension(module, receiver, hops - 1)
+    return False
+
+
+def _is_reduced(call: cst.Call) -> bool:
+    """Whether a loss, or the criterion made by this call, takes all elements together."""
+    if any(arg.star for arg in call.args):
+        return False
+    for arg in call.args:
+        keyword = arg.keyword.value if arg.keyword is not None else ""
+        if keyword == "reduce":
+            return False
+        if keyword == "reduction":
+            text = arg.value.evaluated_value if isinstance(arg.value, cst.SimpleString) else None
+            return text in ("mean", "sum", "batchmean")
+    return True
