@@ -52,7 +52,7 @@ def device_evidence(tree: SyntaxTree, names: Names, inference: Inference) -> Evi
     """Weigh the calls, keywords, strings and imports of a file."""
     if _names_device(tree) or _imports_framework(tree, names) or _moves(tree, names, inference):
         return Evidence.ACCELERATOR
-    return Evidence.LIBRARY if _for_others(tree, names, inference) else Evidence.CPU
+    return Evidence.LIBRARY if defined_for_others(tree, names, inference) else Evidence.CPU
 
 
 def _moves(tree: SyntaxTree, names: Names, inference: Inference) -> bool:
@@ -102,7 +102,7 @@ def _imports_framework(tree: SyntaxTree, names: Names) -> bool:
     return False
 
 
-def _for_others(tree: SyntaxTree, names: Names, inference: Inference) -> bool:
+def defined_for_others(tree: SyntaxTree, names: Names, inference: Inference) -> bool:
     """Whether the file defines modules and neither trains nor runs them itself."""
     modules = [node for node in tree.nodes(cst.ClassDef) if inference.classes.info(node).kind is Kind.MODULE]
     if not modules or imports_test_library(names):  # what a test defines is there for that test

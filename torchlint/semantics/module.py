@@ -20,7 +20,12 @@ from torchlint.semantics.classes import Classes, kind_of_class
 from torchlint.semantics.dataflow import Dataflow
 from torchlint.semantics.evaluation import Evaluation
 from torchlint.semantics.evaluationmode import left_evaluating
-from torchlint.semantics.evidence import Evidence, device_evidence, imports_test_library
+from torchlint.semantics.evidence import (
+    Evidence,
+    defined_for_others,
+    device_evidence,
+    imports_test_library,
+)
 from torchlint.semantics.gradients import Gradients
 from torchlint.semantics.inference import Function, Inference
 from torchlint.semantics.iterations import Iterations
@@ -382,9 +387,12 @@ class Module:
         """What the file shows about where it runs."""
         return device_evidence(self.tree, self.names, self.inference)
 
-    @property
+    @cached_property
     def accelerated(self) -> bool:
         """Whether this file ever runs on an accelerator, or defines modules that others will run on one."""
+        # That modules are defined for others is told without evaluating anything, most of the time.
+        if defined_for_others(self.tree, self.names, self.inference):
+            return True
         return self.evidence is not Evidence.CPU
 
     @cached_property

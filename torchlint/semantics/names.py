@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import builtins
 import enum
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -26,6 +26,8 @@ _BUILTINS = frozenset(dir(builtins))
 # file ask for exact types.
 _COMPREHENSIONS = frozenset({cst.ListComp, cst.SetComp, cst.GeneratorExp, cst.DictComp})
 _DEFINITIONS = frozenset({cst.FunctionDef, cst.ClassDef, cst.Lambda})
+_DOTTED = frozenset({cst.Name, cst.Attribute})
+_UNASKED = "?"  # for what is no dotted name
 _BETWEEN_SCOPES = frozenset({cst.CompFor, cst.Parameters, cst.Param})
 
 
@@ -84,7 +86,7 @@ class Binding:
     ``value`` is the expression that it comes from: the right side of an assignment, the iterable of a
     loop, the context manager of a ``with``. ``path`` says which part of it: each step is an index into
     a tuple being unpacked (negative behind a starred target), or None for the starred target itself.
-    ``imported`` is the dotted name that an import binds; ``line`` the node and all nodes around it.
+    ``imported`` is the dotted name that an import binds.
     """
 
     name: str
@@ -94,7 +96,6 @@ class Binding:
     value: cst.BaseExpression | None = None
     path: tuple[int | None, ...] = ()
     imported: str | None = None
-    line: tuple[cst.CSTNode, ...] = ()
 
 
 @dataclass(eq=False, slots=True)
@@ -122,6 +123,7 @@ class Names:
         self._scope_of: dict[cst.CSTNode, Scope] = {tree.root: self.module_scope}
         self._reaching: dict[cst.CSTNode, tuple[Binding, ...]] = {}
         self._uses: dict[Binding, list[cst.Name]] = {}
+        self._flows: dict[tuple[Scope, str], _Flow] = {}
         self._qualified: dict[cst.CSTNode, str | None] = {}
         self._pending: set[cst.CSTNode] = set()
         self.star_modules: list[str] = []
@@ -334,20 +336,15 @@ class Names:
         self._add(Binding(name, node, scope, kind, value, path, imported))
 
     def _add(self, binding: Binding) -> None:
-        binding.line = (binding.node, *self.tree.ancestors(binding.node))
         binding.scope.bindings.setdefault(binding.name, []).append(binding)
         self.by_node[binding.node] = binding
 
     # ------------------------------------------------------------------ reading
 
     @cached_property
-    def reads(self) -> dict[str, list[cst.Name]]:
+    def reads(self) -> Mapping[str, list[cst.Name]]:
         """Every name that is read, by spelling, in source order."""
-        found: dict[str, list[cst.Name]] = {}
-        for name in self.tree.nodes(cst.Name):
-            if self.is_read(name):
-                found.setdefault(name.value, []).append(name)
-        return found
+        return _Reads(self)
 
     def is_read(self, name: cst.Name) -> bool:
         """Whether this name node loads a variable; the target of ``x += 1`` both loads and stores."""
@@ -395,7 +392,10 @@ class Names:
         while here is not scope and here is not None and here.kind is ScopeKind.COMPREHENSION:
             here = here.parent
         if here is scope and scope.kind is not ScopeKind.COMPREHENSION:
-            found = _Flow(self.tree, candidates).reaching(at)
+            flow = self._flows.get((scope, name))
+            if flow is None:
+                flow = self._flows[scope, name] = _Flow(self.tree, candidates)
+            found = flow.reaching(at)
         else:
             found = [b for b in candidates if b.kind is not BindingKind.DELETE]
         return tuple(sorted(found, key=lambda b: self.tree.order[b.node]))
@@ -429,11 +429,10 @@ class Names:
         Spellings of one thing are brought to its public one (``torch.utils.data.dataloader.DataLoader``
         is ``torch.utils.data.DataLoader``). None: ambiguous, shadowed, computed or the user's own.
         """
-        if node.__class__ is not cst.Name and node.__class__ is not cst.Attribute:
-            return None
-        if node in self._qualified:
-            return self._qualified[node]
-        if node in self._pending:
+        known = self._qualified.get(node, _UNASKED)
+        if known is not _UNASKED:
+            return known
+        if node.__class__ not in _DOTTED or node in self._pending:
             return None
         self._pending.add(node)
         try:
@@ -533,6 +532,31 @@ _READING_FIELD: dict[type, str] = {cst.Attribute: "value", cst.Arg: "value", cst
 _WRITING_FIELD = frozenset({cst.For, cst.CompFor, cst.AnnAssign, cst.NamedExpr})
 
 
+class _Reads(Mapping[str, list[cst.Name]]):
+    """The names that are read, by spelling; which of them are is found out when a spelling is asked for."""
+
+    def __init__(self, names: Names) -> None:
+        self._is_read = names.is_read
+        self._spelt: dict[str, list[cst.Name]] = {}
+        self._read: dict[str, list[cst.Name]] = {}
+        for name in names.tree.nodes(cst.Name):
+            self._spelt.setdefault(name.value, []).append(name)
+
+    def __getitem__(self, spelling: str) -> list[cst.Name]:
+        found = self._read.get(spelling)
+        if found is None:
+            found = self._read[spelling] = [name for name in self._spelt[spelling] if self._is_read(name)]
+        if not found:
+            raise KeyError(spelling)
+        return found
+
+    def __iter__(self) -> Iterator[str]:
+        return (spelling for spelling in self._spelt if spelling in self)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+
 class _Flow:
     """Which of several definitions of one name reach a place, by the structure of the statements.
 
@@ -546,7 +570,8 @@ class _Flow:
         self.tree = tree
         self.within: dict[cst.CSTNode, list[Binding]] = {}
         for binding in sorted(bindings, key=lambda b: tree.order[b.node]):
-            for node in binding.line:
+            self.within.setdefault(binding.node, []).append(binding)
+            for node in tree.ancestors(binding.node):
                 self.within.setdefault(node, []).append(binding)
 
     def reaching(self, use: cst.CSTNode) -> list[Binding]:
@@ -608,7 +633,7 @@ class _Flow:
                     b
                     for b in self.within.get(parent, ())
                     if b.kind is BindingKind.WALRUS
-                    and child not in b.line
+                    and not self.tree.contains(child, b.node)
                     and self.tree.order[b.node] < self.tree.order[child]
                 ]
                 found.extend(before[-1:])

@@ -112,6 +112,7 @@ class Phases:
         self.tree = model.tree
         self.names = model.names
         self._phases: dict[cst.CSTNode, Phase] = {}
+        self._shown: dict[cst.CSTNode, tuple[Phase | None, Function | None]] = {}
         self._functions: dict[Function, Phase] = {}
         self._prescribed: dict[Function, Phase | None] = {}
         self._asking: set[Function] = set()
@@ -150,18 +151,27 @@ class Phases:
         function = self.model.function(node)
         if function is not None and self._hooked(function) in _SETTLED:
             return None, function
+        # What a switch of modes means depends on the place; all else is the same for what stands together.
+        switched = bool(self._modes(function))
+        known = self._shown
+        passed: list[cst.CSTNode] = []
+        found: tuple[Phase | None, Function | None] = (None, None)
         child = node
         for parent in self.tree.ancestors(node):
-            if parent.__class__ not in _TELLING:
+            if not switched:
+                remembered = known.get(child)
+                if remembered is not None:
+                    found = remembered
+                    break
+                passed.append(child)
+            if parent.__class__ not in _TELLING or (parent.__class__ in _BLOCKS and not switched):
                 child = parent
-                continue
-            if parent.__class__ in _BLOCKS and not self._modes(function):
-                child = parent  # the most frequent holder by far, and it tells nothing
                 continue
             phase: Phase | None = None
             match parent:
                 case cst.FunctionDef() | cst.Lambda() if child is parent.body:
-                    return None, function
+                    found = (None, function)
+                    break
                 case cst.If() | cst.IfExp() if child is not parent.test:
                     phase = self._implied(parent.test, child is parent.body)
                 case cst.IndentedBlock() | cst.SimpleStatementSuite() | cst.Module():
@@ -179,9 +189,11 @@ class Phases:
                 case _:
                     pass
             if phase is not None:
-                return phase, function
+                found = (phase, function)
+                break
             child = parent
-        return None, None
+        known.update(dict.fromkeys(passed, found))
+        return found
 
     def _implied(self, test: cst.CSTNode, truth: bool, depth: int = 0) -> Phase | None:
         """The phase in which alone ``test`` is true (or false)."""
