@@ -8,7 +8,15 @@ from torchlint.diagnostics import Severity
 from torchlint.rule import ERROR, WARNING, Finding, rule
 from torchlint.semantics.module import Module
 from torchlint.semantics.places import Grad, Phase
-from torchlint.semantics.retention import Kept, handed_in, kept, may_be_no_tensor, outlives, passed_on
+from torchlint.semantics.retention import (
+    Kept,
+    handed_in,
+    kept,
+    may_be_no_tensor,
+    may_keep,
+    outlives,
+    passed_on,
+)
 from torchlint.semantics.values import Graph, Kind
 
 # Methods that copy or convert a tensor: what needs no graph can lose it before them.
@@ -64,7 +72,7 @@ def graph_kept_across_steps(node: cst.AugAssign | cst.Assign | cst.Call, module:
     ## References
     - [FAQ: don't accumulate history across your training loop](https://docs.pytorch.org/docs/stable/notes/faq.html)
     """
-    if not _may_pile_up(node, module):
+    if not may_keep(node) or not _may_pile_up(node, module):
         return
     for item in kept(node, module):
         if not _has_graph(item.stored, module):

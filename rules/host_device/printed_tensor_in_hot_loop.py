@@ -9,7 +9,14 @@ import libcst as cst
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.module import Module
 from torchlint.semantics.purpose import writes_results
-from torchlint.semantics.synchronisation import after_a_decision, trail, waiting_place, when, written_out
+from torchlint.semantics.synchronisation import (
+    after_a_decision,
+    only_on_failure,
+    trail,
+    waiting_place,
+    when,
+    written_out,
+)
 
 _PLACES = (cst.Call, cst.FormattedString, cst.BinaryOperation)
 
@@ -66,7 +73,9 @@ def printed_tensor_in_hot_loop(
 
     * [PyTorch performance tuning guide: avoid unnecessary CPU-GPU synchronization](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html)
     """
-    tensor = written_out(module, node) if module.may_repeat(node) else None
+    if not module.may_repeat(node) or only_on_failure(module, node):
+        return
+    tensor = written_out(module, node)
     if tensor is None or not _first_of_statement(module, node):
         return
     hot = waiting_place(module, node)

@@ -37,6 +37,8 @@ _CUTS = frozenset(
 _HOST = frozenset({Kind.NUMBER, Kind.STRING, Kind.BOOL, Kind.NONE, Kind.SHAPE, Kind.NDARRAY})
 _BACKWARD = frozenset({"backward", "manual_backward"})
 _FUNCTIONS = frozenset({"torch.autograd.backward", "torch.autograd.grad"})
+# One of these is written wherever something computes gradients.
+_MENTIONED = re.compile("backward|autograd|scaler", re.IGNORECASE)
 # Calls that ask for gradients of something, or prepare for it.
 _PREPARATIONS = frozenset(
     {
@@ -97,6 +99,8 @@ class Backpropagation:
     @cached_property
     def passes(self) -> list[Backward]:
         """Every call in the file that computes gradients."""
+        if _MENTIONED.search(self.tree.text) is None:
+            return []
         found = (self._backward(call) for call in self.tree.nodes(cst.Call))
         return [backward for backward in found if backward is not None]
 

@@ -91,6 +91,7 @@ class Inference:
         self._stack: dict[cst.CSTNode, int] = {}
         self._lowest = _NOTHING
         self._signatures: dict[cst.CSTNode, calls.Signature] = {}
+        self._bound: dict[tuple[cst.Call, Function, tuple[cst.Call, ...]], calls.BoundCall] = {}
         self._callees: dict[cst.Call, Function | None] = {}
         self._callers: dict[cst.CSTNode, list[cst.Call]] = {}
 
@@ -1301,7 +1302,10 @@ class Inference:
             self._signatures[function] = signature
         callee = self.value(call.func)
         presets = callee.presets if callee.definition is function else ()
-        return calls.bind(call, signature, presets=presets)
+        bound = self._bound.get((call, function, presets))
+        if bound is None:
+            bound = self._bound[call, function, presets] = calls.bind(call, signature, presets=presets)
+        return bound
 
     def literal(self, node: cst.BaseExpression) -> cst.BaseExpression:
         """The dict or list display that a variable stands for, if it can be no other and stays unchanged."""

@@ -342,7 +342,14 @@ class Module:
 
     def may_repeat(self, node: cst.CSTNode) -> bool:
         """Whether a node can run again and again at all: a cheap question to ask before dearer ones."""
-        return not self.is_test and self.repetition.possible(node)
+        found = self._repeating.get(node)
+        if found is None:
+            found = self._repeating[node] = not self.is_test and self.repetition.possible(node)
+        return found
+
+    @cached_property
+    def _repeating(self) -> dict[cst.CSTNode, bool]:
+        return {}
 
     def loops(self, node: cst.CSTNode) -> list[Loop]:
         """The loops and comprehensions around a node within its function, innermost first."""

@@ -15,7 +15,7 @@ import builtins
 import enum
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import libcst as cst
 
@@ -26,8 +26,7 @@ _BUILTINS = frozenset(dir(builtins))
 # file ask for exact types.
 _COMPREHENSIONS = frozenset({cst.ListComp, cst.SetComp, cst.GeneratorExp, cst.DictComp})
 _DEFINITIONS = frozenset({cst.FunctionDef, cst.ClassDef, cst.Lambda})
-_DOTTED = frozenset({cst.Name, cst.Attribute})
-_UNASKED = "?"  # for what is no dotted name
+_DOTTED: frozenset[type] = frozenset({cst.Name, cst.Attribute})
 _BETWEEN_SCOPES = frozenset({cst.CompFor, cst.Parameters, cst.Param})
 
 
@@ -429,8 +428,8 @@ class Names:
         Spellings of one thing are brought to its public one (``torch.utils.data.dataloader.DataLoader``
         is ``torch.utils.data.DataLoader``). None: ambiguous, shadowed, computed or the user's own.
         """
-        known = self._qualified.get(node, _UNASKED)
-        if known is not _UNASKED:
+        known = self._qualified.get(node)
+        if known is not None or node in self._qualified:
             return known
         if node.__class__ not in _DOTTED or node in self._pending:
             return None
@@ -853,6 +852,7 @@ _MOVED = {
 }
 
 
+@lru_cache(maxsize=1 << 14)
 def canonical(dotted: str) -> str:
     """The public name of a library member, whichever of its modules it was reached through."""
     if dotted.startswith("torch.nn.modules."):

@@ -148,11 +148,32 @@ class Phases:
 
     def _local(self, node: cst.CSTNode) -> tuple[Phase | None, Function | None]:
         """What the statements around ``node`` within its function show, and that function."""
-        function = self.model.function(node)
-        if function is not None and self._hooked(function) in _SETTLED:
-            return None, function
-        # What a switch of modes means depends on the place; all else is the same for what stands together.
-        switched = bool(self._modes(function))
+        known, parents = self._shown, self.tree.parents
+        passed: list[cst.CSTNode] = []
+        child = node
+        # Between a node and what can tell anything of it nothing needs to be asked.
+        while (found := known.get(child)) is None:
+            parent = parents.get(child)
+            if parent is None or parent.__class__ in _TELLING:
+                break
+            passed.append(child)
+            child = parent
+        if found is None:
+            function = self.model.function(node)
+            if function is not None and self._hooked(function) in _SETTLED:
+                found = known[child] = (None, function)
+            elif self._modes(function):
+                # What a switch of modes means depends on the place.
+                return self._around(node, function, switched=True)
+            else:
+                found = self._around(child, function, switched=False)
+        known.update(dict.fromkeys(passed, found))
+        return found
+
+    def _around(
+        self, node: cst.CSTNode, function: Function | None, *, switched: bool
+    ) -> tuple[Phase | None, Function | None]:
+        """What ``_local`` tells of a node in this function, in which modes are ``switched`` or not."""
         known = self._shown
         passed: list[cst.CSTNode] = []
         found: tuple[Phase | None, Function | None] = (None, None)

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 _SUMS = (cst.Add, cst.Subtract)
 _PRODUCTS = (cst.Multiply, cst.Divide)
+# What is assigned where something is added up or collected.
+_KEEPING = (cst.BinaryOperation, cst.IfExp, cst.ListComp, cst.DictComp)
 _DISPLAYS = (cst.List, cst.Tuple, cst.Set)
 
 
@@ -26,6 +28,17 @@ class Kept:
 
     place: cst.BaseExpression
     stored: cst.BaseExpression
+
+
+def may_keep(node: cst.AugAssign | cst.Assign | cst.Call) -> bool:
+    """Whether a statement or call can keep anything, going by its form: to be asked before ``kept``."""
+    if isinstance(node, cst.Call):
+        return isinstance(node.func, cst.Attribute)
+    if isinstance(node, cst.AugAssign):
+        return isinstance(node.operator, (cst.AddAssign, cst.SubtractAssign))
+    return len(node.targets) == 1 and (
+        isinstance(node.value, _KEEPING) or isinstance(node.targets[0].target, cst.Subscript)
+    )
 
 
 def kept(node: cst.CSTNode, module: Module) -> Iterator[Kept]:

@@ -74,7 +74,7 @@ def waiting_place(module: Module, node: cst.CSTNode) -> Hot | None:
     the closure does. Where each round generates a whole sequence, one wait more or less is nothing.
     """
     hot = module.hot(node)
-    if hot is None or _only_on_failure(module, node) or _in_optimizer_closure(module, node):
+    if hot is None or only_on_failure(module, node) or _in_optimizer_closure(module, node):
         return None
     if _searches_lines(module, node) or _generates(module, node, hot):
         return None
@@ -154,7 +154,8 @@ def _processes_dataset(module: Module, place: cst.CSTNode) -> bool:
     return False
 
 
-def _only_on_failure(module: Module, node: cst.CSTNode) -> bool:
+def only_on_failure(module: Module, node: cst.CSTNode) -> bool:
+    """Whether ``node`` belongs to the text of an error or to the message of an assertion."""
     child = node
     for parent in module.tree.ancestors(node):
         if isinstance(parent, cst.Raise) or (isinstance(parent, cst.Assert) and child is parent.msg):
@@ -564,6 +565,8 @@ def asks_device(module: Module, test: cst.BaseExpression) -> Iterator[cst.BaseEx
 def _asked(module: Module, asked: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
     while isinstance(asked, cst.BooleanOperation):
         asked = asked.right  # its left operand is asked by itself
+    if isinstance(asked, cst.Comparison) and any(c.comparator.__class__ in _TEXTS for c in asked.comparisons):
+        return  # what is compared with a text is no tensor, whatever it would take to find that out
     if not may_be_on_device(module, asked):
         return
     if not isinstance(asked, cst.Comparison) or not any(_comparison_tests(module, asked)):
@@ -575,9 +578,10 @@ def _comparison_tests(module: Module, node: cst.Comparison) -> Iterator[cst.Base
     for position, target in enumerate(node.comparisons):
         right = target.comparator
         if isinstance(target.operator, (cst.In, cst.NotIn)):
-            if module.value(left).kind is Kind.STRING:
-                return
+            # What is looked for mostly takes longer to work out than what it is looked for in.
             if may_be_on_device(module, right) or _holds_device_tensors(module, right):
+                if module.value(left).kind is Kind.STRING:
+                    return
                 yield right
         elif position + 1 < len(node.comparisons) and not isinstance(target.operator, (cst.Is, cst.IsNot)):
             tensor = next((side for side in (left, right) if may_be_on_device(module, side)), None)
@@ -586,6 +590,7 @@ def _comparison_tests(module: Module, node: cst.Comparison) -> Iterator[cst.Base
         left = right
 
 
+_TEXTS: frozenset[type] = frozenset({cst.SimpleString, cst.ConcatenatedString, cst.FormattedString})
 _ASKING_ALL = frozenset({"any", "all", "sorted", "sum"})
 _ASKING_FUNCTIONS = frozenset({"torch.equal", "torch.allclose", "torch.is_nonzero"})
 _ASKING_METHODS = frozenset({"equal", "allclose", "is_nonzero"})

@@ -14,7 +14,13 @@ from typing import Final
 import libcst as cst
 
 
-class Kind(enum.Enum):
+class _Word(enum.Enum):
+    """What values are described with; hashed by identity, where ``Enum`` hashes names in Python code."""
+
+    __hash__ = object.__hash__
+
+
+class Kind(_Word):
     """What sort of thing an expression evaluates to.
 
     ``BATCH`` is a structure of tensors whose shape the file does not show: what a loader yields, what a
@@ -52,7 +58,7 @@ class Kind(enum.Enum):
     UNKNOWN = "unknown"
 
 
-class Device(enum.Enum):
+class Device(_Word):
     """Where a tensor, module, batch or device value lives; ACCELERATOR also when it only may."""
 
     CPU = "cpu"
@@ -60,7 +66,7 @@ class Device(enum.Enum):
     UNKNOWN = "unknown"
 
 
-class Graph(enum.Enum):
+class Graph(_Word):
     """Whether a tensor drags an autograd graph along; ATTACHED also when it only may."""
 
     ATTACHED = "attached"
@@ -68,7 +74,7 @@ class Graph(enum.Enum):
     UNKNOWN = "unknown"
 
 
-class Missing(enum.Enum):
+class Missing(_Word):
     """The type of ``MISSING``: a constant that is not known (None is a constant)."""
 
     MISSING = "missing"
@@ -185,9 +191,11 @@ def join(values: Iterable[Value]) -> Value:
     ``None`` gives way to anything else (an attribute set to None first and filled later); a number that
     is only the start of a sum gives way to the tensor added to it.
     """
-    distinct = list(dict.fromkeys(values))
+    distinct = list(values)
     if len(distinct) > 1:
-        distinct = [v for v in distinct if v.kind is not Kind.NONE]
+        distinct = list(dict.fromkeys(distinct))
+        if len(distinct) > 1:
+            distinct = [v for v in distinct if v.kind is not Kind.NONE]
     if not distinct:
         return UNKNOWN
     result = distinct[0]
