@@ -83,6 +83,7 @@ CATALOGUE = {
     "TL306": ("accumulation-unscaled", "warning", "none"),
     "TL307": ("left-in-eval-mode", "error", "none"),
     "TL308": ("requires-grad-typo", "error", "safe"),
+    "TL310": ("legacy-variable", "note", "safe"),
     "TL401": ("bias-before-batch-norm", "warning", "safe"),
     "TL601": ("cache-emptied-in-loop", "warning", "safe"),
 }
