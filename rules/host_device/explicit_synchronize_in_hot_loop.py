@@ -98,11 +98,36 @@ def _measures(module: Module, call: cst.Call, hot: Hot) -> bool:
     """Whether the wait serves a measurement of something that is no training."""
     around = [module.function(place) for place in (call, *hot.path)]
     names = [function.name.value for function in around if isinstance(function, cst.FunctionDef)]
-    if any(_MEASURING.search(name) for name in names):
+    if any(_MEASURING.search(name) for name in names) or _measures_next(module, call):
         return True
     places = [place for place in (*hot.path, hot.loop, call) if module.phase(place) is Phase.TRAINING]
     scope = around[0] if around[0] is not None else module.tree.root
     return not places and any(_reads_clock(module, node) for node in module.tree.descendants(scope))
+
+
+def _measures_next(module: Module, call: cst.Call) -> bool:
+    """Whether the memory is read right behind the wait, or the host sleeps to play a slow program."""
+    statement: cst.CSTNode | None = module.tree.statement(call)
+    while statement is not None:
+        block = module.tree.parent(statement)
+        if not isinstance(block, (cst.IndentedBlock, cst.Module)):
+            return False
+        order = module.tree.order
+        behind = next((other for other in block.body if order[other] > order[statement]), None)
+        if behind is not None:
+            return any(
+                isinstance(node, cst.Call)
+                and (
+                    _MEMORY_READ.search(last_name(node.func) or "") is not None
+                    or module.qualified(node.func) == "time.sleep"
+                )
+                for node in module.tree.descendants(behind)
+            )
+        # ``if device.type == "cuda": torch.cuda.synchronize()``
+        statement = module.tree.parent(block)
+        if not isinstance(statement, cst.If):
+            return False
+    return False
 
 
 def _awaits_copy(module: Module, call: cst.Call) -> bool:

@@ -341,6 +341,13 @@ def _picked_apart(module: Module, use: cst.BaseExpression, loops: list[Loop]) ->
     )
 
 
+def _filled_in(module: Module, pairs: cst.Call) -> bool:
+    """``list(zip(words, scores))``, ``dict(zip(names, values))``: gone through there and then."""
+    argument = module.tree.parent(pairs)
+    call = module.tree.parent(argument) if isinstance(argument, cst.Arg) else None
+    return isinstance(call, cst.Call) and module.qualified(call.func) in ("builtins.list", "builtins.dict")
+
+
 def _iterated(module: Module, node: cst.BaseExpression, hops: int) -> bool:
     child: cst.CSTNode = node
     for parent in module.tree.ancestors(node):
@@ -357,6 +364,8 @@ def _iterated(module: Module, node: cst.BaseExpression, hops: int) -> bool:
                 pass
             case cst.Call() if child is parent.func:
                 pass
+            case cst.Call() if last_name(parent.func) == "zip" and _filled_in(module, parent):
+                return True
             case cst.Call() if last_name(parent.func) in _HANDING_ON:
                 pass
             case cst.For() | cst.CompFor():
