@@ -25,7 +25,7 @@ from elsewhere import finish, log, make
 
 model, other = nn.Linear(4, 2), nn.Linear(4, 2)
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-nets = make()
+nets, language_model = make(), make()
 second = torch.optim.SGD(other.parameters(), lr=0.1)
 """
 
@@ -389,7 +389,7 @@ def test_models_left_in_evaluation_mode(program: str, expected: bool) -> None:
 ACCUMULATED = {
     "an average": ("loss = nn.functional.mse_loss(model(x), y)", True),
     "an average of a module": ("loss = nn.MSELoss()(model(x), y)", True),
-    "of a model of another file": ("loss = model(x).loss", True),
+    "of a model of another file": ("loss = language_model(x).loss", True),
     "a mean": ("loss = (model(x) - y).mean()", True),
     "two of them": ("loss = model(x).mean() + 0.5 * model(y).mean()", True),
     "one that is weighed": ("loss = alpha * model(x).mean()", True),

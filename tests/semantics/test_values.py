@@ -5,6 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 
 PROGRAMS = {
+    "gradients of gradients": """
+        import torch
+        from torch import nn
+
+        model = nn.Linear(4, 1)
+        y = model(x).sum()
+        a = torch.autograd.grad(y, x)[0]  #: torch.autograd.grad(y, x)[0] => kind=tensor graph=detached
+        b = torch.autograd.grad(y, x, create_graph=True)[0]
+        c = torch.autograd.grad(y, x, create_graph=False)[0]
+        print(b)  #: b => graph=attached
+        print(c)  #: c => graph=detached
+    """,
     "factories and devices": """
         import torch
 

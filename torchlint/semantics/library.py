@@ -340,7 +340,7 @@ class Library:
                 item = item_of(value)
                 if item is not None and item.tensorlike:
                     tensors.append(item)
-        graphless = dotted in results.GRAPHLESS_FUNCTIONS
+        graphless = dotted in results.GRAPHLESS_FUNCTIONS and not _differentiates_twice(node)
         made = self.from_fact(fact, tensors, node=node, graphless=graphless, name=name, origin=node)
         hostly = made.kind is Kind.TENSOR and not self._default_device_changed
         if hostly and values and not tensors and all(v.host or v.kind is Kind.TUPLE for v in values):
@@ -903,3 +903,13 @@ class Library:
             outside = self._tensor_result(args, node, attached=True, module=module)
             return replace(outside, kind=Kind.BATCH)
         return result
+
+
+def _differentiates_twice(call: cst.Call) -> bool:
+    """Whether gradients are asked for that have a graph of their own."""
+    return any(
+        argument.keyword is not None
+        and argument.keyword.value == "create_graph"
+        and not (isinstance(argument.value, cst.Name) and argument.value.value == "False")
+        for argument in call.args
+    )

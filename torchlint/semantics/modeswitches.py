@@ -12,7 +12,7 @@ import libcst as cst
 from torchlint.semantics.conventions import COPY_NAME, CRITERION_NAME
 from torchlint.semantics.holders import HARMLESS, LIBRARIES, Holders
 from torchlint.semantics.iterations import Act, Event, Iteration, Subject, bound_in, ends_loop
-from torchlint.semantics.names import Scope
+from torchlint.semantics.names import Scope, leaves
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import Kind
 
@@ -33,6 +33,10 @@ _DEPENDENT = re.compile(
 _PREPARES = re.compile(
     r"init|setup|set_up|build|load|create|make|prepare|get_|freeze|configure", re.IGNORECASE
 )
+# How many batches an epoch has.
+_COUNT = re.compile(r"^(len|num_batches|n_batches|iters?_per_epoch|steps_per_epoch|epoch_length|\w*_len)$")
+_EQUAL = (cst.Equal, cst.GreaterThanEqual, cst.GreaterThan)
+_UNEQUAL = (cst.NotEqual, cst.LessThan, cst.LessThanEqual)
 _PARTS = frozenset({"parameters", "named_parameters"})
 _HOPS = 4
 
@@ -176,23 +180,31 @@ class _Search:
             if around is loop:
                 return False
             if isinstance(around, cst.If) and child is not around.test:
-                if self._picks_last(around.test, counters):
+                if self._picks_one(around.test, counters, otherwise=child is around.orelse):
                     return True
+            if isinstance(around, cst.IndentedBlock):
+                # ``if i + 1 < len(loader): continue``
+                for statement in around.body:
+                    if statement is child:
+                        break
+                    if isinstance(statement, cst.If) and leaves(statement.body):
+                        if self._picks_one(statement.test, counters, otherwise=True):
+                            return True
             child = around
         return False
 
-    def _picks_last(self, test: cst.BaseExpression, counters: set[str]) -> bool:
-        """``epoch == epochs - 1``, ``(i + 1) % len(loader) == 0``, ``i > 0``: an iteration of its own."""
+    def _picks_one(self, test: cst.BaseExpression, counters: set[str], *, otherwise: bool) -> bool:
+        """``epoch == epochs - 1``, ``(i + 1) % len(loader) == 0``: the last iteration, or one of its own."""
         nodes = list(self.tree.descendants(test))
         modulo = [
             n for n in nodes if isinstance(n, cst.BinaryOperation) and isinstance(n.operator, cst.Modulo)
         ]
-        if any(last_name(n.right) in ("len", "num_batches", "n_batches", "iters_per_epoch") for n in modulo):
+        if any(_COUNT.search(last_name(n.right) or "") for n in modulo):
             return True
         counted = any(isinstance(n, cst.Name) and n.value in counters for n in nodes)
-        equal = any(isinstance(n, (cst.Equal, cst.GreaterThanEqual)) for n in nodes)
+        picking = _UNEQUAL if otherwise else _EQUAL
         last = any(isinstance(n, cst.Name) and re.search(r"last|final", n.value) for n in nodes)
-        return (counted and equal and not modulo) or last
+        return (counted and not modulo and any(isinstance(n, picking) for n in nodes)) or last
 
     def _meant(self, model: Subject) -> bool:
         """Whether the model is in evaluation mode before the loop already, so that it is trained in it."""
