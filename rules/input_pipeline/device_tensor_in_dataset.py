@@ -8,7 +8,12 @@ import libcst as cst
 
 from torchlint.rule import ERROR, WARNING, Finding, rule
 from torchlint.semantics.module import Module
-from torchlint.semantics.workercode import reaches_accelerator, worker_code
+from torchlint.semantics.workercode import (
+    ITEM_METHODS,
+    holds_accelerator,
+    reaches_accelerator,
+    worker_code,
+)
 
 
 @rule(
@@ -16,16 +21,17 @@ from torchlint.semantics.workercode import reaches_accelerator, worker_code
     "device-tensor-in-dataset",
     severity=ERROR,
     fix="none",
-    on=cst.Call,
-    mentions=("Dataset|DataLoader", "cuda|xpu|npu|hpu|mps|ccelerator"),
+    on=(cst.Call, cst.Subscript),
+    mentions=("Dataset|DataLoader", "cuda|xpu|npu|hpu|ccelerator"),
 )
-def device_tensor_in_dataset(call: cst.Call, module: Module) -> Iterator[Finding]:
+def device_tensor_in_dataset(node: cst.Call | cst.Subscript, module: Module) -> Iterator[Finding]:
     """
     ## What it does
 
     Finds tensors that are made on an accelerator, or moved to one, in `__getitem__` or `__iter__` of a
     dataset, in a collate function, or in what these call, where a loader of the file runs them in worker
-    processes or pins what they hand out. Where the file has no loader for the dataset, it is a warning.
+    processes or pins what they hand out; and items taken there out of a tensor that the dataset keeps on an
+    accelerator. Where the file has no loader for a dataset that moves its items, it is a warning.
 
     ## Why is this bad?
 
@@ -66,9 +72,14 @@ def device_tensor_in_dataset(call: cst.Call, module: Module) -> Iterator[Finding
     - [Multiprocessing best practices: CUDA in multiprocessing](https://docs.pytorch.org/docs/stable/notes/multiprocessing.html#cuda-in-multiprocessing)
     - [torch.utils.data: single- and multi-process data loading](https://docs.pytorch.org/docs/stable/data.html#multi-process-data-loading)
     """
-    if module.function(call) is None or not reaches_accelerator(module, call):
+    if isinstance(node, cst.Subscript):
+        around = module.function(node) if isinstance(node.value, cst.Attribute) else None
+        named = isinstance(around, cst.FunctionDef) and around.name.value in ITEM_METHODS
+        if not named or not holds_accelerator(module, node.value):
+            return
+    elif module.function(node) is None or not reaches_accelerator(module, node):
         return
-    use = worker_code(module, call)
+    use = worker_code(module, node)
     if use is None or module.is_test or "spawn" in module.tree.text or "forkserver" in module.tree.text:
         return
     if "get_worker_info" in module.source(use.function):
@@ -78,10 +89,10 @@ def device_tensor_in_dataset(call: cst.Call, module: Module) -> Iterator[Finding
         message = "this runs in the worker processes of a loader, which were forked and cannot use CUDA"
         if module.loaders.workers(loader) == 0:
             message = "the loader pins what it is handed, which tensors of an accelerator cannot be"
-        yield Finding(call, message, related=((loader, "the loader"),))
-    elif not use.loaders:
+        yield Finding(node, message, related=((loader, "the loader"),))
+    elif not use.loaders and isinstance(node, cst.Call):
         yield Finding(
-            call,
+            node,
             "a loader with worker processes could not run this, since they are forked and cannot use CUDA",
             severity=WARNING,
         )

@@ -34,9 +34,11 @@ PROGRAMS = {
             i = t.numpy()  #: t.numpy() => array=float32
             j = np.random.rand(3)  #: np.random.rand(3) => array=float64
             k = np.random.normal(size=3)  #: np.random.normal(size=3) => array=float64
+            n = np.random.choice(10, 3)  #: np.random.choice(10, 3) => array=?,objects
+            o = np.random.uniform(0, 1, 5)  #: np.random.uniform(0, 1, 5) => array=float64
             l = np.stack([a, a])  #: np.stack([a, a]) => array=?
             m = np.array([x, None], dtype=object)  #: np.array([x, None], dtype=object) => array=?,objects
-            return a, b, c, d, e, f, g, h, i, j, k, l, m
+            return a, b, c, d, e, f, g, h, i, j, k, l, m, n, o
 
 
         def derived(x, flag):

@@ -52,14 +52,12 @@ _ELEMENTWISE = _listed(
     multiply nan_to_num negative power real rint round sign sin sinh sqrt square subtract tan tanh where
     """,
 )
-# Functions that draw numbers: one by default, an array if they are asked for a size.
-_DRAWS = _listed(
-    "numpy.random.",
-    """
-    beta binomial choice exponential gamma laplace normal poisson randint random random_sample
-    standard_normal uniform
-    """,
-)
+# Functions that draw numbers: one by default, an array if they are asked for a size, which is this argument.
+_DRAWS = {
+    **dict.fromkeys(_listed("numpy.random.", "random random_sample standard_normal"), 0),
+    **dict.fromkeys(_listed("numpy.random.", "choice exponential poisson"), 1),
+    **dict.fromkeys(_listed("numpy.random.", "beta binomial gamma laplace normal randint uniform"), 2),
+}
 _OTHER_DRAWS = _listed("numpy.random.", "binomial choice poisson randint")
 _IMAGES = _listed(
     "cv2.",
@@ -242,7 +240,8 @@ def _of_function(module: Module, call: cst.Call, name: str, depth: int) -> Array
         return Array("float64", numeric=True) if call.args else None
     if name in _DRAWS:
         dtype = None if name in _OTHER_DRAWS or asked is not None else "float64"
-        return Array(dtype, numeric=name != "numpy.random.choice") if "size" in given else None
+        sized = "size" in given or len(positional) > _DRAWS[name]
+        return Array(dtype, numeric=name != "numpy.random.choice") if sized else None
     return Array(numeric=True) if name in _IMAGES else None
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import enum
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -381,13 +381,32 @@ class Loaders:
         return None
 
     def _sometimes_sampled(self, call: cst.Call) -> bool:
-        """``sampler=DistributedSampler(data) if distributed else None``."""
-        argument = self.module.argument(call, "sampler")
-        made = self.data.made(argument.node) if argument.node is not None else None
-        return isinstance(made, cst.IfExp) and any(
+        """``sampler=DistributedSampler(data) if distributed else None``, in one expression or in branches."""
+        node = self.module.argument(call, "sampler").node
+        made = self.data.made(node) if node is not None else None
+        branches: list[cst.BaseExpression | None] = []
+        if isinstance(made, cst.IfExp):
+            branches = [made.body, made.orelse]
+        elif isinstance(node, cst.Name):
+            bindings = self.names.bindings(node)
+            if all(b.kind is BindingKind.ASSIGN and not b.path for b in bindings):
+                branches = [b.value for b in bindings]
+        if self._chosen_by_case(call, branches):
+            return False
+        return any(
             isinstance(branch, cst.Call) and self.module.value(branch).kind is Kind.SAMPLER
-            for branch in (made.body, made.orelse)
+            for branch in branches
         )
+
+    def _chosen_by_case(self, call: cst.Call, values: Sequence[cst.BaseExpression | None]) -> bool:
+        """Whether a condition around a call may go with the one that decides between values."""
+        for around in self.tree.ancestors(call):
+            if isinstance(around, (cst.FunctionDef, cst.Lambda)):
+                return False
+            if isinstance(around, (cst.If, cst.IfExp)):
+                if not all(value is not None and self.tree.contains(around, value) for value in values):
+                    return True
+        return False
 
     def _argument_of(self, sampler: cst.BaseExpression, name: str) -> cst.BaseExpression | None:
         node = self.module.argument(sampler, name).node if isinstance(sampler, cst.Call) else None

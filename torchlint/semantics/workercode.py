@@ -18,11 +18,12 @@ if TYPE_CHECKING:
     from torchlint.semantics.module import Module
 
 _DEPTH = 6
-_ITEM_METHODS = ("__getitem__", "__getitems__", "__iter__", "__next__")
+ITEM_METHODS = ("__getitem__", "__getitems__", "__iter__", "__next__")
 _PARTS = frozenset(
     f"torch.utils.data.{name}" for name in ("ChainDataset", "ConcatDataset", "Subset", "random_split")
 )
-_ACCELERATORS = ("cuda", "xpu", "npu", "hpu", "mps")
+# Not MPS: where it is, workers are spawned.
+_ACCELERATORS = ("cuda", "xpu", "npu", "hpu")
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +84,7 @@ def _uses(module: Module) -> Iterator[Use]:
             if definition in [member.node for member in module.classes.info(read).lineage]
             for call in calls
         ]
-        for name in _ITEM_METHODS:
+        for name in ITEM_METHODS:
             method = info.methods.get(name)
             if method is not None:
                 yield Use(method, tuple(loaders))
@@ -125,6 +126,23 @@ def reaches_accelerator(module: Module, call: cst.Call) -> bool:
         for arg in call.args
         if name is not None or last_name(func) == "to"
     )
+
+
+def holds_accelerator(module: Module, node: cst.BaseExpression) -> bool:
+    """Whether ``self.images`` is what the class has put on an accelerator."""
+    match node:
+        case cst.Attribute(value=cst.Name(value="self")):
+            values = module.loaders.data.attribute_bindings(node)
+            return bool(values) and all(_part_reaches(module, value, path) for value, path in values)
+        case _:
+            return False
+
+
+def _part_reaches(module: Module, value: cst.BaseExpression, path: tuple[int | None, ...]) -> bool:
+    if isinstance(value, cst.Tuple) and len(path) == 1 and path[0] is not None:
+        if -len(value.elements) <= path[0] < len(value.elements):
+            return _part_reaches(module, value.elements[path[0]].value, ())
+    return isinstance(value, cst.Call) and not path and reaches_accelerator(module, value)
 
 
 def certain_accelerator(module: Module, node: cst.BaseExpression, depth: int = 0) -> bool:
