@@ -227,6 +227,7 @@ def test_a_torch_that_is_missing_or_too_old_is_explained(
         (["train.py", "--device", "tpu"], "it knows cpu, cuda and mps"),
         (["train.py", "--steps", "1"], "--steps"),
         ([], "SCRIPT"),
+        (["train.py", "--epochs", "3"], "come behind `--`: `verify train.py -- --epochs …`"),
     ],
 )
 def test_a_wrong_call_is_explained(arguments: list[str], said: str, train: Path) -> None:

@@ -109,12 +109,26 @@ def _apply(
         terminal.out(f"\nApplied to {source.path}: {', '.join(sorted(names))}\n")
 
 
-command = click.Command(
+class _Command(click.Command):
+    """Says where the program's own options belong."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse, with a hint for an option that is not torchlint's."""
+        given = list(args)
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            script = next((word for word in given if word.endswith(".py")), "SCRIPT")
+            hint = f"options of the program come behind `--`: `verify {script} -- {error.option_name} …`"
+            raise click.UsageError(f"{error.format_message()}\n{hint}", ctx) from None
+
+
+command = _Command(
     "verify",
     callback=_run,
     help="Measure what the fixes of a program are worth on this machine. SCRIPT is run as it is and as "
-    "torchlint would fix it, in copies of its project, with ARGS. Nothing of the user's is written, except "
-    "by --apply.\n\n"
+    "torchlint would fix it, in copies of its project, with ARGS. The project itself is not written to, "
+    "except by --apply; what the program keeps at absolute paths elsewhere, it keeps there.\n\n"
     "A step is a step of the optimizer that steps first, or, in a program that only infers, a call of its "
     "model. All fixes are measured together, and those of each rule alone.\n\n"
     "Exits with 0, with 1 if the fixes change the results or make the program slower, with 2 if the program "
@@ -137,7 +151,8 @@ command = click.Command(
             ["--link", "links"],
             multiple=True,
             metavar="PATH",
-            help="A part of the project that is only read, and too large to copy. May be repeated.",
+            help="What the program only reads: a part of the project that is too large to copy, or data "
+            "beside the project. May be repeated.",
         ),
         click.Option(
             ["--apply"],

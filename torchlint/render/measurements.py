@@ -320,10 +320,9 @@ def _remarks(measurement: Measurement, width: int, color: bool) -> str:
     out = "\n"
     noise = measurement.noise
     if noise is not None:
-        text = (
-            f"The original against a copy of itself: {words.ratio(noise.wall)} ({words.span(noise.wall)}). "
-            f"Less than {words.percent(noise.threshold)} counts as the same."
-        )
+        text = f"The original against a copy of itself: {words.ratio(noise.wall)} ({words.span(noise.wall)})."
+        if noise.fit:
+            text += f" Less than {words.percent(noise.threshold)} counts as the same."
         out += _paragraph("", text, width)
     for remark in words.remarks(measurement):
         names = ", ".join(words.label(measurement, variant) for variant in remark.variants)

@@ -299,7 +299,11 @@ class Session:
         needed = [ORIGINAL, AGAIN, *together]
         total = original.steps if original.ended else None
         planned = plan(needed, alone, self._costs(), self.settings.wishes, self._left(), total)
-        self.dropped += planned.dropped
+        if planned.dropped:
+            self.dropped.append(
+                f"{', '.join(planned.dropped)}: not timed alone, as the budget has no time for that; "
+                "`--budget SECONDS` gives more"
+            )
         if len(planned.variants) <= len((ORIGINAL, AGAIN)):
             return
         with nullcontext(0) if self.spreads else processors_awake() as self._awake:

@@ -54,6 +54,7 @@ class Plan:
     most_warmup: int
     """The most, where times do not become steady."""
     dropped: tuple[str, ...] = ()
+    """The variants that the budget has no time for."""
 
 
 @dataclass(frozen=True)
@@ -93,9 +94,7 @@ def plan(
     fewest = wishes.replicates or LEAST_REPLICATES
     least_rounds = full.rounds if wishes.steps is not None else min(full.rounds, LEAST_ROUNDS)
     for kept in range(len(alone), -1, -1):
-        dropped = tuple(
-            f"{name} alone was not measured: the budget has no time for it" for name in alone[kept:]
-        )
+        dropped = tuple(alone[kept:])
         variants = (*needed, *alone[:kept])
         for replicates, rounds in _extents(full.rounds, least_rounds, most, fewest):
             made = replace(full, variants=variants, replicates=replicates, rounds=rounds, dropped=dropped)

@@ -268,6 +268,8 @@ class Process:
             )
         said = self._theirs(self._said())
         reason = self._theirs(message["message"] or "the program stopped") + self._unseen(message["message"])
+        if "usage: " in said and not self._job.arguments:
+            reason += "; what it takes for arguments comes behind `--`: `torchlint verify SCRIPT -- ARGS`"
         printed = f"\nThe last lines that it printed:\n{said}" if said else ""
         return Failure(
             f"the program failed: {reason}{printed}", wants_torchrun=_misses_torchrun(reason + said)

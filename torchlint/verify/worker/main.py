@@ -80,11 +80,10 @@ def _too_old(version: str) -> str:
 
 
 def _own(stack: TracebackType | None, project: str) -> TracebackType | None:
-    """The stack from where it enters the program, without what has started that; the whole if it does not."""
-    entered = stack
-    while entered is not None and not entered.tb_frame.f_code.co_filename.startswith(f"{project}/"):
-        entered = entered.tb_next
-    return entered or stack
+    """The stack from where it enters the program, without what has started that; None if it does not."""
+    while stack is not None and not stack.tb_frame.f_code.co_filename.startswith(f"{project}/"):
+        stack = stack.tb_next
+    return stack
 
 
 def _warm_torch(device: Device) -> None:
@@ -124,10 +123,13 @@ def _run(channel: Channel, job: Job, device: Device) -> None:
         reason = "stopped"
     except SystemExit as error:
         if error.code not in (None, 0):
-            reason, message = "error", f"it exits with {error.code}"
+            code = error.code
+            reason, message = "error", f"it exits with {code}" if isinstance(code, int) else str(code)
     except BaseException as error:
         reason, message = "error", "".join(traceback.format_exception_only(error)).strip()
-        traceback.print_exception(type(error), error, _own(error.__traceback__, job.project))
+        own = _own(error.__traceback__, job.project)
+        if own is not None:
+            traceback.print_exception(type(error), error, own)
     if reason == "finished" and not stopper.stopped:
         tell(ended=True)
     channel.send(event="end", reason=reason, message=message)

@@ -79,7 +79,10 @@ class Program:
             self._boundary()
 
     def _run_entry(self) -> None:
-        function = getattr(importlib.import_module(self._job.path), self._job.function)
+        module = importlib.import_module(self._job.path)
+        function = getattr(module, self._job.function, None)
+        if not callable(function):
+            raise SystemExit(f"{self._job.path} has no function called `{self._job.function}`")
         self._began(None)
         while True:
             self._returned(function())
