@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import enum
 import re
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
@@ -14,12 +13,13 @@ from torchlint.semantics.names import BindingKind
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.throttling import FUNCTIONS, Function
 from torchlint.semantics.values import MISSING, Kind
+from torchlint.semantics.words import Words
 
 if TYPE_CHECKING:
     from torchlint.semantics.places import Model
 
 
-class Grad(enum.Enum):
+class Grad(Words):
     """Whether operations are recorded for a backward pass; UNKNOWN where it depends."""
 
     ON = "on"

@@ -12,13 +12,13 @@ Three questions are answered, each on demand and each remembered:
 from __future__ import annotations
 
 import builtins
-import enum
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 
 import libcst as cst
 
+from torchlint.semantics.words import Words
 from torchlint.syntax import SyntaxTree
 
 _BUILTINS = frozenset(dir(builtins))
@@ -27,10 +27,11 @@ _BUILTINS = frozenset(dir(builtins))
 _COMPREHENSIONS = frozenset({cst.ListComp, cst.SetComp, cst.GeneratorExp, cst.DictComp})
 _DEFINITIONS = frozenset({cst.FunctionDef, cst.ClassDef, cst.Lambda})
 _DOTTED: frozenset[type] = frozenset({cst.Name, cst.Attribute})
+_SCOPED = _COMPREHENSIONS | _DEFINITIONS
 _BETWEEN_SCOPES = frozenset({cst.CompFor, cst.Parameters, cst.Param})
 
 
-class ScopeKind(enum.Enum):
+class ScopeKind(Words):
     """The kinds of scope that Python has."""
 
     MODULE = "module"
@@ -39,7 +40,7 @@ class ScopeKind(enum.Enum):
     COMPREHENSION = "comprehension"
 
 
-class BindingKind(enum.Enum):
+class BindingKind(Words):
     """How a name came to be bound."""
 
     ASSIGN = "assign"
@@ -124,6 +125,7 @@ class Names:
         self._uses: dict[Binding, list[cst.Name]] = {}
         self._flows: dict[tuple[Scope, str], _Flow] = {}
         self._qualified: dict[cst.CSTNode, str | None] = {}
+        self._dotted: dict[tuple[Scope, str], bool] = {}
         self._pending: set[cst.CSTNode] = set()
         self.star_modules: list[str] = []
         self.attributes: dict[str, list[AttributeBinding]] = {}
@@ -154,6 +156,9 @@ class Names:
                 found = self.module_scope
                 break
             kind = parent.__class__
+            if kind not in _SCOPED:
+                child = parent
+                continue
             if kind in _DEFINITIONS and child is parent.body:  # type: ignore[attr-defined]
                 found = self.scope_of(parent)
                 break
@@ -448,27 +453,36 @@ class Names:
         return result
 
     def _qualified_name(self, name: cst.Name) -> str | None:
-        bindings = self.bindings(name)
-        if bindings:
+        scope = self.lookup(name.value, name)
+        if scope is not None:
+            if not self._may_be_dotted(name.value, scope):
+                return None
             # ``except ImportError: thing = None`` leaves the import as the only meaning.
+            bindings = self.bindings(name)
             answers = {self.bound_name(binding) for binding in bindings if not _is_none(binding.value)}
             return answers.pop() if len(answers) == 1 else None
-        if self.lookup(name.value, name) is not None:
-            return None
         for module in self.star_modules:
             dotted = canonical(f"{module}.{name.value}")
             if self._known(dotted):
                 return dotted
         return f"builtins.{name.value}" if name.value in _BUILTINS else None
 
+    def _may_be_dotted(self, name: str, scope: Scope) -> bool:
+        """Whether any definition of a name gives it a dotted name, whichever of them reach the read."""
+        found = self._dotted.get((scope, name))
+        if found is None:
+            found = self._dotted[scope, name] = any(
+                _gives_dotted(binding) and not _is_none(binding.value) for binding in scope.bindings[name]
+            )
+        return found
+
     def bound_name(self, binding: Binding) -> str | None:
         """The dotted name that a definition makes its name stand for, if it does."""
-        if binding.kind is BindingKind.IMPORT and binding.imported is not None:
+        if not _gives_dotted(binding):
+            return None
+        if binding.imported is not None:
             return canonical(binding.imported)
-        plain = binding.kind is BindingKind.ASSIGN and not binding.path
-        if plain and isinstance(binding.value, (cst.Name, cst.Attribute)):
-            return self.qualified(binding.value)
-        return None
+        return self.qualified(binding.value) if binding.value is not None else None
 
     def spelling(self, qualified: str, at: cst.CSTNode) -> str | None:
         """How code at ``at`` can spell a dotted name with the imports that the file has.
@@ -494,6 +508,13 @@ class Names:
         later = self.tree.order[binding.node] > self.tree.order[at]
         conditional = self.tree.enclosing(binding.node, cst.If, cst.Try, cst.TryStar) is not None
         return not conditional and not (later and self.scope(at) is self.module_scope)
+
+
+def _gives_dotted(binding: Binding) -> bool:
+    """Whether a definition makes its name stand for another, by an import or a plain assignment."""
+    if binding.kind is BindingKind.IMPORT:
+        return binding.imported is not None
+    return binding.kind is BindingKind.ASSIGN and not binding.path and binding.value.__class__ in _DOTTED
 
 
 _UNMOVED = frozenset(

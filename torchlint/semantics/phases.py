@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import enum
 import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
@@ -15,12 +14,13 @@ from torchlint.semantics.names import dotted_text
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.throttling import FUNCTIONS, LOOPS, Function
 from torchlint.semantics.values import MISSING, Kind
+from torchlint.semantics.words import Words
 
 if TYPE_CHECKING:
     from torchlint.semantics.places import Model
 
 
-class Phase(enum.Enum):
+class Phase(Words):
     """What the code around a place does; UNKNOWN where it serves several ends or none is shown."""
 
     TRAINING = "training"

@@ -6,21 +6,16 @@ different answers gives it.
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Final
 
 import libcst as cst
 
-
-class _Word(enum.Enum):
-    """What values are described with; hashed by identity, where ``Enum`` hashes names in Python code."""
-
-    __hash__ = object.__hash__
+from torchlint.semantics.words import Words
 
 
-class Kind(_Word):
+class Kind(Words):
     """What sort of thing an expression evaluates to.
 
     ``BATCH`` is a structure of tensors whose shape the file does not show: what a loader yields, what a
@@ -58,7 +53,7 @@ class Kind(_Word):
     UNKNOWN = "unknown"
 
 
-class Device(_Word):
+class Device(Words):
     """Where a tensor, module, batch or device value lives; ACCELERATOR also when it only may."""
 
     CPU = "cpu"
@@ -66,7 +61,7 @@ class Device(_Word):
     UNKNOWN = "unknown"
 
 
-class Graph(_Word):
+class Graph(Words):
     """Whether a tensor drags an autograd graph along; ATTACHED also when it only may."""
 
     ATTACHED = "attached"
@@ -74,7 +69,7 @@ class Graph(_Word):
     UNKNOWN = "unknown"
 
 
-class Missing(_Word):
+class Missing(Words):
     """The type of ``MISSING``: a constant that is not known (None is a constant)."""
 
     MISSING = "missing"

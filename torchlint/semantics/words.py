@@ -1,0 +1,11 @@
+"""Enumerations that may be asked for a million times."""
+
+from __future__ import annotations
+
+import enum
+
+
+class Words(enum.Enum):
+    """An enumeration whose members are hashed by identity; ``Enum`` hashes their names in Python code."""
+
+    __hash__ = object.__hash__
