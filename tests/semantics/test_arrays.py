@@ -79,6 +79,22 @@ PROGRAMS = {
             def unclear(self):
                 return self.both  #: self.both => array=no
     """,
+    "tables": """
+        import pandas as pd
+        import torch
+
+
+        def tables(path, options, x):
+            table = pd.read_csv(path)
+            a = table.values  #: table.values => array=?,objects
+            b = table["a"].values.astype("float32")  #: table["a"].values.astype("float32") => array=float32
+            c = table.to_numpy()  #: table.to_numpy() => array=?,objects
+            d = options.values()  #: options.values() => array=no
+            e = torch.topk(x, 3).values  #: torch.topk(x, 3).values => array=no
+            best = torch.max(x, 0)
+            f = best.values  #: best.values => array=no
+            return a, b, c, d, e, f
+    """,
     "scalars and unknowns": """
         import random
 

@@ -155,6 +155,11 @@ def array(module: Module, node: cst.BaseExpression, depth: int = 0) -> Array | N
             return _any_of(_of_binding(module, binding, depth) for binding in module.bindings(node))
         case cst.Attribute(attr=cst.Name(value="T")):
             return array(module, node.value, depth + 1)
+        case cst.Attribute(attr=cst.Name(value="values")):
+            # Of a table; those of ``torch.topk`` are a tensor, and a dictionary has to be asked for them.
+            called = isinstance(module.tree.parent(node), cst.Call)
+            known = module.value(node.value).known or module.value(node).known
+            return Array() if _uses_pandas(module) and not called and not known else None
         case cst.Attribute(value=cst.Name(value="self")):
             values = module.loaders.data.attribute_bindings(node)
             return _any_of(None if path else array(module, value, depth + 1) for value, path in values)
@@ -169,6 +174,14 @@ def array(module: Module, node: cst.BaseExpression, depth: int = 0) -> Array | N
             return array(module, node.value, depth + 1) if sliced else None
         case _:
             return None
+
+
+def _uses_pandas(module: Module) -> bool:
+    return any(
+        (binding.imported or "").partition(".")[0] == "pandas"
+        for bindings in module.names.module_scope.bindings.values()
+        for binding in bindings
+    )
 
 
 def _any_of(found: Iterable[Array | None]) -> Array | None:
@@ -199,6 +212,8 @@ def _of_call(module: Module, call: cst.Call, depth: int) -> Array | None:
         return _of_function(module, call, name, depth)
     if isinstance(call.func, cst.Attribute):
         method, owner = call.func.attr.value, call.func.value
+        if method == "to_numpy" and _uses_pandas(module):
+            return Array()
         if method == "numpy":
             # What has this method and is no tensor of torch is one of TensorFlow, say.
             return Array(_of_tensor(module.value(owner).dtype), numeric=True)
@@ -372,8 +387,37 @@ def _held(module: Module, node: cst.BaseExpression) -> tuple[Sequence[cst.BaseEx
             return [], False
         case cst.Name():
             return _collected(module, node)
+        case cst.Attribute(value=cst.Name(value="self")):
+            return _kept(module, node)
         case _:
             return None
+
+
+def _kept(module: Module, attribute: cst.Attribute) -> tuple[Sequence[cst.BaseExpression], bool] | None:
+    """As ``_held``, of a list that an object keeps: all that its class puts into it."""
+    items: list[cst.BaseExpression] = []
+    bindings = module.loaders.data.attribute_bindings(attribute)
+    for value, path in bindings:
+        held = _held(module, value) if not path and not isinstance(value, (cst.Name, cst.Attribute)) else None
+        if held is None:
+            return None
+        items += held[0]
+    owner = module.tree.enclosing(attribute, cst.ClassDef)
+    for use in module.loaders.data.self_attributes.get(attribute.attr.value, ()):
+        if module.tree.enclosing(use, cst.ClassDef) is not owner:
+            continue
+        added = module.inference.appended(use)
+        if added is not None:
+            items.append(added)
+        elif not _is_made(module, use) and _may_put_in(module, use):
+            return None
+    return (items, False) if bindings else None
+
+
+def _is_made(module: Module, use: cst.BaseExpression) -> bool:
+    """Whether an attribute is assigned here."""
+    parent = module.tree.parent(use)
+    return isinstance(parent, (cst.AssignTarget, cst.AnnAssign)) and parent.target is use
 
 
 def _collected(module: Module, name: cst.Name) -> tuple[Sequence[cst.BaseExpression], bool] | None:
@@ -406,7 +450,7 @@ def _collected(module: Module, name: cst.Name) -> tuple[Sequence[cst.BaseExpress
     return (items, filled) if bindings else None
 
 
-def _may_put_in(module: Module, use: cst.Name) -> bool:
+def _may_put_in(module: Module, use: cst.BaseExpression) -> bool:
     """Whether a use of a list may put something into it, other than by ``append``."""
     match module.tree.parent(use):
         case cst.Attribute(attr=cst.Name(value=method)):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.semantics.names import Binding, BindingKind
+from torchlint.semantics.spellings import last_name
 from torchlint.semantics.transfers import transferred
 from torchlint.semantics.values import Device, Kind
 
@@ -20,6 +21,13 @@ _WORKER_INFO = "torch.utils.data.get_worker_info"
 _RANDOM = re.compile(
     r"(^|\.)(random|rand|randn|randint|randperm|normal|uniform|choice|choices|sample|shuffle|multinomial"
     r"|bernoulli|rand_like|randn_like|default_rng|randrange|normal_|uniform_|random_|permutation|getrandbits)$"
+)
+
+# What such functions say has to do with which items are whose.
+_CHOOSING = re.compile(
+    r"shard|split|rank|worker|skip|keep|filter|partition|mine|owns|select|sample|shuffle|draw|rng|stream|batches"
+    r"|reader|load|iter|fetch|next|get|open|query|receive|generate",
+    re.IGNORECASE,
 )
 
 # Functions whose result yields the items of their arguments.
@@ -314,7 +322,7 @@ class Datasets:
                         seen.add(callee)
                         if not self._yields_the_same(callee, seen):
                             return False
-                elif not self._is_plain_method(node):
+                elif not self._is_plain_method(node) and not self._maps_item(node):
                     return False
             elif isinstance(node, (cst.For, cst.From)):
                 source = node.iter if isinstance(node, cst.For) else node.item
@@ -328,6 +336,21 @@ class Datasets:
     def _is_plain_method(self, call: cst.Call) -> bool:
         """A method that strings, files, arrays and lists have."""
         return isinstance(call.func, cst.Attribute) and call.func.attr.value in _PLAIN_METHODS
+
+    def _maps_item(self, call: cst.Call) -> bool:
+        """Whether a call makes something of what it is given: ``self.transform(line)``.
+
+        It may be random, but it does not choose which items there are, as what a condition asks may.
+        """
+        name = last_name(call.func)
+        if name is None or _CHOOSING.search(name) or not call.args:
+            return False
+        for around in self.tree.ancestors(call):
+            if isinstance(around, (cst.If, cst.IfExp, cst.While, cst.For, cst.Comparison, cst.CompIf)):
+                return isinstance(around, cst.For) and not self.tree.contains(around.iter, call)
+            if isinstance(around, (cst.BaseSuite, cst.FunctionDef)):
+                return True
+        return True
 
     def _is_plain_source(self, node: cst.BaseExpression, depth: int) -> bool:
         """Whether what is iterated is a file, a range, a list: nothing that could know about workers."""
@@ -383,7 +406,7 @@ class Datasets:
         if not isinstance(node, cst.Attribute):
             return False
         owner = self.tree.enclosing(node, cst.ClassDef)
-        for read in self._self_attributes.get(node.attr.value, ()):
+        for read in self.self_attributes.get(node.attr.value, ()):
             if self.tree.enclosing(read, cst.ClassDef) is not owner:
                 continue
             parent = self.tree.parent(read)
@@ -432,7 +455,8 @@ class Datasets:
         return [value for value, path in self.attribute_bindings(node) if not path]
 
     @cached_property
-    def _self_attributes(self) -> dict[str, list[cst.Attribute]]:
+    def self_attributes(self) -> dict[str, list[cst.Attribute]]:
+        """All ``self.x`` of the file, by the name of the attribute."""
         found: dict[str, list[cst.Attribute]] = {}
         for attribute in self.tree.nodes(cst.Attribute):
             if isinstance(attribute.value, cst.Name) and attribute.value.value == "self":
