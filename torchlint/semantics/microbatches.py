@@ -6,14 +6,14 @@ import enum
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeGuard
 
 import libcst as cst
 
 from torchlint.semantics.api.results import FUNCTIONAL_LOSSES, NN_LOSSES
 from torchlint.semantics.conventions import CRITERION_NAME
 from torchlint.semantics.iterations import Act, Event, Iteration
-from torchlint.semantics.names import BindingKind
+from torchlint.semantics.names import Binding, BindingKind
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import MISSING, Kind
 
@@ -90,14 +90,16 @@ class _Search:
         if backward is None or not steps or not iteration.complete:
             return None
         loss = self._loss(call)
-        if loss is None or backward.loops or self._is_throttled(backward):
+        if loss is None or backward.loops or self._divisor_around(backward) is not None:
             return None
         counts = [self._count(step) for step in steps]
         count = counts[0]
         if count is None or any(c is None or self._text(c) != self._text(count) for c in counts):
             return None
         clearing = iteration.of(Act.CLEAR)
-        if not clearing or any(self._count(event) is None for event in clearing):
+        if not any(self._count(event) is not None for event in clearing):
+            return None
+        if not all(self._is_throttled(event) for event in clearing):
             # What is cleared in each iteration is not added up.
             return None
         if self._trains_in_turns(steps) or not self._is_number_of_batches(count):
@@ -126,8 +128,9 @@ class _Search:
 
     def _count(self, event: Event) -> cst.BaseExpression | None:
         """``n`` where an event happens in every n-th iteration."""
-        if not self._is_throttled(event):
-            return None
+        return self._divisor_around(event) if self._is_throttled(event) else None
+
+    def _divisor_around(self, event: Event) -> cst.BaseExpression | None:
         for test in self._tests(event.outermost):
             count = self._divisor(test, 3)
             if count is not None:
@@ -156,7 +159,9 @@ class _Search:
                 return node.right
             if isinstance(node, cst.Name) and hops and self.module.names.is_read(node):
                 for binding in self.module.bindings(node):
-                    if binding.kind is BindingKind.ASSIGN and binding.value is not None and not binding.path:
+                    if binding.value is None or binding.path or binding.kind is not BindingKind.ASSIGN:
+                        continue
+                    if self.tree.contains(self.iteration.loop, binding.node):
                         found = self._divisor(binding.value, hops - 1)
                         if found is not None:
                             return found
@@ -257,8 +262,28 @@ class _Search:
                 earlier = [b.value for b in scope if b.kind is BindingKind.ASSIGN and b.value is not None]
                 found += [self._scale(value, count, hops - 1) for value in earlier]
                 continue
-            found.append(self._scale(binding.value, count, hops - 1))
+            parts = self._parts(binding)
+            found += [self._scale(part, count, hops - 1) for part in parts] or [_Scale.UNKNOWN]
         return max(found)
+
+    def _parts(self, binding: Binding) -> list[cst.BaseExpression]:
+        """The expressions that a name stands for, if it is one of several that are unpacked."""
+        assert binding.value is not None
+        match binding.value, binding.path:
+            case value, ():
+                return [value]
+            case cst.Tuple(elements=elements), (int(index),) if index < len(elements):
+                return [elements[index].value]
+            case cst.Call() as call, (int(index),):
+                callee = self.module.callee(call)
+                if callee is None:
+                    # What a model computes beside its outputs comes first.
+                    return [call] if index == 0 and self.module.value(call.func).kind is Kind.MODULE else []
+                returned = [r.value for r in self.tree.nodes(cst.Return) if self.module.function(r) is callee]
+                found = [r.elements[index].value for r in returned if _has(r, index)]
+                return found if len(found) == len(returned) else []
+            case _:
+                return []
 
     def _scale_of_operation(self, node: cst.BinaryOperation, count: cst.BaseExpression, hops: int) -> _Scale:
         left, right = node.left, node.right
@@ -332,6 +357,10 @@ class _Search:
         if reduction.absent or reduction.constant == "mean":
             return _Scale.AVERAGE
         return _Scale.UNKNOWN
+
+
+def _has(value: cst.BaseExpression | None, index: int) -> TypeGuard[cst.Tuple]:
+    return isinstance(value, cst.Tuple) and index < len(value.elements)
 
 
 def _continues(body: cst.BaseSuite) -> bool:
