@@ -16,7 +16,7 @@ from torchlint.semantics.spellings import last_name
     severity=WARNING,
     fix="unsafe",
     on=cst.Call,
-    mentions=("backward", "retain_graph"),
+    mentions=("torch", "backward", "retain_graph"),
 )
 def backward_retains_graph(call: cst.Call, module: Module) -> Iterator[Finding]:
     """## What it does

@@ -16,7 +16,7 @@ from torchlint.semantics.spellings import last_name
     severity=ERROR,
     fix="none",
     on=cst.Call,
-    mentions=("eval(|train(False", "backward", "step("),
+    mentions=("torch", "eval(|train(False", "backward", "step("),
 )
 def left_in_eval_mode(call: cst.Call, module: Module) -> Iterator[Finding]:
     """## What it does

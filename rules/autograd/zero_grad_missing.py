@@ -16,7 +16,7 @@ from torchlint.semantics.spellings import last_name
     severity=ERROR,
     fix="none",
     on=cst.Call,
-    mentions=("backward", "step("),
+    mentions=("torch", "backward", "step("),
 )
 def zero_grad_missing(call: cst.Call, module: Module) -> Iterator[Finding]:
     """## What it does

@@ -184,9 +184,10 @@ class _Search:
         if dotted is not None and dotted.startswith(LIBRARIES):
             return False
         name = last_name(call.func)
-        if name is None:
-            # What ``handlers[i](...)`` runs depends on what it is given.
-            return any(self.holders.holds_optimizer(argument.value) for argument in call.args)
+        if name is None or not isinstance(call.func, (cst.Name, cst.Attribute)):
+            # What ``getattr(self, name)()`` and ``handlers[i](...)`` run depends on what they are given.
+            given = (*call.args, *(call.func.args if isinstance(call.func, cst.Call) else ()))
+            return any(self.holders.holds_optimizer(argument.value) for argument in given)
         if HARMLESS.search(name):
             return False
         if isinstance(call.func, cst.Attribute) and dotted is None:

@@ -165,8 +165,8 @@ class Iterations:
         if found is None:
             found = self._iterations[loop] = Iteration(loop)
             self._visits = 0
-            if isinstance(loop, cst.While):
-                self._walk(found, loop.test, (), ())
+            # A generator may do its part between two iterations.
+            self._walk(found, loop.test if isinstance(loop, cst.While) else loop.iter, (), ())
             self._walk(found, loop.body, (), ())
         return found
 
@@ -213,7 +213,7 @@ class Iterations:
         if act is not None:
             self._add(iteration, act[0], call, act[1], path, around)
         callee = self.module.callee(call)
-        bodies = [] if callee is None else [callee]
+        bodies: list[Function] = [] if callee is None else [callee, *self._entered(call)]
         if callee is None:
             iteration.foreign.append((call, path))
         keeps = _KEEPS.search(last_name(call.func) or "")
@@ -232,6 +232,15 @@ class Iterations:
                 iteration.functions.add(function)
                 loops = (*self._loops_within(iteration, call, path), *around)
                 self._walk(iteration, function.body, (*path, call), loops)
+
+    def _entered(self, call: cst.Call) -> list[Function]:
+        """What runs at both ends of a ``with`` statement over an instance of a class of the file."""
+        definition = self.module.value(call).definition
+        if not isinstance(self.tree.parent(call), cst.WithItem) or not isinstance(definition, cst.ClassDef):
+            return []
+        info = self.module.classes.info(definition)
+        methods = (info.method(name) for name in ("__enter__", "__exit__"))
+        return [method for method in methods if method is not None]
 
     def _given_function(self, node: cst.BaseExpression) -> Function | None:
         if not isinstance(node, (cst.Name, cst.Attribute)):

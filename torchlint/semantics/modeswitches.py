@@ -299,6 +299,10 @@ class _Search:
         dotted = self.module.qualified(call.func)
         if dotted is not None and dotted.startswith(LIBRARIES):
             return False
+        if not isinstance(call.func, (cst.Name, cst.Attribute)):
+            # ``getattr(self, name)()``
+            given = (*call.args, *(call.func.args if isinstance(call.func, cst.Call) else ()))
+            return any(self.holders.holds_model(argument.value) for argument in given)
         if not _MAY_TRAIN.search(last_name(call.func) or "train"):
             return False
         owner = call.func.value if isinstance(call.func, cst.Attribute) and dotted is None else None
