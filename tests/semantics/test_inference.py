@@ -110,3 +110,15 @@ def test_what_is_backpropagated_through_is_a_tensor_whatever_the_model_returns()
     )
     printed = module.names.reads["loss"][-1]
     assert module.value(printed).kind is Kind.TENSOR
+
+
+def test_functions_that_all_call_each_other_are_not_gone_through_in_every_order() -> None:
+    names = [f"visit_{number}" for number in range(7)]
+    bodies = [
+        f"def {name}(x):\n    return [{', '.join(f'{other}(x)' for other in names if other != name)}]\n"
+        for name in names
+    ]
+    module = _model("import torch\n" + "".join(bodies) + "visit_0(torch.ones(2))\n")
+    reads = module.names.reads["x"]
+    assert len(reads) == 42
+    assert {module.value(read).kind for read in reads} == {Kind.TENSOR}

@@ -70,6 +70,8 @@ Function = cst.FunctionDef | cst.Lambda
 # limit that some do reach makes the answers depend on which question was asked first.
 _MAX_DEPTH = 500
 _MAX_CALL_SITES = 12
+_VAIN = 8
+"""How often a node is asked again that depends on nothing but what is being worked out."""
 _NOTHING = 1 << 30  # deeper than any node in work
 
 
@@ -88,6 +90,7 @@ class Inference:
         self.library = Library(self)
         self._values: dict[cst.CSTNode, Value] = {}
         self._provisional: dict[cst.CSTNode, Value] = {}
+        self._vain: dict[cst.CSTNode, int] = {}
         self._stack: dict[cst.CSTNode, int] = {}
         self._lowest = _NOTHING
         self._signatures: dict[cst.CSTNode, calls.Signature] = {}
@@ -131,12 +134,21 @@ class Inference:
             result = self._values[node] = solid(result)
             if self._lowest == own:
                 self._provisional.clear()
+                self._vain.clear()
             self._lowest = outer
         else:
-            if result is not BOTTOM:
+            if result is not BOTTOM or self._asked_in_vain(node):
                 self._provisional[node] = result
             self._lowest = min(outer, self._lowest)
         return result
+
+    def _asked_in_vain(self, node: cst.CSTNode) -> bool:
+        """Whether a node has led into a circle so often that it is not asked again before that is closed.
+
+        Functions that all call each other would otherwise be gone through in every order.
+        """
+        times = self._vain[node] = self._vain.get(node, 0) + 1
+        return times >= _VAIN
 
     def _evaluate(self, node: cst.CSTNode) -> Value:
         work_out = _BY_TYPE.get(node.__class__)
