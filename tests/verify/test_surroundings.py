@@ -219,6 +219,28 @@ def test_a_linked_folder_is_not_copied(project: Path, tmp_path: Path) -> None:
         Workspace(project / "train.py", tmp_path, links=[str(project.parent)])
 
 
+def test_a_program_can_ask_for_its_commit_and_make_one_without_the_user_noticing(
+    project: Path, scratch: Path
+) -> None:
+    def git(folder: Path, *arguments: str) -> str:
+        who = ("-c", "user.name=A", "-c", "user.email=a@b.c", "-c", "commit.gpgsign=false")
+        command = ["git", *who, "-C", str(folder), *arguments]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+    (project / "train.py").touch()
+    git(project.parent, "init", "-q")
+    git(project.parent, "add", ".")
+    git(project.parent, "commit", "-qm", "first")
+    commit = git(project, "rev-parse", "HEAD")
+    copy = Workspace(project / "train.py", scratch).copy({}).project
+    assert git(copy, "rev-parse", "HEAD") == commit
+    assert git(copy, "status", "--porcelain") == ""
+    (copy / "train.py").write_text("print()", encoding="utf-8")
+    git(copy, "commit", "-qam", "second")
+    assert git(copy, "rev-parse", "HEAD^") == commit == git(project, "rev-parse", "HEAD")
+    assert git(project, "status", "--porcelain") == ""
+
+
 def test_arguments_that_lead_into_the_project_lead_into_the_copy(project: Path, tmp_path: Path) -> None:
     (project / "train.py").touch()
     (project / ".venv").mkdir()

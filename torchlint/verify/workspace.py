@@ -18,6 +18,8 @@ _LEFT_OUT = shutil.ignore_patterns(
     ".git", ".hg", ".svn", ".venv", "venv", ".tox", ".nox", "node_modules", "__pycache__", ".mypy_cache",
     ".ruff_cache", ".pytest_cache", ".ipynb_checkpoints", "wandb", "mlruns", "lightning_logs",
 )  # fmt: skip
+# What makes a repository, apart from its objects.
+_HISTORY = ("HEAD", "config", "index", "packed-refs", "refs", "shallow")
 _ROOT_MARKS = (".git", ".hg", "pyproject.toml", "setup.py", "setup.cfg", "requirements.txt")
 
 
@@ -60,11 +62,30 @@ class Workspace:
             place = _mirrored(link, scratch)
             place.parent.mkdir(parents=True, exist_ok=True)
             place.symlink_to(link)
+        self._copy_history(scratch)
         for path, content in texts.items():
             # Never through a link into the user's own folder.
             (copy.project / path).unlink(missing_ok=True)
             (copy.project / path).write_bytes(content)
         return copy
+
+    def _copy_history(self, scratch: Path) -> None:
+        """Give the copy a repository of its own, since programs ask for their commit.
+
+        It reads what was committed from the user's objects, and writes none of them.
+        """
+        above = (folder / ".git" for folder in (self.project, *self.project.parents))
+        git = next((place for place in above if place.is_dir()), None)
+        if git is None or git in self._links:
+            return
+        copy = _mirrored(git, scratch)
+        (copy / "objects" / "info").mkdir(parents=True)
+        (copy / "objects" / "info" / "alternates").write_text(f"{git / 'objects'}\n", encoding="utf-8")
+        for name in _HISTORY:
+            if (git / name).is_dir():
+                shutil.copytree(git / name, copy / name)
+            elif (git / name).exists():
+                shutil.copy(git / name, copy / name)
 
     def touched(self) -> list[str]:
         """The files of the user's own folder that have changed or appeared, relative to it."""
