@@ -6,9 +6,10 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from torchlint.diagnostics import Edit, Fix, Span
 from torchlint.rule import NOTE, Finding, rule
 from torchlint.semantics.module import Module
-from torchlint.semantics.passes import data_changes, repeated_pass, usual_workers
+from torchlint.semantics.passes import Workers, data_changes, repeated_pass, usual_workers
 
 
 @rule(
@@ -55,27 +56,39 @@ def workers_restart_every_epoch(call: cst.Call, module: Module) -> Iterator[Find
     Unsafe: the workers, and the copies of the dataset that they have, take memory between the passes, too;
     what another file changes in the dataset does not reach them; and random numbers go on where they were,
     instead of being seeded anew for each pass. Where the number of workers is an option, the fix asks for
-    persistent ones only if there are any.
+    persistent ones only if there are any; where a dictionary of options says it, the fix adds to that.
 
     ## References
 
     - [torch.utils.data.DataLoader](https://docs.pytorch.org/docs/stable/data.html#torch.utils.data.DataLoader)
     """
     loaders = module.loaders
-    if not loaders.makes_loader(call) or not module.argument(call, "persistent_workers").absent:
+    persistent = module.argument(call, "persistent_workers")
+    if not loaders.makes_loader(call) or persistent.given:
         return
     workers = usual_workers(module, call)
     if workers is None or workers.count < 1 or not module.accelerated or loaders.debugging(call):
         return
+    if persistent.unknown and (workers.element is None or "persistent_workers" in module.tree.text):
+        return
     loop = repeated_pass(module, call)
     if loop is None or data_changes(module, call, loop):
         return
-    code = "True" if workers.code is None else f"{module.source(workers.code)} > 0"
     yield Finding(
         call,
         "the workers of this `DataLoader` are started anew for every pass over it",
-        fix=module.unsafe(
-            f"Set `persistent_workers={code}`", module.set_argument(call, "persistent_workers", code)
-        ),
+        fix=_fix(call, workers, module),
         related=((loop.test if isinstance(loop, cst.While) else loop.target, "one pass each time round"),),
+    )
+
+
+def _fix(call: cst.Call, workers: Workers, module: Module) -> Fix | None:
+    if workers.element is not None:
+        behind = module.tree.outer_span(workers.element.value).end
+        quote = module.source(workers.element.key)[-1]
+        added = Edit(Span(behind, behind), f", {quote}persistent_workers{quote}: True")
+        return module.unsafe("Set `persistent_workers=True`", (added,))
+    code = "True" if workers.code is None else f"{module.source(workers.code)} > 0"
+    return module.unsafe(
+        f"Set `persistent_workers={code}`", module.set_argument(call, "persistent_workers", code)
     )

@@ -30,10 +30,14 @@ _COUNTING = frozenset({"range", "trange", "count", "arange", "cycle", "repeat"})
 
 @dataclass(frozen=True, slots=True)
 class Workers:
-    """The worker processes of a loader: ``count`` unless told otherwise, by the expression ``code``."""
+    """The worker processes of a loader: ``count`` unless told otherwise, by the expression ``code``.
+
+    ``element`` says so in a dictionary that the loader is given as ``**options``.
+    """
 
     count: int
-    code: cst.BaseExpression | None
+    code: cst.BaseExpression | None = None
+    element: cst.DictElement | None = None
 
 
 def usual_workers(module: Module, call: cst.Call) -> Workers | None:
@@ -43,14 +47,19 @@ def usual_workers(module: Module, call: cst.Call) -> Workers | None:
     """
     certain = module.loaders.workers(call)
     if certain is not None:
-        return Workers(certain, None)
+        return Workers(certain)
     node = module.argument(call, "num_workers").node
+    if node is None:
+        return _workers_of_dictionary(module, call)
+    read = node
+    if isinstance(read, cst.Call) and module.qualified(read.func) == "builtins.int" and len(read.args) == 1:
+        read = read.args[0].value
     default: cst.BaseExpression | None = None
-    match node:
+    match read:
         case cst.Attribute(value=cst.Name(), attr=cst.Name(value=option)):
             default = _option(module, option)
         case cst.Name():
-            bindings = module.bindings(node)
+            bindings = module.bindings(read)
             if len(bindings) == 1 and isinstance(bindings[0].node, cst.Param):
                 default = bindings[0].node.default
         case _:
@@ -59,6 +68,34 @@ def usual_workers(module: Module, call: cst.Call) -> Workers | None:
     if not isinstance(count, int) or isinstance(count, bool):
         return None
     return Workers(count, node)
+
+
+def _workers_of_dictionary(module: Module, call: cst.Call) -> Workers | None:
+    """``options = {"num_workers": 4} if cuda else {}``, and the loader is given ``**options``."""
+    for argument in call.args:
+        if argument.star != "**":
+            continue
+        for element in _elements(module, argument.value):
+            count = module.value(element.value).constant
+            if module.value(element.key).constant == "num_workers" and isinstance(count, int) and count > 0:
+                return Workers(count, element=element)
+    return None
+
+
+def _elements(module: Module, node: cst.BaseExpression) -> Iterator[cst.DictElement]:
+    """What is in a dictionary that is written out, in one branch or in another."""
+    match node:
+        case cst.Dict():
+            yield from (element for element in node.elements if isinstance(element, cst.DictElement))
+        case cst.IfExp():
+            yield from _elements(module, node.body)
+            yield from _elements(module, node.orelse)
+        case cst.Name():
+            for binding in module.bindings(node):
+                if binding.kind is BindingKind.ASSIGN and isinstance(binding.value, (cst.Dict, cst.IfExp)):
+                    yield from _elements(module, binding.value)
+        case _:
+            pass
 
 
 def _option(module: Module, name: str) -> cst.BaseExpression | None:
