@@ -13,8 +13,6 @@ import pytest
 
 from torchlint.verify.awake import processors_awake
 
-pytestmark = pytest.mark.skipif(not hasattr(os, "SCHED_IDLE"), reason="needs Linux's idle scheduling")
-
 VIRTUAL = "processor\t: 0\nflags\t\t: fpu vme hypervisor lahf_lm\n"
 PHYSICAL = "processor\t: 0\nflags\t\t: fpu vme lahf_lm\nmodel name\t: hypervisor\n"
 
