@@ -87,7 +87,7 @@ def knows_of_waiting(module: Module, node: cst.CSTNode) -> bool:
 
 
 _WAITING = re.compile(r"\b(un)?sync(s|ed|ing|hroni[sz]\w*)?\b", re.IGNORECASE)
-_TO_CHANGE = re.compile(r"\b(TODO|FIXME|XXX|HACK|avoid|slow)\b", re.IGNORECASE)
+_TO_CHANGE = re.compile(r"\b(todo|fixme|xxx|hack|avoid|slow)\b", re.IGNORECASE)
 
 
 def _comment_says(module: Module, node: cst.CSTNode, words: re.Pattern[str]) -> bool:
