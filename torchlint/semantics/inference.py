@@ -307,9 +307,19 @@ class Inference:
             if all(self._open(b) for b in bindings) and not self._partly_number(bindings):
                 return self._merge_device(self._conventional(node.value, node), result)
         if result.tensorlike and result.device is Device.UNKNOWN:
-            if HOST_NAME.search(node.value) or self._may_be_picture(node):
+            if HOST_NAME.search(node.value):
+                return result.on(Device.CPU)
+            if self._may_be_picture(node) and not any(map(self._is_moved, bindings)):
                 return result.on(Device.CPU)
         return self._filled(node, bindings, result)
+
+    def _is_moved(self, binding: Binding) -> bool:
+        """Whether a definition sends the value somewhere: ``mels = torch.tensor(mels).to(place)``."""
+        match binding.value:
+            case cst.Call(func=cst.Attribute(attr=cst.Name(value="to" | "cuda"))):
+                return binding.kind is BindingKind.ASSIGN and not binding.path
+            case _:
+                return False
 
     def _may_be_picture(self, node: cst.CSTNode) -> bool:
         """Whether the function asks if this variable is a picture or an array: then it is given from outside.
@@ -831,6 +841,8 @@ class Inference:
                 if shown.device is Device.UNKNOWN and shown.tensorlike and self._may_be_picture(node):
                     return shown.on(Device.CPU)
                 return shown
+            if base.kind is Kind.MODULE and "item" in self.used_attributes(node):
+                return TENSOR  # a parameter or a buffer
             if attr == "shape":
                 return SHAPE
             if attr == "dtype" or attr.endswith("_dtype"):

@@ -18,6 +18,7 @@ from torchlint.semantics.api import results
 from torchlint.semantics.classes import Classes, kind_of_class
 from torchlint.semantics.conventions import CRITERION_NAME
 from torchlint.semantics.names import Names, dotted_text
+from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import (
     BOOL,
     BOTTOM,
@@ -147,6 +148,18 @@ _MODULE_BY_NAME = re.compile(
     r"|(transformers|diffusers)\.\w*(Model|For[A-Z]\w+|Head\w*|UNet\w*|VAE)(\.from_pretrained|\.from_config)?)$"
 )
 # Models that no torch module stands behind, or that switch autograd off themselves when they are called.
+_SENDING = frozenset(
+    {
+        "to_device",
+        "move_to_device",
+        "send_to_device",
+        "move_data_to_device",
+        "batch_to_device",
+        "to_cuda",
+        "to_gpu",
+    }
+)
+
 _OTHER_RUNTIME = re.compile(
     r"^(ultralytics\.(YOLO\w*|RTDETR|SAM|FastSAM|NAS)|onnxruntime\.InferenceSession|faster_whisper\.WhisperModel"
     r"|openvino\.\w+|xgboost\.\w+|lightgbm\.\w+|vllm\.LLM|(tensorflow\.)?keras\.\w+(\.[A-Z]\w*|\.load_model))$"
@@ -314,7 +327,19 @@ class Library:
             return Value(Kind.OBJECT, cls=dotted, origin=node)
         if _MODULE_BY_NAME.match(dotted):
             return Value(Kind.MODULE, cls=None, origin=node)
+        if dotted.rpartition(".")[2] in _SENDING:
+            return self._sent(args)
         return next((arg for arg in args if arg.kind is Kind.LOADER), UNKNOWN)
+
+    def _sent(self, args: Sequence[Value]) -> Value:
+        """What a helper of another file gives that is called after sending what it gets to a device.
+
+        ``to_device(module, x)`` as well as ``to_device(x, device)``.
+        """
+        tensors = [arg for arg in args if arg.tensorlike]
+        if tensors:
+            return replace(tensors[-1], device=Device.ACCELERATOR, constant=MISSING, part=False)
+        return replace(UNKNOWN, device=Device.ACCELERATOR)
 
     def _function_fact(
         self, node: cst.Call, dotted: str, fact: results.Result, args: Sequence[Value]
@@ -549,6 +574,8 @@ class Library:
     def unknown_call(self, node: cst.Call) -> Value:
         """A call whose target the file does not show; what is asked of the method's owner still tells."""
         func = node.func
+        if last_name(func) in _SENDING and not any(arg.star for arg in node.args):
+            return self._sent([v for v in (self._value(a.value) for a in node.args) if v is not BOTTOM])
         if isinstance(func, cst.Attribute):
             attr = func.attr.value
             base = self._value(func.value)
