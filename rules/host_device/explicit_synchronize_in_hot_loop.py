@@ -73,8 +73,8 @@ def explicit_synchronize_in_hot_loop(call: cst.Call, module: Module) -> Iterator
 
     To time a step, record `torch.cuda.Event(enable_timing=True)` around it and read the events later, or
     measure one step in a hundred. Between streams, `stream.wait_stream(other)` lets the device wait and
-    not the host. A benchmark has to synchronise around its clock, and so has a function that reads what it
-    copied to the host with `non_blocking=True`; neither is reported.
+    not the host. A benchmark has to synchronise around its clock or before it reads the memory, and so has a
+    function that reads what it copied to the host with `non_blocking=True`; neither is reported.
 
     ## Fix safety
 

@@ -80,8 +80,9 @@ def host_copy_in_hot_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
     Metrics can be computed on the device and read once an epoch. Where the outputs do not fit into device
     memory, copy with `non_blocking=True` into pinned memory and read a few batches later. A loop whose
     purpose is to save, plot or write its results, to go through them one by one, or to hand them to an
-    environment, a library or an object that computes on the host, gets a note. Copies that save device
-    memory, as a comment, a switch or caches emptied beside them say, are not reported.
+    environment, a library or an object that computes on the host, gets a note, and so does a `forward` that
+    gives arrays, and a copy that a comment calls a sync. Copies that save device memory, as a comment, the
+    docstring, a switch, a `del` or caches emptied beside them say, are not reported.
 
     ## Fix safety
 
