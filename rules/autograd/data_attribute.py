@@ -1,0 +1,230 @@
+"""TL309 data-attribute."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import libcst as cst
+
+from torchlint.rule import NOTE, Finding, rule
+from torchlint.semantics.api import results
+from torchlint.semantics.dimensions import has_no_dimension
+from torchlint.semantics.module import Module
+from torchlint.semantics.places import Grad
+from torchlint.semantics.spellings import last_name
+from torchlint.semantics.values import Graph, Kind
+
+# Methods and attributes of which autograd knows nothing: what is asked of the tensor itself as well.
+_NO_GRAPH = frozenset(
+    {"shape", "size", "dim", "ndim", "ndimension", "numel", "nelement", "dtype", "device", "type", "type_as"}
+    | {"is_cuda", "data_ptr", "storage", "untyped_storage", "stride", "is_contiguous", "element_size", "new"}
+    | {"get_device", "is_sparse", "layout", "new_zeros", "new_ones", "new_empty", "new_full", "new_tensor"}
+)
+# Functions that ask what autograd has no part in, or print the values without a word about the graph.
+_ASKING = frozenset({"builtins.isinstance", "builtins.type", "builtins.len", "builtins.id", "builtins.print"})
+# Methods whose result shares the memory of the tensor.
+_VIEWS = frozenset(
+    {"view", "view_as", "t", "transpose", "permute", "squeeze", "unsqueeze", "flatten", "reshape", "expand"}
+    | {"narrow", "select", "chunk", "split", "contiguous", "cpu", "cuda", "to", "float", "numpy", "detach"}
+)
+_HEAD = re.compile(r"^torch\.(?:nn\.init|distributed|cuda\.comm|_foreach_\w+)\b")
+
+
+@rule(
+    "TL309",
+    "data-attribute",
+    severity=NOTE,
+    fix="unsafe",
+    on=cst.Attribute,
+    mentions=("torch", ".data"),
+)
+def data_attribute(node: cst.Attribute, module: Module) -> Iterator[Finding]:
+    """## What it does
+    Finds `.data` read from a tensor with a graph where its values are wanted outside of autograd:
+    `outputs.data.max(1)`, `hidden.data`, `loss.data.item()`.
+
+    Silent where the tensor is written through `.data`: assignments to it, in-place methods such as
+    `p.data.add_(…)`, `nn.init.*` and collectives, variables that are changed in place afterwards. Silent for
+    gradients, where autograd is off, for questions about shape and type, and for the attribute `data` of
+    anything that is not known to be a tensor.
+
+    ## Why is this bad?
+    `x.data` shares its memory with `x` behind autograd's back. If the values are changed later, the backward
+    pass computes wrong gradients and says nothing; with `x.detach()` it raises an error. The attribute is
+    left from the time before torch 0.4.
+
+    ## Example
+    ```python
+    _, predicted = torch.max(outputs.data, 1)
+    ```
+
+    ## Use instead
+    ```python
+    _, predicted = torch.max(outputs.detach(), 1)
+    ```
+
+    ## Fix safety
+    Unsafe: the values are the same, but a program that changes them in place, where the file does not show
+    it, may now be told by the backward pass that it must not.
+
+    ## References
+    - [PyTorch 0.4.0 migration guide: what about .data?](https://pytorch.org/blog/pytorch-0_4_0-migration-guide/)
+    - [In-place operations with autograd](https://docs.pytorch.org/docs/stable/notes/autograd.html)
+    """
+    if node.attr.value != "data" or _is_written(node, module):
+        return
+    owner = node.value
+    if isinstance(owner, cst.Attribute) and owner.attr.value in ("grad", "data"):
+        return
+    value = module.value(owner)
+    if value.kind is not Kind.TENSOR or value.graph is not Graph.ATTACHED:
+        return
+    if (
+        module.is_test
+        or _is_indexed(node, module)
+        or module.grad(node) is Grad.OFF
+        or _is_kept_apart(node, module)
+    ):
+        return
+    name = module.source(owner)
+    yield Finding(
+        node,
+        f"`{name}.data` goes behind autograd's back; `{name}.detach()` gives the same values, and is checked",
+        fix=module.unsafe("Use `detach()`", module.replace(node, f"{name}.detach()")),
+    )
+
+
+def _is_indexed(node: cst.Attribute, module: Module) -> bool:
+    """`loss.data[0]` of a loss without a dimension, which raises: TL310 has it."""
+    parent = module.tree.parent(node)
+    one = isinstance(parent, cst.Subscript) and parent.value is node
+    return one and has_no_dimension(module, node.value) is not False
+
+
+def _is_written(node: cst.Attribute, module: Module) -> bool:
+    """Whether the tensor is written through this, or only asked what autograd has no part in."""
+    whole: cst.CSTNode = node
+    parent = module.tree.parent(whole)
+    while isinstance(parent, (cst.Subscript, cst.Attribute, cst.Call)):
+        if isinstance(parent, cst.Attribute):
+            name = parent.attr.value
+            if (
+                name in _NO_GRAPH
+                or name in results.GRAPHLESS_METHODS
+                or (name.endswith("_") and not name.endswith("__"))
+            ):
+                return True
+            if name in ("clone", "cpu", "numpy", "item", "tolist", "copy"):
+                return False
+        elif isinstance(parent, cst.Subscript) and parent.value is not whole:
+            return False
+        elif isinstance(parent, cst.Call) and parent.func is not whole:
+            break
+        whole, parent = parent, module.tree.parent(parent)
+    if isinstance(parent, cst.AugAssign):
+        return parent.target is whole
+    return isinstance(parent, (cst.AssignTarget, cst.AnnAssign, cst.Del, cst.Element)) and _is_target(
+        whole, module
+    )
+
+
+def _is_target(node: cst.CSTNode, module: Module) -> bool:
+    """Whether an expression stands on the left of an assignment."""
+    for parent in module.tree.ancestors(node):
+        if isinstance(parent, (cst.AssignTarget, cst.Del)):
+            return True
+        if isinstance(parent, cst.AnnAssign):
+            return parent.target is node
+        if not isinstance(parent, (cst.Element, cst.Tuple, cst.List)):
+            return False
+    return False
+
+
+def _is_kept_apart(node: cst.Attribute, module: Module) -> bool:
+    """Whether a statement updates parameters outside of autograd, or a variable does so later.
+
+    ``p.data = q.data``, ``p.data.copy_(q.data)``, ``init.normal_(p.data)``, and ``w = p.data; w.add_(…)``.
+    """
+    alias = True
+    for parent in module.tree.ancestors(node):
+        if isinstance(parent, cst.Call):
+            qualified, word = module.qualified(parent.func) or "", last_name(parent.func) or ""
+            shown = qualified in _ASKING and any(arg.value is node for arg in parent.args)
+            graphless = word in results.GRAPHLESS_METHODS or word in ("equal", "allclose")
+            if shown or graphless or _HEAD.match(qualified) or qualified in results.LIKE_FACTORIES:
+                return True
+            if word.endswith("_") and not word.endswith("__"):
+                return True
+            alias = alias and word in _VIEWS and qualified == ""
+        elif isinstance(parent, (cst.BinaryOperation, cst.UnaryOperation, cst.Comparison)):
+            alias = False
+        elif isinstance(parent, cst.Assign):
+            targets = [target.target for target in parent.targets]
+            if any(_is_update(target, module) for target in targets if alias or not _is_named(target)):
+                return True
+            return _is_written_back(parent, module)
+        elif isinstance(parent, cst.AugAssign):
+            return not isinstance(parent.target, cst.Name) and _is_update(parent.target, module)
+        elif isinstance(parent, cst.BaseStatement):
+            return False
+    return False
+
+
+def _is_named(target: cst.BaseExpression) -> bool:
+    return isinstance(target, (cst.Name, cst.Tuple, cst.List))
+
+
+def _is_written_back(statement: cst.Assign, module: Module) -> bool:
+    """Whether the tensors that a statement reads are replaced in the same function: a moving average."""
+    function = module.function(statement)
+    owners = {
+        module.source(inner.value)
+        for inner in module.tree.descendants(statement.value)
+        if isinstance(inner, cst.Attribute) and inner.attr.value == "data"
+    }
+    return any(
+        isinstance(binding.target, cst.Attribute)
+        and module.function(binding.target) is function
+        and module.source(binding.target.value) in owners
+        for binding in module.names.attributes.get("data", ())
+    )
+
+
+def _is_update(target: cst.BaseExpression, module: Module) -> bool:
+    """Whether an assignment writes through `.data`, or gives a name to what is changed in place later."""
+    if isinstance(target, cst.Name):
+        binding = module.binding_of(target)
+        uses = module.uses(binding) if binding is not None else []
+        return any(_is_changed(use, module) for use in uses)
+    if isinstance(target, (cst.Tuple, cst.List)):
+        return any(_is_update(element.value, module) for element in target.elements)
+    if isinstance(target, cst.Subscript):
+        return _is_update(target.value, module) if not isinstance(target.value, cst.Name) else False
+    return isinstance(target, cst.Attribute) and target.attr.value == "data"
+
+
+def _is_changed(use: cst.Name, module: Module) -> bool:
+    whole: cst.CSTNode = use
+    parent = module.tree.parent(use)
+    while isinstance(parent, cst.Subscript) and parent.value is whole:
+        whole, parent = parent, module.tree.parent(parent)
+    if isinstance(parent, cst.Attribute):
+        name = parent.attr.value
+        return name.endswith("_") and not name.endswith("__")
+    if isinstance(parent, cst.AugAssign) and parent.target is whole:
+        return True
+    if isinstance(parent, cst.AssignTarget):
+        return True
+    if isinstance(parent, cst.Arg):
+        call = module.tree.parent(parent)
+        if isinstance(call, cst.Call):
+            qualified = module.qualified(call.func) or ""
+            if parent.keyword is not None and parent.keyword.value == "out":
+                return True
+            return _HEAD.match(qualified) is not None or qualified.endswith("_")
+    return isinstance(parent, cst.Assign) and any(
+        _is_update(target.target, module)
+        for target in parent.targets
+        if isinstance(target.target, cst.Attribute)
+    )
