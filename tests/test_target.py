@@ -17,7 +17,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A repository root, so that nothing above it is read; no torch is installed."""
     (tmp_path / ".git").mkdir()
     target._declared.cache_clear()
-    monkeypatch.setattr(target, "_installed", lambda: Target.unknown("nothing installed"))
+    monkeypatch.setattr(target, "installed", lambda: Target.unknown("nothing installed"))
     return tmp_path
 
 
@@ -165,7 +165,7 @@ def test_the_lock_file_pins_what_the_declaration_leaves_open(project: Path) -> N
 def test_a_declaration_without_a_bound_admits_any_release(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(target, "_installed", lambda: Target.parse("==2.9.0"))
+    monkeypatch.setattr(target, "installed", lambda: Target.parse("==2.9.0"))
     (project / "requirements.txt").write_text("torch\n")
     assert target.detect(project) == Target.unknown()
 
@@ -192,13 +192,13 @@ def test_nothing_above_the_repository_is_read(project: Path) -> None:
 def test_without_a_declaration_the_installed_release_counts(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(target, "_installed", lambda: Target.parse("==2.9.0"))
+    monkeypatch.setattr(target, "installed", lambda: Target.parse("==2.9.0"))
     assert target.detect(project).lower == Version("2.9.0")
 
 
 def test_the_installed_release_is_read_from_metadata(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.undo()
-    target._installed.cache_clear()
+    target.installed.cache_clear()
     monkeypatch.setattr("importlib.metadata.version", lambda name: {"torch": "2.13.0+cpu"}[name])
-    assert target._installed() == Target.parse("==2.13.0")
-    target._installed.cache_clear()
+    assert target.installed() == Target.parse("==2.13.0")
+    target.installed.cache_clear()

@@ -175,7 +175,7 @@ def detect(path: Path) -> Target:
     """
     path = path.absolute()
     directory = path if path.is_dir() else path.parent
-    return _declared(directory) or _installed()
+    return _declared(directory) or installed()
 
 
 @lru_cache(maxsize=4096)
@@ -208,7 +208,8 @@ def _combine(found: tuple[_Declared, ...]) -> Target:
 
 
 @cache
-def _installed() -> Target:
+def installed() -> Target:
+    """The torch that is installed beside torchlint, read from its metadata; unknown if there is none."""
     from importlib.metadata import PackageNotFoundError, version
 
     try:

@@ -198,39 +198,6 @@ PROGRAMS = {
         def usual(step):
             return step > 10
     """,
-    "flags that are switched off": """
-        def f(loader, model, fresh):
-            prefill = True
-            for x in loader:
-                loss = model(x)
-                if prefill:
-                    use(1)  #: use(1) => throttled=yes
-                    prefill = False
-                else:
-                    use(2)  #: use(2) => throttled=no
-                if prefill and x is not None:
-                    use(3)  #: use(3) => throttled=no
-                if fresh:
-                    fresh = False
-                    use(4)  #: use(4) => throttled=no
-
-
-        def g(loader, model):
-            for x in loader:
-                prefill = True
-                for step in range(100):
-                    loss = model(x)
-                    if prefill:
-                        use(5)  #: use(5) => throttled=yes
-                        prefill = False
-                dirty = True
-                for step in range(100):
-                    loss = model(x)
-                    if dirty:
-                        use(6)  #: use(6) => throttled=no
-                        dirty = False
-                    dirty = True
-    """,
     "early exits": """
         import sys
 

@@ -16,10 +16,10 @@ from typing import Any
 
 import pytest
 
-from torchlint.verify import remains, runs
+from torchlint.verify import remains
 from torchlint.verify.measure import Pool, Session, Settings
 from torchlint.verify.processes import Failure, Process
-from torchlint.verify.results import ORIGINAL, TOGETHER, Agreement, Examination, Machine, Sameness, Variant
+from torchlint.verify.results import ORIGINAL, Agreement, Machine, Variant
 from torchlint.verify.subjects import Script
 from torchlint.verify.worker.copies import Imports, copied
 from torchlint.verify.workspace import Workspace
@@ -357,36 +357,3 @@ def test_a_stream_that_moved_is_told_from_a_changed_result(project: Path, scratc
     found = {name: item.sameness for name, item in session.examinations.items()}
     assert found["moved"].agreement is Agreement.STREAM_MOVED, found["moved"]
     assert "another generator" in found["moved"].reason
-
-
-# --- programs with nothing to time ------------------------------------------------------------------------
-
-
-@pytest.fixture
-def examined(project: Path, scratch: Path) -> Session:
-    """A session whose program has been examined: it ends after two steps."""
-    (project / "train.py").touch()
-    script = Script(Workspace(project / "train.py", scratch), device="cpu")
-    session = Session(Pool(script), Settings(device="cpu"), Machine("cpu"), scratch)
-    session.variants = [Variant(name) for name in (ORIGINAL, TOGETHER)]
-    for name in (ORIGINAL, TOGETHER):
-        found = Examination(name, steps=2, ended=True, sameness=Sameness(Agreement.IDENTICAL))
-        session.examinations[name] = found
-    return session
-
-
-def test_a_program_of_two_steps_is_not_timed(examined: Session) -> None:
-    examined.time(lambda text, share: pytest.fail("a replicate was started"))
-    assert examined.notes == ["nothing was timed: the program ends before it has done 3 steps"]
-
-
-def test_a_program_without_fixes_is_told_from_one_whose_fixes_were_not_measured(
-    examined: Session, project: Path, scratch: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(runs, "machine", lambda device, folder: Machine("cpu"))
-    monkeypatch.setattr(runs, "Session", lambda *given: examined)
-    monkeypatch.setattr(examined, "examine_original", lambda: None)
-    script = Script(Workspace(project / "train.py", scratch), device="cpu")
-    run = runs.Run("verify", Settings(device="cpu"), lambda text, share: None)
-    run.verify(script, scratch, lambda sources: [])
-    assert run.results().measurements[0].notes == (runs.NOTHING,)

@@ -126,7 +126,7 @@ def requirements(options: Mapping[str, Any]) -> Iterator[None]:
     try:
         yield
     except processes.Failure as error:
-        hint = f": {EXTRA}" if error.reason == "No module named 'torch'" else ""
+        hint = f": {EXTRA}" if "torch" in error.reason and "No module" in error.reason else ""
         raise Failure(f"{error.reason}{hint}") from error
     except ImportError as error:
         raise Failure(f"measuring needs {error.name}, which is not installed: {EXTRA}") from error

@@ -17,7 +17,7 @@ from torchlint.semantics.names import BindingKind
 from torchlint.semantics.places import Grad, Phase
 from torchlint.semantics.retention import kept
 from torchlint.semantics.spellings import last_name
-from torchlint.semantics.values import Graph, Kind, Value
+from torchlint.semantics.values import Graph, Kind, Value, item_of
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
@@ -58,6 +58,10 @@ _FILLING = frozenset({"append", "appendleft", "extend", "insert", "add", "put", 
 # What is asked of a result that only its shape matters of.
 _OF_SHAPES = frozenset({"shape", "size", "dim", "ndim", "numel", "dtype", "device", "type"})
 _HOPS = 3
+_SCORES = re.compile(r"(?:^|_)(?:eval|evaluate|evaluation|val|valid|validate|validation|test)(?:_|$)")
+_SWITCHES_ON = frozenset(
+    {"torch.enable_grad", "torch.set_grad_enabled", "torch.autograd.grad", "torch.inference_mode"}
+)
 # Code that wants gradients of its input, or may.
 _NEEDS_GRADIENTS = re.compile(
     r"attack|adversar|fgsm|(?:^|_)pgd|saliency|grad_?cam|gradients?|attribut|influence|explain|interpret"
@@ -110,6 +114,73 @@ class Evaluation:
                 if isinstance(inner, cst.Call) and self._evaluates(inner):
                     return region if inner is call else None
         return None
+
+    def only_infers(self, body: cst.BaseSuite) -> bool:
+        """Whether code with autograd off runs a model for evaluation, and nothing of it meets autograd again.
+
+        Weights and attributes that are written inside, and what is handed to training, would.
+        """
+        function = self.module.function(body)
+        if isinstance(function, cst.Lambda) or self._wants_gradients(function):
+            return False
+        gradients = self.module.backpropagation
+        if gradients.computes_gradients(body) or not self._unused(body):
+            return False
+        if function is not None and (gradients.reaches(function) or self._hands_out(function)):
+            return False
+        passes = False
+        for inner in self.tree.descendants(body):
+            if isinstance(inner, (cst.Yield, cst.Await)) or self._writes_tensor(inner):
+                return False
+            if isinstance(inner, cst.Call):
+                if self.module.qualified(inner.func) in _SWITCHES_ON:
+                    return False
+                if self._is_forward_pass(inner):
+                    if self.module.phase(inner) is not Phase.EVALUATION:
+                        return False
+                    passes = True
+        return passes
+
+    def _hands_out(self, function: cst.FunctionDef) -> bool:
+        """Whether what a function computes may reach training: embeddings, samples, reference scores.
+
+        What is called after evaluation gives scores.
+        """
+        if _SCORES.search(function.name.value):
+            return False
+        callers = self.module.callers(function)
+        if COPY_NAME.search(function.name.value.lower()):
+            return True
+        if callers and all(self.module.phase(call) is Phase.EVALUATION for call in callers):
+            return False
+        return any(
+            isinstance(inner, cst.Return)
+            and inner.value is not None
+            and self.module.function(inner) is function
+            and not self._is_of_host(self.module.value(inner.value))
+            for inner in self.tree.descendants(function.body)
+        )
+
+    def _is_of_host(self, value: Value) -> bool:
+        if value.kind in (Kind.LIST, Kind.TUPLE, Kind.DICT):
+            item = item_of(value)
+            return item is not None and self._is_of_host(item)
+        return value.host and not value.tensorlike
+
+    def _writes_tensor(self, node: cst.CSTNode) -> bool:
+        """Whether a statement keeps a tensor in an attribute, or changes one of an object in place."""
+        match node:
+            case cst.Assign():
+                stored = self.module.value(node.value)
+                held = stored.tensorlike or stored.kind is Kind.UNKNOWN
+                return held and any(isinstance(t.target, cst.Attribute) for t in node.targets)
+            case cst.AugAssign(target=cst.Attribute() as target):
+                return self.module.value(target).kind in (Kind.TENSOR, Kind.UNKNOWN)
+            case cst.Call(func=cst.Attribute(attr=cst.Name(name), value=owner)):
+                written = name.endswith("_") and not name.endswith("__")
+                return written and (isinstance(owner, cst.Attribute) or self.module.value(owner).leaf)
+            case _:
+                return False
 
     @cached_property
     def _asides(self) -> Asides:

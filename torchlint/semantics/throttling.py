@@ -157,7 +157,6 @@ class Throttling:
         match parent:
             case cst.If() if child is parent.body:
                 rarely = self._rare(parent.test, True) or self._reset(parent) or self._filled(parent)
-                rarely = rarely or self._switched_off(parent)
             case cst.If() if child is parent.orelse:
                 rarely = self._rare(parent.test, False)
             case cst.IfExp() if child is not parent.test:
@@ -487,33 +486,20 @@ class Throttling:
     def _computed(self, bindings: Iterable[Binding], truth: bool, depth: int) -> Restriction | None:
         """As ``_rare`` for a flag, from all the values that it can have."""
         found: Restriction | None = None
-        bindings = tuple(bindings)
         for binding in bindings:
             assert binding.value is not None
             constant = _constant(binding.value)
             if constant is not None:
                 if bool(constant) is not truth:
                     continue
-                # ``log = True`` below ``if step % 100 == 0``; the next round makes it False again.
-                rarely = self._restricted(binding.node) if self._made_anew(binding, bindings) else None
+                # ``log = True`` below ``if step % 100 == 0``.
+                rarely = self._restricted(binding.node)
             else:
                 rarely = self._rare(binding.value, truth, depth + 1)
             if rarely is None:
                 return None
             found = rarely if found is None or rarely.loop is not None else found
         return found
-
-    def _made_anew(self, binding: Binding, bindings: Sequence[Binding]) -> bool:
-        """Whether the loop around one assignment to a flag has another, so that its value does not last."""
-        for parent in self.tree.ancestors(binding.node):
-            if isinstance(parent, FUNCTIONS):
-                break
-            if isinstance(parent, (cst.For, cst.While)):
-                return any(
-                    other.node is not binding.node and self.tree.contains(parent, other.node)
-                    for other in bindings
-                )
-        return True
 
     def _restricted(self, node: cst.CSTNode) -> Restriction | None:
         child = node
@@ -580,7 +566,7 @@ class Throttling:
                 if self._outlives(target):
                     return _ALWAYS
                 if isinstance(target, cst.Name) and not stored:
-                    rarely = self._first_round(target, branch, initially=False)
+                    rarely = self._first_round(target, branch)
                     if rarely is not None:
                         return rarely
         return None
@@ -595,28 +581,13 @@ class Throttling:
                             return True
         return False
 
-    def _switched_off(self, branch: cst.If) -> Restriction | None:
-        """``if first: first = False``: in the first round of a loop that starts with ``first = True``."""
-        asked = {part.value for part in _conjuncts(branch.test) if isinstance(part, cst.Name)}
-        for node in self.tree.descendants(branch.body) if asked else ():
-            match node:
-                case cst.Assign(
-                    targets=[cst.AssignTarget(target=cst.Name(value=name) as target)], value=value
-                ):
-                    if name in asked and _constant(value) is False:
-                        return self._first_round(target, branch, initially=True)
-        return None
-
-    def _first_round(self, target: cst.Name, branch: cst.If, *, initially: bool) -> Restriction | None:
-        """``if x is None: x = …`` in a loop that starts with ``x = None`` before it: in its first round.
-
-        ``initially`` is the truth of what the variable has before the loop.
-        """
+    def _first_round(self, target: cst.Name, branch: cst.If) -> Restriction | None:
+        """``if x is None: x = …`` in a loop that starts with ``x = None`` before it: in its first round."""
         found: Restriction | None = None
         empty = [
             b.node
             for b in self.names.bindings_at(target.value, branch)
-            if b.value is not None and not b.path and _constant(b.value) is initially
+            if b.value is not None and not b.path and _constant(b.value) is False
         ]
         for parent in self.tree.ancestors(branch):
             if isinstance(parent, FUNCTIONS):
@@ -664,9 +635,13 @@ class Throttling:
 
     def _comparisons(self, test: cst.CSTNode) -> Iterator[cst.Comparison]:
         """The simple comparisons that must all be true for ``test`` to be true."""
-        for part in _conjuncts(test):
+        waiting = [test]
+        while waiting:
+            part = waiting.pop()
             if isinstance(part, cst.Comparison) and len(part.comparisons) == 1:
                 yield part
+            elif isinstance(part, cst.BooleanOperation) and isinstance(part.operator, cst.And):
+                waiting += (part.right, part.left)
 
     # ------------------------------------------------------------------ parts of conditions
 
@@ -924,17 +899,6 @@ def _is_zero(node: cst.CSTNode) -> bool:
             return not node.elements
         case _:
             return False
-
-
-def _conjuncts(test: cst.CSTNode) -> Iterator[cst.CSTNode]:
-    """The conditions that must all be true for ``test`` to be true."""
-    waiting: list[cst.CSTNode] = [test]
-    while waiting:
-        part = waiting.pop()
-        if isinstance(part, cst.BooleanOperation) and isinstance(part.operator, cst.And):
-            waiting += (part.right, part.left)
-        else:
-            yield part
 
 
 def _constant(node: cst.CSTNode) -> bool | None:

@@ -104,8 +104,12 @@ def fixed_text(case: Case) -> str:
     from torchlint.fixer import fix
     from torchlint.options import LintSettings
     from torchlint.source import Source
+    from torchlint.target import installed
 
-    settings = LintSettings(rules=(case.code,), fixable=frozenset({case.code}), unsafe_fixes=True)
+    # What is measured runs on the torch that is installed, and on no other.
+    settings = LintSettings(
+        rules=(case.code,), fixable=frozenset({case.code}), unsafe_fixes=True, target=installed()
+    )
     fixed = fix(Source(case.path, case.text), settings)
     if fixed.text == case.text:
         raise ValueError(f"{case.path}: the fixer leaves the case unchanged")

@@ -298,9 +298,6 @@ class Session:
             return
         needed = [ORIGINAL, AGAIN, *together]
         total = original.steps if original.ended else None
-        if total is not None and total < LEAST_STEPS:
-            self.notes.append(f"nothing was timed: the program ends before it has done {LEAST_STEPS} steps")
-            return
         planned = plan(needed, alone, self._costs(), self.settings.wishes, self._left(), total)
         if planned.dropped:
             self.dropped.append(
@@ -466,8 +463,6 @@ class Session:
         )
 
 
-LEAST_STEPS = 3
-"""The steps that a program must have to be timed: one to start with, and two that count."""
 BLIND_STEP = 0.1
 """Seconds assumed for a step whose time the examination could not tell."""
 

@@ -268,10 +268,6 @@ class Process:
             )
         said = self._theirs(self._said())
         reason = self._theirs(message["message"] or "the program stopped") + self._unseen(message["message"])
-        if reason.startswith("ModuleNotFoundError"):
-            said += (
-                f"\nPrograms run with torchlint's own interpreter, {sys.executable}: it needs their packages"
-            )
         if "usage: " in said and not self._job.arguments:
             reason += "; what it takes for arguments comes behind `--`: `torchlint verify SCRIPT -- ARGS`"
         printed = f"\nThe last lines that it printed:\n{said}" if said else ""

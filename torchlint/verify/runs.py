@@ -31,12 +31,6 @@ CASE_ROOM = 16 << 30
 EXAMINING = 0.2
 """The share of a bench run that the examinations take, roughly."""
 
-NOTHING = (
-    "there is nothing to measure: no rule that is selected has a fix for this program that may be applied; "
-    "`torchlint check` shows what it finds, and `--unsafe-fixes` lets unsafe fixes be measured too"
-)
-"""What is said of a program without fixes."""
-
 Sources = Mapping[PurePosixPath, Source]
 """The files of a program, by their paths within the project's folder."""
 FormsOf = Callable[[Sources], Sequence[Form]]
@@ -114,8 +108,6 @@ class Run:
                 self._progress("comparing results", 0.15)
                 session.examine([form.variant for form in made])
                 session.time(lambda text, share: self._progress(text, 0.3 + 0.7 * share))
-            else:
-                session.notes.append(NOTHING)
             session.notes += script.remarks()
 
     @property

@@ -47,9 +47,8 @@ class Examination:
         self.trace.finish()
         if ended and self._job.role != "perturbed":
             told = "".join(self._evidence["missing"])
-            steps = "a single step" if self._steps == 1 else f"{self._steps} steps"
             self._evidence["missing"] += [
-                f"{name}: the program ended after {steps}, before they were counted"
+                f"{name}: the program ended after {self._steps} steps, before they were counted"
                 for key, name in _PARTS.items()
                 if key not in self._evidence and name not in told
             ]
