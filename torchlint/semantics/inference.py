@@ -823,6 +823,8 @@ class Inference:
         if dotted is not None:
             return self.library.named(dotted)
         attr = node.attr.value
+        if attr == "shape" and not self._defines_shapes:
+            return SHAPE  # whatever has one, so that it need not be worked out
         base = self.value(node.value)
         if base is BOTTOM:
             return base
@@ -851,6 +853,12 @@ class Inference:
                 # ``self.stft_loss`` is a criterion or a switch as often as a tensor.
                 return self._merge_device(self._conventional(attr, node), result)
         return result
+
+    @cached_property
+    def _defines_shapes(self) -> bool:
+        """Whether something of this file has a ``shape`` of its own."""
+        classes = (self.names.scope_of(definition) for definition in self.tree.nodes(cst.ClassDef))
+        return "shape" in self.names.attributes or any("shape" in scope.bindings for scope in classes)
 
     def attribute(self, base: Value, attr: str, node: cst.CSTNode | None = None) -> Value:
         """``base.attr``."""

@@ -228,6 +228,8 @@ def _plain(dotted: str) -> Value | None:
         return STRING
     if dotted in _BOOL_CALLS:
         return BOOL
+    if dotted == "builtins.range":
+        return Value(Kind.ITERATOR, item=NUMBER)
     fact = results.function_result(dotted)
     known = dotted in _PASSING or dotted.startswith("builtins.") or kind_of_class(dotted) is not Kind.UNKNOWN
     if known or dotted == "torch.device" or not isinstance(fact, str) or fact in _FROM_OPERANDS:
@@ -515,8 +517,6 @@ class Library:
         if dotted == "builtins.zip":
             parts = tuple(solid(self.evaluator.iterated(a)) for a in args)
             return Value(Kind.ITERATOR, item=Value(Kind.TUPLE, elements=parts))
-        if dotted == "builtins.range":
-            return Value(Kind.ITERATOR, item=NUMBER)
         if dotted == "builtins.next":
             return self.evaluator.iterated(first)
         if dotted == "builtins.open":
