@@ -36,7 +36,7 @@ def printed_tensor_in_hot_loop(
 
     Finds tensors on the accelerator that are turned into text, or sent to a chart, in every iteration of a
     hot loop: `print`, f-strings, `%` and `format`, `logging`, the postfix of a progress bar, TensorBoard,
-    wandb, MLflow.
+    wandb, MLflow, the trackers of Accelerate; lists and dictionaries of tensors as well.
 
     ## Why is this bad?
 
