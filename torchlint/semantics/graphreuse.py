@@ -22,7 +22,7 @@ from torchlint.semantics.values import Graph, Kind, Value
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
 
-_HOPS = 12
+_HOPS = 60
 
 _GRAPHLESS = frozenset(
     {
@@ -248,7 +248,8 @@ class _Search:
         if isinstance(func, cst.Attribute):
             owner = func.value
             if self.module.value(owner).kind is Kind.MODULE or self._is_self(owner):
-                return False
+                # ``self.activation``, which may be a function of torch.
+                return func.attr.value in self.module.names.attributes and self._is_stateless(func)
             return self._follow(owner, entered, hops)
         return False
 
@@ -274,7 +275,12 @@ class _Search:
         """Whether a model is made by a library whose models keep nothing from pass to pass."""
         if hops == 0:
             return False
+        dotted = self.module.qualified(model)
+        if dotted is not None:
+            return dotted.startswith(_STATELESS)
         match model:
+            case cst.IfExp():
+                return self._is_stateless(model.body, hops) and self._is_stateless(model.orelse, hops)
             case cst.Name():
                 made = [_unpacked(binding.value, binding.path) for binding in self.module.bindings(model)]
             case cst.Attribute(attr=cst.Name("module")):
