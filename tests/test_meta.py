@@ -74,6 +74,8 @@ CATALOGUE = {
     "TL205": ("branch-on-tensor", "warning", "none"),
     "TL206": ("data-dependent-shape", "warning", "unsafe"),
     "TL207": ("explicit-synchronize-in-hot-loop", "warning", "none"),
+    "TL208": ("repeated-transfer", "warning", "safe"),
+    "TL209": ("legacy-tensor-constructor", "note", "safe"),
     "TL210": ("scalar-sent-every-step", "warning", "safe"),
     "TL212": ("tensor-from-device-scalars", "warning", "safe"),
     "TL301": ("evaluation-with-autograd", "warning", "safe"),

@@ -19,6 +19,7 @@ from torchlint.semantics.purpose import (
     scored_elsewhere,
     writes_results,
 )
+from torchlint.semantics.roundtrips import returns_to_device
 from torchlint.semantics.synchronisation import (
     after_a_decision,
     after_a_guard,
@@ -82,7 +83,8 @@ def host_copy_in_hot_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
     purpose is to save, plot or write its results, to go through them one by one, or to hand them to an
     environment, a library or an object that computes on the host, gets a note, and so does a `forward` that
     gives arrays, and a copy that a comment calls a sync. Copies that save device memory, as a comment, the
-    docstring, a switch, a `del` or caches emptied beside them say, are not reported.
+    docstring, a switch, a `del` or caches emptied beside them say, are not reported. Those that come back to
+    the device are reported as a repeated transfer (TL208).
 
     ## Fix safety
 
@@ -99,7 +101,7 @@ def host_copy_in_hot_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
     hot = waiting_place(module, call) if tensor is not None else None
     if tensor is None or hot is None or offloads(module, call):
         return
-    if after_a_decision(module, call) or after_a_guard(module, call):
+    if after_a_decision(module, call) or after_a_guard(module, call) or returns_to_device(module, call):
         return
     what = f".{call.func.attr.value}()" if isinstance(call.func, cst.Attribute) else "this call"
     if refuses_device(module, call):

@@ -26,7 +26,10 @@ import pytest
 
 from torchlint.semantics import arrays, copies, passes, workercode
 from torchlint.semantics.elements import read_one_by_one
+from torchlint.semantics.invariance import needless_move
+from torchlint.semantics.legacy import legacy_cast, legacy_constructor, reported_as_move
 from torchlint.semantics.module import Module, Settings
+from torchlint.semantics.roundtrips import copied_back_from
 from torchlint.semantics.scalars import is_python_number, sent_scalar
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import MISSING
@@ -232,6 +235,25 @@ def _reads(module: Module, node: cst.CSTNode) -> str:
     return "no" if read is None else "some" if read.written is None else str(len(read.written))
 
 
+def _of_call(ask: Callable[[Module, cst.Call], str]) -> Callable[[Module, cst.CSTNode], str]:
+    def answer(module: Module, node: cst.CSTNode) -> str:
+        assert isinstance(node, cst.Call)
+        return ask(module, node)
+
+    return answer
+
+
+def _again(module: Module, node: cst.CSTNode) -> str:
+    assert isinstance(node, cst.Call)
+    repeated = needless_move(module, node)
+    return "no" if repeated is None else "module" if repeated.whole_module else "tensor"
+
+
+def _back(module: Module, node: cst.CSTNode) -> str:
+    assert isinstance(node, cst.Call)
+    return _flag(copied_back_from(module, node) is not None)
+
+
 def _python(module: Module, node: cst.CSTNode) -> str:
     assert isinstance(node, cst.BaseExpression)
     return _flag(is_python_number(module, node))
@@ -317,5 +339,10 @@ QUESTIONS: dict[str, Callable[[Module, cst.CSTNode], str]] = {
     "sends": _sends,
     "python": _python,
     "reads": _reads,
+    "again": _again,
+    "back": _back,
+    "legacy": _of_call(lambda module, call: legacy_constructor(module, call) or "no"),
+    "cast": _of_call(lambda module, call: legacy_cast(module, call) or "no"),
+    "moves": _of_call(lambda module, call: _flag(reported_as_move(module, call))),
     "accelerated": lambda module, _: _flag(module.accelerated),
 }

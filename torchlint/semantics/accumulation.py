@@ -175,10 +175,10 @@ def _changed_in_place(module: Module, tensor: cst.BaseExpression, accumulator: _
         root = root.func.value
     if not accumulator.many or not isinstance(root, cst.Name):
         return False
-    return any(_writes_to(module, binding) for binding in module.bindings(root))
+    return any(writes_to(module, binding) for binding in module.bindings(root))
 
 
-def _writes_to(module: Module, binding: Binding, hops: int = _HOPS) -> bool:
+def writes_to(module: Module, binding: Binding, hops: int = _HOPS) -> bool:
     """Whether the tensor that ``binding`` holds is changed in place: by a method, ``out=``, a collective."""
     for use in module.uses(binding):
         parent = module.tree.parent(use)
@@ -213,7 +213,7 @@ def _written_by(module: Module, arg: cst.Arg, hops: int) -> bool:
         return False
     bound = module.call(call)
     return any(
-        bound.get(name).node is arg.value and _writes_to(module, binding, hops - 1)
+        bound.get(name).node is arg.value and writes_to(module, binding, hops - 1)
         for name, bindings in module.names.scope_of(callee).bindings.items()
         for binding in bindings
         if binding.kind is BindingKind.PARAMETER

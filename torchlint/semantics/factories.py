@@ -14,6 +14,7 @@ import libcst as cst
 from torchlint import rewriting
 from torchlint.diagnostics import Edit
 from torchlint.semantics.api.results import FACTORIES, LEGACY_CONSTRUCTORS, LIKE_FACTORIES, RANDOM_FACTORIES
+from torchlint.semantics.transfers import move_to_accelerator
 from torchlint.semantics.values import Device, Kind
 
 if TYPE_CHECKING:
@@ -162,6 +163,31 @@ def _cpu(module: Module, node: cst.BaseExpression) -> bool:
     return value.kind is Kind.DEVICE and value.device is Device.CPU
 
 
+def moved_later(module: Module, made: cst.BaseExpression) -> bool:
+    """Whether the tensor that ``made`` makes is moved to an accelerator at once, or before any other use.
+
+    ``factory`` seen from the other end.
+    """
+    attribute = module.tree.parent(made)
+    match attribute:
+        case cst.Attribute(attr=cst.Name(value=name)) if attribute.value is made:
+            call = module.tree.parent(attribute)
+            if not isinstance(call, cst.Call) or call.func is not attribute:
+                return False
+            if move_to_accelerator(module, call) is not None:
+                return True
+            return name in _VIEWS | _CASTS | _FILLS | _RANDOM_FILLS and moved_later(module, call)
+        case cst.Arg():
+            call = module.tree.parent(attribute)
+            wraps = isinstance(call, cst.Call) and module.qualified(call.func) == "torch.autograd.Variable"
+            return wraps and isinstance(call, cst.Call) and moved_later(module, call)
+        case cst.Assign(targets=[cst.AssignTarget(target=cst.Name() as name)]):
+            binding = module.binding_of(name)
+            uses = module.uses(binding) if binding is not None else []
+            return len(uses) == 1 and moved_later(module, uses[0])
+    return False
+
+
 # --- making it elsewhere ----------------------------------------------------------------------------
 
 
@@ -197,8 +223,8 @@ def _placed(module: Module, made: Factory, device: str, dtype: str | None) -> Ed
 
 def _modern(module: Module, made: Factory, device: str, dtype: str | None) -> Edits | None:
     """A legacy constructor as ``torch.empty(sizes)`` or ``torch.tensor(data)`` of the same dtype."""
-    by_size = _given_sizes(module, made.call)
-    if by_size is None or _default_dtype_changes(module):
+    by_size = given_sizes(module, made.call)
+    if by_size is None or default_dtype_changes(module):
         return None
     if dtype is None:
         dtype = LEGACY_CONSTRUCTORS.get(made.name) or (None if by_size else "torch.float32")
@@ -213,7 +239,7 @@ def _modern(module: Module, made: Factory, device: str, dtype: str | None) -> Ed
     return None if addition is None or renamed is None else renamed + addition
 
 
-def _given_sizes(module: Module, call: cst.Call) -> bool | None:
+def given_sizes(module: Module, call: cst.Call) -> bool | None:
     """Whether a legacy constructor gets sizes (True) or data (False); None if the file does not show it."""
     if len(call.args) > 1:
         return True
@@ -221,7 +247,7 @@ def _given_sizes(module: Module, call: cst.Call) -> bool | None:
         return None
     node = call.args[0].value
     kind = module.value(node).kind
-    if isinstance(node, (cst.List, cst.ListComp)) or kind in (Kind.LIST, Kind.NDARRAY):
+    if isinstance(node, (cst.List, cst.ListComp, cst.Tuple)) or kind in (Kind.LIST, Kind.NDARRAY):
         return False
     if kind is Kind.SHAPE:
         # A torch.Size is a size; the shape of anything else is a tuple, and a tuple is data.
@@ -238,5 +264,6 @@ def _is_torch_size(module: Module, node: cst.BaseExpression) -> bool:
     return False
 
 
-def _default_dtype_changes(module: Module) -> bool:
+def default_dtype_changes(module: Module) -> bool:
+    """Whether the file changes the dtype, and with it perhaps the device, of tensors made without one."""
     return "set_default_dtype" in module.tree.text or "set_default_tensor_type" in module.tree.text

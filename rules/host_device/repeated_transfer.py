@@ -1,0 +1,98 @@
+"""TL208 repeated-transfer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from torchlint.rule import WARNING, Finding, rule
+from torchlint.semantics.invariance import Repeated, hoisted, needless_move
+from torchlint.semantics.module import Module
+from torchlint.semantics.places import Phase
+from torchlint.semantics.roundtrips import copied_back_from
+from torchlint.semantics.synchronisation import trail, waiting_place, when
+
+
+@rule(
+    "TL208",
+    "repeated-transfer",
+    severity=WARNING,
+    fix="safe",
+    on=cst.Call,
+    mentions=("torch|lightning|accelerate", ".cuda(|.to(|device"),
+)
+def repeated_transfer(call: cst.Call, module: Module) -> Iterator[Finding]:
+    """## What it does
+
+    Finds transfers to the accelerator that a hot loop, or each forward pass, could do without: of a tensor
+    that never changes there, of a module that has been there since the first step, and of values that were
+    only just copied from the device to the host.
+
+    ## Why is this bad?
+
+    A copy through pageable memory makes the host wait for all work queued before it. Moving a module that is
+    on the device copies nothing, but goes through all of its parameters and buffers. A round trip waits
+    twice, and leaves the device idle while the host computes.
+
+    ## Example
+
+    ```python
+    weights = torch.tensor([0.2, 0.8])
+    for x, y in loader:
+        loss = F.cross_entropy(model(x), y, weight=weights.to(device))
+        noise = np.clip(x.cpu().numpy(), 0, 1)
+        x = torch.from_numpy(noise).to(device)
+    ```
+
+    ## Use instead
+
+    ```python
+    weights = torch.tensor([0.2, 0.8])
+    weights = weights.to(device)
+    for x, y in loader:
+        loss = F.cross_entropy(model(x), y, weight=weights)
+        x = x.clamp(0, 1)
+    ```
+
+    A tensor that belongs to a module moves with it as a buffer: `self.register_buffer("mean", mean)`.
+
+    A copy to the host that comes back is reported here, and not as a host copy (TL203) as well. What is made
+    anew at each step is left to tensor-created-on-host (TL201), and copies made to save device memory are
+    left alone.
+
+    ## Fix safety
+
+    The move goes in front of the outermost loop in which nothing of it changes. The fix is safe if the tensor
+    has one assignment, outside of the loop, is changed in place nowhere, and is moved the same way wherever
+    it is read from there on, and if what uses it only reads it. It is unsafe where other code may write to
+    it, and for modules, which any code may change. No fix is offered where the move stands under a condition,
+    where its device is only known in the loop, for attributes, and for round trips.
+
+    ## References
+
+    * [PyTorch performance tuning guide: avoid unnecessary CPU-GPU synchronization](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html)
+    * [torch.nn.Module.register_buffer](https://docs.pytorch.org/docs/stable/generated/torch.nn.Module.html#torch.nn.Module.register_buffer)
+    """
+    if not module.may_repeat(call) or not module.accelerated or module.phase(call) is Phase.DATASET:
+        return
+    copy = copied_back_from(module, call)
+    hot = waiting_place(module, call) if copy is not None else None
+    if copy is not None and hot is not None:
+        message = f"this came from the device and goes back to it {when(module, hot)}; compute it there"
+        yield Finding(call, message, related=((copy, "copied to the host here"), *trail(module, hot)))
+        return
+    repeated = needless_move(module, call)
+    if repeated is not None:
+        yield Finding(
+            call, _message(module, repeated), hoisted(module, repeated), related=trail(module, repeated.hot)
+        )
+
+
+def _message(module: Module, repeated: Repeated) -> str:
+    code, often = module.source(repeated.moved), when(module, repeated.hot)
+    name = "this" if "\n" in code else f"`{code}`"
+    if repeated.whole_module:
+        return f"{name} is there after the first move, and all of it is gone through {often}; move it once"
+    cure = "make it a buffer" if isinstance(repeated.moved, cst.Attribute) else "move it once"
+    return f"{name} never changes and is copied to the device {often}; {cure}"

@@ -1,0 +1,313 @@
+"""Tensors and modules that a hot loop does not change, and moves to the device at each step all the same.
+
+``needless_move`` finds them, and ``hoisted`` writes the move in front of the loop.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchlint import rewriting
+from torchlint.diagnostics import Fix
+from torchlint.semantics.accumulation import writes_to
+from torchlint.semantics.api.results import NN_LOSSES
+from torchlint.semantics.names import BindingKind, ScopeKind
+from torchlint.semantics.synchronisation import to_host, waiting_place
+from torchlint.semantics.throttling import FUNCTIONS
+from torchlint.semantics.transfers import transferred
+from torchlint.semantics.values import Device, Graph, Kind
+
+if TYPE_CHECKING:
+    from torchlint.semantics.module import Module
+    from torchlint.semantics.names import Binding
+    from torchlint.semantics.places import Hot
+
+_LOOPS = (cst.For, cst.While)
+# Inside of these, a loop may not reach what it holds, or not in its own variables.
+_CONDITIONS = (
+    *(cst.If, cst.IfExp, cst.BooleanOperation, cst.Try, cst.TryStar, cst.With, cst.Match),
+    *(cst.ListComp, cst.SetComp, cst.DictComp, cst.GeneratorExp, *FUNCTIONS),
+)
+# What gives the same again when it is given the same.
+_PURE_METHODS = frozenset(
+    {
+        "bfloat16",
+        "bool",
+        "contiguous",
+        "detach",
+        "double",
+        "expand",
+        "flatten",
+        "float",
+        "half",
+        "int",
+        "long",
+    }
+    | {"permute", "repeat", "reshape", "squeeze", "t", "transpose", "type", "unsqueeze", "view", "astype"}
+)
+_PURE_FUNCTIONS = frozenset({"torch.from_numpy", "torch.squeeze", "torch.unsqueeze"})
+_LITERALS = (cst.Integer, cst.Float, cst.SimpleString, cst.Ellipsis, cst.UnaryOperation)
+_SETUP = frozenset({"__init__", "__post_init__", "build", "setup"})
+
+
+@dataclass(frozen=True, slots=True)
+class Repeated:
+    """A move of something that stays the same: the call, what it moves, and where it is made each time."""
+
+    call: cst.Call
+    moved: cst.BaseExpression
+    hot: Hot
+    whole_module: bool
+
+
+def needless_move(module: Module, call: cst.Call) -> Repeated | None:
+    """What ``call`` moves to the device in every round of a hot place, though it never changes there."""
+    moved = transferred(module, call)
+    if moved is None:
+        return None
+    value = module.value(moved)
+    whole = value.kind is Kind.MODULE
+    if whole:
+        if not isinstance(moved, (cst.Name, cst.Attribute)) or value.cls in NN_LOSSES:
+            return None
+    elif value.kind is not Kind.TENSOR or value.device is not Device.CPU or value.graph is Graph.ATTACHED:
+        return None
+    hot = waiting_place(module, call)
+    if hot is None or not _stays_the_same(module, moved, call, hot):
+        return None
+    if whole and (_moved_back(module, moved) or _taken_apart(module, moved, hot)):
+        return None
+    return Repeated(call, moved, hot, whole)
+
+
+def _stays_the_same(module: Module, node: cst.BaseExpression, call: cst.Call, hot: Hot) -> bool:
+    """Whether an expression gives the same in every round of a hot place."""
+    match node:
+        case cst.Name():
+            bindings = [b for b in module.bindings(node) if b.value is not call]
+            return bool(bindings) and all(_outside(module, b, call, hot) for b in bindings)
+        case cst.Attribute(value=cst.Name()):
+            return _set_up_once(module, node)
+        case cst.Subscript():
+            indices = [e.slice.value for e in node.slice if isinstance(e.slice, cst.Index)]
+            literal = len(indices) == len(node.slice) and all(isinstance(i, _LITERALS) for i in indices)
+            return literal and _stays_the_same(module, node.value, call, hot)
+        case cst.Call():
+            if any(arg.star for arg in node.args):
+                return False
+            qualified = module.qualified(node.func)
+            if qualified in _PURE_FUNCTIONS:
+                parts = [arg.value for arg in node.args]
+            elif (
+                qualified is None
+                and isinstance(node.func, cst.Attribute)
+                and node.func.attr.value in _PURE_METHODS
+            ):
+                parts = [node.func.value, *(arg.value for arg in node.args if not _is_dtype(module, arg))]
+            else:
+                return False
+            return all(isinstance(p, _LITERALS) or _stays_the_same(module, p, call, hot) for p in parts)
+    return False
+
+
+def _is_dtype(module: Module, arg: cst.Arg) -> bool:
+    return module.value(arg.value).kind is Kind.DTYPE
+
+
+def _outside(module: Module, binding: Binding, call: cst.Call, hot: Hot) -> bool:
+    """Whether a variable is given its value outside of the hot place, and the value left as it is."""
+    if binding.kind in (BindingKind.LOOP, BindingKind.COMPREHENSION, BindingKind.AUGMENT):
+        return False
+    if hot.path or isinstance(hot.loop, FUNCTIONS):
+        if binding.scope.kind is not ScopeKind.MODULE or module.function(call) is None:
+            return False
+    elif module.tree.contains(hot.loop, binding.node):
+        return False
+    return not writes_to(module, binding) and not _stored_into(module, binding)
+
+
+def _stored_into(module: Module, binding: Binding) -> bool:
+    """``x[0] = 1`` and ``x[0] += 1``, ``x.weight = y``."""
+    for use in module.uses(binding):
+        target = module.tree.parent(use)
+        while isinstance(target, (cst.Subscript, cst.Attribute)) and target.value is not use:
+            target = module.tree.parent(target)
+        holder = module.tree.parent(target) if target is not None else None
+        if isinstance(holder, cst.AssignTarget) or (
+            isinstance(holder, cst.AugAssign) and holder.target is target
+        ):
+            return True
+    return False
+
+
+def _set_up_once(module: Module, attribute: cst.Attribute) -> bool:
+    """Whether ``self.x`` is only ever set where an instance is made, and nowhere changed in place."""
+    if module.classes.instance_class(attribute.value) is None:
+        return False
+    bindings = module.names.attributes.get(attribute.attr.value, ())
+    if not bindings:
+        return False
+    for binding in bindings:
+        function = module.function(binding.target)
+        if binding.kind is not BindingKind.ASSIGN or not isinstance(function, cst.FunctionDef):
+            return False
+        if function.name.value not in _SETUP:
+            return False
+    return not any(
+        _changed(module, other) for other in module.tree.nodes(cst.Attribute) if _same(other, attribute)
+    )
+
+
+def _same(one: cst.Attribute, other: cst.Attribute) -> bool:
+    return one.attr.value == other.attr.value and one.value.deep_equals(other.value)
+
+
+def _changed(module: Module, node: cst.Attribute) -> bool:
+    """``self.x[0] = 1``, ``self.x.add_(1)``."""
+    parent = module.tree.parent(node)
+    if isinstance(parent, cst.Subscript):
+        return isinstance(module.tree.parent(parent), (cst.AssignTarget, cst.AugAssign))
+    return isinstance(parent, cst.Attribute) and parent.attr.value.endswith("_") and parent.value is node
+
+
+def _moved_back(module: Module, moved: cst.BaseExpression) -> bool:
+    """Whether the file also moves a module to the host, or between devices, to make room."""
+    text = module.source(moved)
+    for call in module.tree.nodes(cst.Call):
+        if isinstance(call.func, cst.Attribute) and module.source(call.func.value) == text:
+            if call.func.attr.value == "cpu" or (call.func.attr.value == "to" and to_host(module, call)):
+                return True
+    return False
+
+
+def _taken_apart(module: Module, moved: cst.BaseExpression, hot: Hot) -> bool:
+    """Whether the hot place goes through the parts of a module, which may be to change them."""
+    text = module.source(hot.loop)
+    return any(f"{module.source(moved)}.{name}(" in text for name in ("modules", "named_modules", "children"))
+
+
+# --- the fix ----------------------------------------------------------------------------------------
+
+
+def hoisted(module: Module, repeated: Repeated) -> Fix | None:
+    """The fix that moves once, in front of the outermost loop in which nothing of it changes."""
+    call, moved = repeated.call, repeated.moved
+    root = _root(moved)
+    if repeated.hot.path or not isinstance(repeated.hot.loop, _LOOPS) or not isinstance(root, cst.Name):
+        return None
+    bindings = [b for b in module.bindings(root) if b.value is not call]
+    if len(bindings) != 1 or module.function(bindings[0].node) is not module.function(call):
+        return None
+    loop = _outermost(module, call, bindings[0])
+    if loop is None:
+        return None
+    code = module.source(call)
+    if repeated.whole_module:
+        return _statement_hoisted(module, call, loop)
+    if "#" in code or "\n" in code:
+        return None
+    if not all(_moved_alike(module, use, loop, code) for use in module.uses(bindings[0])):
+        return None
+    above = rewriting.insert_before(module.tree, loop, f"{root.value} = {code}")
+    edits = module.replace(call, root.value)
+    message = f"Move `{root.value}` once, in front of the loop"
+    if module.value(moved).graph is Graph.DETACHED and _only_read(module, call):
+        return module.safe(message, above, edits)
+    return module.unsafe(message, above, edits)
+
+
+def _statement_hoisted(module: Module, call: cst.Call, loop: cst.For | cst.While) -> Fix | None:
+    parent = module.tree.parent(call)
+    if not isinstance(parent, (cst.Expr, cst.Assign)):
+        return None
+    above = rewriting.insert_before(module.tree, loop, module.source(parent))
+    message = (
+        f"Move `{module.source(call.func.value)}` once, in front of the loop"
+        if isinstance(call.func, cst.Attribute)
+        else "Move it once"
+    )
+    return module.unsafe(message, above, module.remove_statement(parent))
+
+
+def _root(node: cst.BaseExpression) -> cst.BaseExpression:
+    """The variable in ``torch.from_numpy(x).float()``; the node itself where it is no such chain."""
+    while True:
+        match node:
+            case cst.Call(func=cst.Attribute(value=owner, attr=cst.Name(value=name))) if (
+                name in _PURE_METHODS
+            ):
+                node = owner
+            case cst.Call(args=[cst.Arg(value=only)]):
+                node = only
+            case _:
+                return node
+
+
+def _outermost(module: Module, call: cst.Call, binding: Binding) -> cst.For | cst.While | None:
+    """The outermost loop that always runs ``call``, and changes nothing that it names."""
+    found: cst.For | cst.While | None = None
+    child: cst.CSTNode = call
+    for parent in module.tree.ancestors(call):
+        if isinstance(parent, _LOOPS):
+            if child is not parent.body or not _known_before(module, call, binding, parent):
+                return found
+            found = parent
+        elif isinstance(parent, _CONDITIONS):
+            return found
+        child = parent
+    return found
+
+
+def _known_before(module: Module, call: cst.Call, binding: Binding, loop: cst.For | cst.While) -> bool:
+    """Whether all that ``call`` names has its value in front of ``loop``, and keeps it."""
+    order, tree = module.tree.order, module.tree
+    if tree.contains(loop, binding.node) or order[binding.node] > order[loop]:
+        return False
+    for node in tree.descendants(call):
+        if isinstance(node, cst.Name) and module.names.is_read(node):
+            for other in module.bindings(node):
+                if other.value is not call and (
+                    tree.contains(loop, other.node) or order[other.node] > order[loop]
+                ):
+                    return False
+        if isinstance(node, cst.Attribute) and any(
+            tree.contains(loop, other.target) for other in module.names.attributes.get(node.attr.value, ())
+        ):
+            return False
+    return True
+
+
+def _moved_alike(module: Module, use: cst.Name, loop: cst.CSTNode, code: str) -> bool:
+    """Whether a read of the variable is in front of the loop, or in a move of the same spelling."""
+    if not module.tree.contains(loop, use) and module.tree.order[use] < module.tree.order[loop]:
+        return True
+    return any(
+        isinstance(parent, cst.Call) and module.source(parent) == code
+        for parent in module.tree.ancestors(use)
+        if not isinstance(parent, cst.BaseStatement)
+    )
+
+
+def _only_read(module: Module, call: cst.Call) -> bool:
+    """Whether the moved tensor is used at once, or under a name, and not changed in place."""
+    parent = module.tree.parent(call)
+    match parent:
+        case cst.Assign(targets=[cst.AssignTarget(target=cst.Name() as target)]):
+            binding = module.binding_of(target)
+            return (
+                binding is not None and not writes_to(module, binding) and not _stored_into(module, binding)
+            )
+        case cst.BinaryOperation() | cst.ComparisonTarget() | cst.Comparison():
+            return True
+        case cst.Arg():
+            user = module.tree.parent(parent)
+            if not isinstance(user, cst.Call) or (
+                parent.keyword is not None and parent.keyword.value == "out"
+            ):
+                return False
+            qualified = module.qualified(user.func) or ""
+            return qualified.startswith("torch.") and not qualified.endswith("_")
+    return False

@@ -1,0 +1,107 @@
+"""Values that leave the device and come back to it within one step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchlint.semantics.api.results import LEGACY_CONSTRUCTORS
+from torchlint.semantics.names import BindingKind
+from torchlint.semantics.purpose import computes_on_host, offloads
+from torchlint.semantics.synchronisation import host_copy, waiting_place
+from torchlint.semantics.transfers import move_to_accelerator
+from torchlint.semantics.values import Kind
+
+if TYPE_CHECKING:
+    from torchlint.semantics.module import Module
+
+_HOPS = 4
+_MAKERS = frozenset(
+    {"torch.from_numpy", "torch.tensor", "torch.as_tensor", "torch.asarray", "torch.Tensor"}
+    | set(LEGACY_CONSTRUCTORS)
+)
+
+
+def copied_back_from(module: Module, move: cst.Call) -> cst.Call | None:
+    """The copy to the host whose result, as it is or changed there, ``move`` brings back to the device.
+
+    Followed are tensors, arrays, and the functions of torch and NumPy; what another library computes, or a
+    loop of Python, may have no counterpart on the device.
+    """
+    if isinstance(move.func, cst.Attribute) and move.func.attr.value in ("to", "cuda"):
+        if move_to_accelerator(module, move) is None:
+            return None
+        start: cst.BaseExpression = move.func.value
+    elif module.qualified(move.func) in _MAKERS and _on_device(module, move):
+        start = move.args[0].value
+    else:
+        return None
+    found = next(_copies(module, start, _HOPS), None)
+    if found is None or offloads(module, found) or computes_on_host(module, found):
+        return None
+    return None if _loop_between(module, found, move) else found
+
+
+def _loop_between(module: Module, copy: cst.Call, move: cst.Call) -> bool:
+    """Whether an algorithm that goes step by step runs on the host between a copy and the way back."""
+    order, tree, function = module.tree.order, module.tree, module.function(copy)
+    return any(
+        order[copy] < order[loop] < order[move]
+        and module.function(loop) is function
+        and not tree.contains(loop, copy)
+        and not tree.contains(loop, move)
+        for loop in tree.nodes(cst.For, cst.While)
+    )
+
+
+def _on_device(module: Module, call: cst.Call) -> bool:
+    """Whether a call makes its tensor with ``device=`` on an accelerator."""
+    return (
+        any(a.keyword is not None and a.keyword.value == "device" for a in call.args)
+        and call.args[0].keyword is None
+        and module.on_device(call)
+    )
+
+
+def _copies(module: Module, node: cst.BaseExpression, hops: int) -> Iterator[cst.Call]:
+    """The copies to the host that an expression on the host is made of."""
+    match node:
+        case cst.Call():
+            if host_copy(module, node) is not None:
+                yield node
+                return
+            qualified = module.qualified(node.func)
+            if qualified is not None:
+                if qualified in _MAKERS or qualified.startswith(("numpy.", "torch.")):
+                    for arg in node.args:
+                        yield from _copies(module, arg.value, hops)
+            elif isinstance(node.func, cst.Attribute) and _is_data(module, node.func.value):
+                yield from _copies(module, node.func.value, hops)
+        case cst.BinaryOperation():
+            yield from _copies(module, node.left, hops)
+            yield from _copies(module, node.right, hops)
+        case cst.UnaryOperation():
+            yield from _copies(module, node.expression, hops)
+        case cst.Subscript() | cst.Attribute() if _is_data(module, node.value):
+            yield from _copies(module, node.value, hops)
+        case cst.Name() if hops and _is_data(module, node):
+            bindings = module.bindings(node)
+            if len(bindings) == 1 and bindings[0].kind is BindingKind.ASSIGN and not bindings[0].path:
+                (binding,) = bindings
+                if binding.value is not None and module.function(binding.node) is module.function(node):
+                    yield from _copies(module, binding.value, hops - 1)
+
+
+def _is_data(module: Module, node: cst.BaseExpression) -> bool:
+    return module.value(node).kind in (Kind.TENSOR, Kind.NDARRAY)
+
+
+def returns_to_device(module: Module, copy: cst.Call) -> bool:
+    """Whether what a copy to the host gives comes back to the device in the same hot place."""
+    function = module.function(copy)
+    for call in module.tree.nodes(cst.Call):
+        if module.function(call) is function and copied_back_from(module, call) is copy:
+            return waiting_place(module, call) is not None
+    return False
