@@ -57,6 +57,12 @@ _DATA = re.compile(
 _FILLING = frozenset({"append", "appendleft", "extend", "insert", "add", "put", "setdefault"})
 # What is asked of a result that only its shape matters of.
 _OF_SHAPES = frozenset({"shape", "size", "dim", "ndim", "numel", "dtype", "device", "type"})
+# What the layers of models are called, and methods hardly ever.
+_PART = re.compile(
+    r"(?:\w+_)?(?:encoder|decoder|backbone|head|neck|trunk|stem|unet|vae|transformer|classifier|generator"
+    r"|discriminator|projector|projection|proj|net|network|embedding|embeddings|visual|features|fc|lm_head"
+    r"|text_model|vision_model|language_model)\d?$"
+)
 _HOPS = 3
 _SCORES = re.compile(r"(?:^|_)(?:eval|evaluate|evaluation|val|valid|validate|validation|test)(?:_|$)")
 _SWITCHES_ON = frozenset(
@@ -136,10 +142,22 @@ class Evaluation:
                 if self.module.qualified(inner.func) in _SWITCHES_ON:
                     return False
                 if self._is_forward_pass(inner):
+                    if self._is_tried_again(inner):
+                        return False
                     if self.module.phase(inner) is not Phase.EVALUATION:
                         return False
                     passes = True
         return passes
+
+    def _is_tried_again(self, call: cst.Call) -> bool:
+        """Whether a handler runs the same model once more: some compute gradients of their own."""
+        spelt = self.tree.source(call.func)
+        around = self.tree.enclosing(call, cst.Try, cst.FunctionDef)
+        return isinstance(around, cst.Try) and any(
+            isinstance(inner, cst.Call) and self.tree.source(inner.func) == spelt
+            for handler in around.handlers
+            for inner in self.tree.descendants(handler)
+        )
 
     def _hands_out(self, function: cst.FunctionDef) -> bool:
         """Whether what a function computes may reach training: embeddings, samples, reference scores.
@@ -258,7 +276,8 @@ class Evaluation:
         phase = module.phase(call)
         if phase not in (Phase.EVALUATION, Phase.TRAINING) or module.grad(call) is not Grad.ON:
             return False
-        if not self._is_forward_pass(call) and not self._is_shared_pass(call):
+        passes = self._is_forward_pass(call) or self._is_shared_pass(call)
+        if not passes and not (phase is Phase.EVALUATION and self._is_part_pass(call)):
             return False
         if phase is Phase.TRAINING and not self._asides.holds(call):
             return False
@@ -281,6 +300,19 @@ class Evaluation:
         if value.kind is not Kind.MODULE or (value.cls is not None and _PARAMETERLESS.match(value.cls)):
             return False
         return self._shown_module(model, value) and not self._tries_out(call)
+
+    def _is_part_pass(self, call: cst.Call) -> bool:
+        """Whether a call runs a part of a model of another file: ``self.model.decoder(z)``.
+
+        The name tells that it is a layer and no method, and the model was put into evaluation mode here.
+        """
+        part = call.func
+        if not isinstance(part, cst.Attribute) or not _PART.match(part.attr.value):
+            return False
+        value, model = self.module.value(part), self.module.value(part.value)
+        if value.kind is not Kind.UNKNOWN or model.kind is not Kind.MODULE or model.definition is not None:
+            return False
+        return "eval" in self.module.inference.used_attributes(part.value)
 
     def _is_shared_pass(self, call: cst.Call) -> bool:
         """Whether a call runs a function, made for training too, that computes a forward pass."""
