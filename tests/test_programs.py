@@ -92,6 +92,7 @@ EXPECTED: Mapping[str, Mapping[str, int]] = {
         "TL102": 2,
         "TL104": 2,
         "TL103": 1,
+        "TL104": 2,
         "TL105": 1,
         "TL201": 1,
         "TL203": 1,
