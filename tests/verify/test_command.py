@@ -61,6 +61,7 @@ def train(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     script = tmp_path / "train.py"
     script.write_bytes(TRAIN.encode())
+    script.with_suffix(".ipynb").write_text("{}", encoding="utf-8")
     return script
 
 
@@ -227,6 +228,7 @@ def test_a_torch_that_is_missing_or_too_old_is_explained(
         (["train.py", "--device", "tpu"], "it knows cpu, cuda and mps"),
         (["train.py", "--steps", "1"], "--steps"),
         ([], "SCRIPT"),
+        (["train.ipynb"], "`jupyter nbconvert --to script train.ipynb`"),
         (["train.py", "--epochs", "3"], "come behind `--`: `verify train.py -- --epochs …`"),
     ],
 )

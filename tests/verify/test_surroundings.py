@@ -219,6 +219,26 @@ def test_a_linked_folder_is_not_copied(project: Path, tmp_path: Path) -> None:
         Workspace(project / "train.py", tmp_path, links=[str(project.parent)])
 
 
+def test_links_within_a_project_are_copied_unless_they_lead_upwards(project: Path, scratch: Path) -> None:
+    (project / "train.py").touch()
+    (project / "runs" / "third").mkdir(parents=True)
+    (project / "runs" / "third" / "log.txt").touch()
+    (project / "runs" / "latest").symlink_to("third")
+    (project / "runs" / "best").symlink_to("third")
+    copy = Workspace(project / "train.py", scratch).copy({}).project
+    assert (copy / "runs" / "latest" / "log.txt").exists() and not (copy / "runs" / "latest").is_symlink()
+    (project / "runs" / "third" / "all").symlink_to("..")
+    with pytest.raises(
+        ValueError, match=r"all leads back to a folder above it; `--link .*/all` leaves it out"
+    ):
+        Workspace(project / "train.py", scratch)
+    Workspace(
+        project / "train.py",
+        scratch,
+        links=[str(project / "runs" / name) for name in ("third", "latest", "best")],
+    )
+
+
 def test_a_program_can_ask_for_its_commit_and_make_one_without_the_user_noticing(
     project: Path, scratch: Path
 ) -> None:

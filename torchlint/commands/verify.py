@@ -40,6 +40,11 @@ def _run(
     **options: Any,
 ) -> None:
     terminal = Terminal(color, verbose, quiet, silent)
+    if script.suffix == ".ipynb":
+        raise click.UsageError(
+            "a notebook is run cell by cell, and has no run to measure; "
+            f"`jupyter nbconvert --to script {script}` makes a script of it"
+        )
     if apply and syncs:
         raise click.UsageError("`--syncs` measures no fix that `--apply` could apply")
     given: dict[str, Any] = {"unsafe_fixes": True} if unsafe_fixes else {}

@@ -129,16 +129,16 @@ class Workspace:
 
     def _files(self) -> Iterator[str]:
         """The files that a copy gets, relative to the project."""
-        seen: set[str] = set()
+        real: dict[Path, Path] = {}
         # What lies behind links is copied too, so that no program writes through one.
         for folder, folders, names in os.walk(self.project, followlinks=True):
-            real = os.path.realpath(folder)
-            if real in seen:
+            place = Path(folder)
+            real[place] = place.resolve()
+            if any(real.get(above) == real[place] for above in place.parents):
                 raise ValueError(f"{folder} leads back to a folder above it; `--link {folder}` leaves it out")
-            seen.add(real)
             left_out = self._ignore(folder, [*folders, *names])
             folders[:] = [name for name in folders if name not in left_out]
-            relative = Path(folder).relative_to(self.project)
+            relative = place.relative_to(self.project)
             yield from ((relative / name).as_posix() for name in names if name not in left_out)
 
 
