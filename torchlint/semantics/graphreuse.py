@@ -103,6 +103,9 @@ class _Search:
         """Whether the graph of a backward pass is known, and no later pass goes through it."""
         if not all(self._follow(root, None, _HOPS) for root in self._roots(backward.call)):
             return False
+        if not self.graph.bindings and not self.graph.calls:
+            # A loss that has a graph is computed somewhere.
+            return False
         others = (other for other in self.module.backpropagation.passes if other.call is not backward.call)
         return (
             not any(self._comes_behind(other.call, backward.call) and self._shares(other) for other in others)
