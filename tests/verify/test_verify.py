@@ -78,9 +78,9 @@ def measured(
     (project / "train.py").write_text(TRAIN, encoding="utf-8")
     before = tree(project)
     out = tmp_path_factory.mktemp("out") / "results.json"
-    options = ("--device", "cpu", "--isolated", "--replicates", "1", "--steps", "12", "--warmup", "2")
+    options = ["--device", "cpu", "--isolated", "--replicates", "1", "--steps", "12", "--warmup", "2"]
     # Nothing is left out, however busy the machine is.
-    options += ("--budget", "3000")
+    options += ["--budget", "3000"]
     page = out.with_suffix(".html")
     run = torchlint("verify", "train.py", *options, "--json", str(out), "--html", str(page), cwd=project)
     assert run.returncode in (0, 1), run.stdout + run.stderr
