@@ -153,8 +153,15 @@ def _stands_in(module: Module, node: cst.CSTNode) -> bool:
         if isinstance(parent, (cst.If, cst.IfExp)) and child in (parent.body, parent.orelse):
             if _true_for_nothing(module, parent.test) is (child is parent.body):
                 return True
+            if isinstance(parent, cst.IfExp) and child is parent.orelse and _asks_type(module, parent.test):
+                return True
         child = parent
     return False
+
+
+def _asks_type(module: Module, test: cst.BaseExpression) -> bool:
+    """``x if isinstance(x, torch.Tensor) else …``: a guard for the type checker, or for what is not given."""
+    return isinstance(test, cst.Call) and module.qualified(test.func) == "builtins.isinstance"
 
 
 def _true_for_nothing(module: Module, test: cst.BaseExpression) -> bool | None:
