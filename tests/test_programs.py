@@ -90,7 +90,6 @@ EXPECTED: Mapping[str, Mapping[str, int]] = {
     },
     "tabular_autoencoder.py": {
         "TL102": 2,
-        "TL104": 2,
         "TL103": 1,
         "TL104": 2,
         "TL105": 1,
