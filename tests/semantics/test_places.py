@@ -1272,6 +1272,55 @@ PROGRAMS = {
             def r(self, x):
                 return use(x)  #: use(x) => grad=off
     """,
+    "grad off through callers, heirs and choices": """
+        import contextlib
+        import functools
+        import torch
+
+
+        class Quiet:
+            def evaluate(self, loader):
+                with torch.no_grad():
+                    return self.loop(loader)
+
+
+        class Heir(Quiet):
+            def loop(self, loader):
+                return use(loader)  #: use(loader) => grad=off
+
+
+        def quietly(function):
+            @functools.wraps(function)
+            def inner(*args, **kwargs):
+                with torch.no_grad():
+                    return function(*args, **kwargs)
+            return inner
+
+
+        @quietly
+        def evaluate(model, loader):
+            return use(loader)  #: use(loader) => grad=off
+
+
+        def either(model, loader, train):
+            context = contextlib.nullcontext() if train else torch.no_grad()
+            with context:
+                return use(loader)  #: use(loader) => grad=unknown
+
+
+        def run(model, loader, mode):
+            torch.set_grad_enabled(mode == "train")
+            for x in loader:
+                use(x)  #: use(x) => grad=unknown
+
+
+        def phases(model, loaders):
+            for phase in ["train", "val"]:
+                for x in loaders[phase]:
+                    use(x)  #: use(x) => grad=on
+                    with torch.set_grad_enabled(phase == "train"):
+                        use(2)  #: use(2) => grad=unknown
+    """,
     "grad off by contexts": """
         import contextlib
         import torch
