@@ -21,6 +21,7 @@ def train(model, loader, optimizer):
         loss = torch.nn.functional.cross_entropy(model(x), y)
         loss.backward()
         optimizer.step()
+        optimizer.zero_grad(set_to_none=True)
         print("loss", step, loss)
 """
 FIXABLE = """\
@@ -33,6 +34,7 @@ def train(model, loader, optimizer):
         loss = model(batch.to("cuda", non_blocking=True), noise)
         loss.backward()
         optimizer.step()
+        optimizer.zero_grad(set_to_none=True)
 """
 FIXED = FIXABLE.replace('torch.randn(8, 8).to("cuda")', 'torch.randn(8, 8, device="cuda")')
 

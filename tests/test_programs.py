@@ -107,7 +107,7 @@ VARIANTS: Mapping[str, tuple[str, ...]] = {
     "original": (),
     "safe": ("--fix",),
     # Workers that live on draw no seed for a pass, and the order of the next one is another.
-    "unsafe": ("--fix", "--unsafe-fixes", "--unfixable", "TL104"),
+    "unsafe": ("--fix", "--unsafe-fixes"),
 }
 
 # Relative. Safe fixes keep the arithmetic, but for the order of rounding: a sum that was kept in a Python

@@ -281,7 +281,7 @@ def test_a_block_without_use_goes_in_two_steps() -> None:
 @pytest.mark.parametrize(
     ("comment", "message"),
     [
-        ("# noqa: TL2O2", "`TL2O2` is no rule; did you mean `TL202`?"),
+        ("# noqa: TL4O1", "`TL4O1` is no rule; did you mean `TL401`?"),
         (
             "# torchlint: ignore[item-in-hot-lop]",
             "`item-in-hot-lop` is no rule; did you mean `item-in-hot-loop`?",

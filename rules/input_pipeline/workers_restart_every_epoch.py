@@ -53,11 +53,11 @@ def workers_restart_every_epoch(call: cst.Call, module: Module) -> Iterator[Find
 
     ## Fix safety
 
-    Unsafe: the workers, and the copies of the dataset that they have, take memory between the passes, too;
-    what another file changes in the dataset does not reach them; and no new seed is drawn for each pass, so
-    that the workers' random numbers go on where they were, and those of the program come out differently.
-    Where the number of workers is an option, the fix asks for
-    persistent ones only if there are any; where a dictionary of options says it, the fix adds to that.
+    Unsafe: the workers, and the copies of the dataset that they have, take memory between the passes,
+    too; what another file changes in the dataset does not reach them; and no new seed is drawn for each
+    pass, so that the workers' random numbers go on where they were, and those of the program come out
+    differently. Where the number of workers is an option, the fix asks for persistent ones only if there
+    are any; where a dictionary of options says it, the fix adds to that.
 
     ## References
 

@@ -22,6 +22,7 @@ from torchlint.options import LintSettings
 from torchlint.registry import catalogue
 from torchlint.rule import Rule
 from torchlint.source import Source
+from torchlint.target import installed
 from torchlint.verify.cases import Case, case_path, cases, fixed_text, read
 
 CASES = {case.code: case for case in cases()}
@@ -55,7 +56,8 @@ A_CASE = "SIZES = {'small': 1}\ndef setup(device, size): ...\ndef step(state): .
 
 def found(case: Case, text: str) -> list[Diagnostic]:
     """What the rule of a case finds in ``text``."""
-    settings = LintSettings(rules=(case.code,), fixable=frozenset({case.code}), unsafe_fixes=True)
+    codes = frozenset({case.code})
+    settings = LintSettings(rules=(case.code,), fixable=codes, unsafe_fixes=True, target=installed())
     return check(Source(case.path, text), settings)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -157,3 +158,16 @@ def test_a_restless_machine_tells_only_what_lies_beyond_its_noise(
 ) -> None:
     monkeypatch.setattr("torchlint.verify.stats.interval", lambda samples: Interval(*again))
     assert judge.timed(Interval(*fixed), judge.noise([]))[0] is expected
+
+
+def test_a_single_replicate_has_no_verdict() -> None:
+    blocks = tuple(
+        Block(name, 0, turn, place, 1, 0.02 / speed)
+        for turn in range(8)
+        for place, (name, speed) in enumerate({ORIGINAL: 1.0, AGAIN: 1.0, TOGETHER: 2.0}.items())
+    )
+    same = Examination(TOGETHER, sameness=Sameness(Agreement.IDENTICAL))
+    alone = judge.comparison(same, Examination(ORIGINAL), blocks, judge.noise(blocks))
+    assert (alone.verdict, alone.reason) == (Verdict.UNCLEAR, judge.ONE_REPLICATE)
+    twice = (*blocks, *(replace(block, replicate=1) for block in blocks))
+    assert judge.comparison(same, Examination(ORIGINAL), twice, judge.noise(twice)).verdict is Verdict.FASTER

@@ -41,6 +41,8 @@ ROUNDINGS = 8
 """How many steps between numbers of the coarsest type among the results these may differ by."""
 MOMENTS = 1.0
 """How far mean and spread of a result may be apart, in standard deviations, where a stream has moved."""
+ONE_REPLICATE = "only one replicate was run: what its processes were dealt by chance is not known"
+"""Why a single replicate has no verdict, however narrow its interval."""
 LESS_MEMORY = 1.02
 """Peak memory before over after from which on a fix counts as saving memory."""
 
@@ -138,8 +140,9 @@ def comparison(
     wall = stats.interval(pairs)
     if wall is None:
         return Comparison(name, Verdict.UNMEASURED, "no block of it was timed", memory=memory)
+    alone = len(pairs) < 2
     device = stats.interval(stats.samples(blocks, ORIGINAL, name, "device"))
-    found, reason = timed(wall, noise)
+    found, reason = (Verdict.UNCLEAR, ONE_REPLICATE) if alone else timed(wall, noise)
     return Comparison(
         name,
         found,

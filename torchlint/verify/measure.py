@@ -317,7 +317,9 @@ class Session:
         for replicate in range(planned.replicates):
             for number, group in enumerate(groups):
                 share = (replicate + number / len(groups)) / planned.replicates
-                if replicate and self._left() <= 0:
+                # A case has few, which its verdict needs, and they were planned to fit.
+                enough = LEAST_REPLICATES if self.pool.subject.reruns else 1
+                if replicate >= enough and self._left() <= 0:
                     self.notes.append(
                         f"the budget ended after {replicate} of {planned.replicates} replicates"
                     )

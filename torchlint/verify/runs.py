@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path, PurePosixPath
 
@@ -17,7 +18,7 @@ from torchlint import __version__
 from torchlint.source import Source
 from torchlint.verify.cases import Case
 from torchlint.verify.measure import Pool, Progress, Session, Settings, processors
-from torchlint.verify.plan import REPLICATES
+from torchlint.verify.plan import LEAST_REPLICATES
 from torchlint.verify.processes import Failure, machine
 from torchlint.verify.results import AGAIN, ORIGINAL, TOGETHER, Evidence, Machine, Results, SyncReport
 from torchlint.verify.scratch import Scratch
@@ -57,6 +58,10 @@ class Run:
             Failure: there is no torch, or no such device.
             ValueError: the fixer leaves a case unchanged.
         """
+        # As many as can import torch ahead: waiting for more of them would cost the time of the rounds.
+        wishes = self._settings.wishes
+        wishes = replace(wishes, replicates=wishes.replicates or LEAST_REPLICATES)
+        self._settings = replace(self._settings, wishes=wishes)
         with ExitStack() as stack:
             folder = stack.enter_context(Scratch())
             subjects = [Bench(case, folder, device=self._settings.device) for case in cases]
@@ -192,7 +197,7 @@ class Run:
 
     def _start(self, pool: Pool, found: Machine) -> None:
         """Let all processes of a case import torch at once, where there is room for them."""
-        replicates = self._settings.wishes.replicates or REPLICATES
+        replicates = self._settings.wishes.replicates or LEAST_REPLICATES
         count = 3 * replicates
         if count > processors() or (found.gpu_memory or count * PROCESS_ROOM) < count * PROCESS_ROOM:
             return
