@@ -51,8 +51,8 @@ def parameters(budget: float | str) -> list[click.Parameter]:
             ["--replicates"],
             type=click.IntRange(min=1),
             metavar="N",
-            help="How often each variant is started afresh; by default 3 times in `bench`, and in `verify` up "
-            "to 5 times, until the verdicts are clear.",
+            help="How often each variant is started afresh; by default 3 times in `bench`, in `verify` up "
+            "to 5, until the verdicts are clear.",
         ),
         click.Option(
             ["--budget"],
