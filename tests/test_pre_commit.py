@@ -131,7 +131,7 @@ def user(request: pytest.FixtureRequest, hooks: tuple[Path, str], home: Path, tm
 def test_a_finding_blocks_the_commit(user: Repository, home: Path) -> None:
     blocked = user.commit(train_py=UNFIXABLE)
     assert blocked.returncode == 1
-    assert "TL204" in blocked.stdout and "train.py:10:" in blocked.stdout
+    assert "TL204" in blocked.stdout and "train.py:11:" in blocked.stdout
     assert user.commits == 1
     assert (user.directory / "train.py").read_text(encoding="utf-8") == UNFIXABLE
     # The base install that pre-commit made has no torch.
