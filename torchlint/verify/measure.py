@@ -21,7 +21,7 @@ import numpy as np
 from torchlint.verify import judge
 from torchlint.verify.awake import processors_awake
 from torchlint.verify.plan import LEAST_REPLICATES, Costs, Plan, Wishes, plan
-from torchlint.verify.processes import PATIENCE, Failure, Process, Times, torchrun_variables
+from torchlint.verify.processes import PATIENCE, Failure, Nurseries, Process, Times, torchrun_variables
 from torchlint.verify.results import (
     AGAIN,
     ORIGINAL,
@@ -44,6 +44,8 @@ from torchlint.verify.worker.job import Job
 STEADY = 0.02
 """Two successive warm-up blocks that differ by less are steady. Longer counts as well as shorter: a loader's
 buffers are full at first, and their steps fast."""
+PRECISE = 0.03
+"""The relative half-width of an interval that needs no further replicates to narrow it."""
 ONE_PROCESSOR = 1.5
 """A program that keeps fewer processors busy than this leaves the others asleep. One that uses them all has
 its threads spread over them by the system, which idle work on every processor would hinder."""
@@ -78,11 +80,13 @@ class Subject(Protocol):
 class Pool:
     """The processes of one subject.
 
-    A process of a subject that reruns is kept, and found again by its variant, task and replicate.
+    A process of a subject that reruns is kept, and found again by its variant, task and replicate. With
+    ``nurseries``, processes are copies: those of one replicate from the same nursery.
     """
 
-    def __init__(self, subject: Subject) -> None:
+    def __init__(self, subject: Subject, nurseries: Nurseries | None = None) -> None:
         self.subject = subject
+        self._nurseries = nurseries
         self.environment: Callable[[], dict[str, str]] = dict
         """Called for each process: the variables that it gets beside the user's."""
         self._kept: dict[tuple[str, str, int], Process] = {}
@@ -98,12 +102,13 @@ class Pool:
         """Let processes import torch now that will be wanted soon."""
         for replicate in range(replicates):
             if (variant, task, replicate) not in self._kept:
-                self._kept[variant, task, replicate] = self._new(variant, task)
+                self._kept[variant, task, replicate] = self._new(variant, task, replicate)
 
     @contextmanager
     def process(self, variant: str, task: str, replicate: int = 0) -> Iterator[Process]:
         """A process that can run the program; afterwards it is ended, or stopped at a step and kept."""
-        process = self._kept.pop((variant, task, replicate), None) or self._new(variant, task)
+        process = self._kept.pop((variant, task, replicate), None)
+        process = process or self._new(variant, task, replicate)
         try:
             yield process
             if self.subject.reruns and task == "time":
@@ -134,9 +139,11 @@ class Pool:
         for process in list(self._alive):
             process.kill()
 
-    def _new(self, variant: str, task: str) -> Process:
+    def _new(self, variant: str, task: str, replicate: int) -> Process:
         job = self.subject.job(variant, task)
-        process = Process(job, Path(job.scratch) / "output.log", environment=self.environment())
+        nursery = self._nurseries.get(replicate) if self._nurseries else None
+        log = Path(job.scratch) / "output.log"
+        process = Process(job, log, environment=self.environment(), nursery=nursery)
         self._alive.add(process)
         return process
 
@@ -415,7 +422,10 @@ class Session:
         if self.settings.wishes.replicates is not None:
             return False
         open_ = (Verdict.UNCLEAR, Verdict.UNFIT, Verdict.UNMEASURED)
-        return all(item.verdict not in open_ for item in self.measurement().comparisons)
+        return all(
+            item.verdict not in open_ and (item.wall is None or item.wall.half_width <= PRECISE)
+            for item in self.measurement().comparisons
+        )
 
     def _left(self) -> float:
         return self._end - time.monotonic()

@@ -25,7 +25,7 @@ REPLICATES = 5
 """The most replicates that are run where nobody says how many."""
 LEAST_REPLICATES = 3
 """The fewest: below, the interval from the replicates among themselves is too wide to say anything. More
-follow while the verdict of a variant is still open."""
+follow while the verdict of a variant is still open, or its interval wide."""
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -23,6 +24,8 @@ from pathlib import Path
 from typing import Any
 
 from torchlint.verify import remains
+from torchlint.verify.nursery import SUPPORTED as COPIES
+from torchlint.verify.nursery import Copy, Nursery
 from torchlint.verify.results import Machine
 from torchlint.verify.worker.copies import copied
 from torchlint.verify.worker.job import Job
@@ -66,25 +69,31 @@ class Times:
 
 
 class Process:
-    """A fresh interpreter that runs one variant. Leaving the ``with`` block ends it and all it started."""
+    """An interpreter that runs one variant. Leaving the ``with`` block ends it and all it started.
 
-    def __init__(self, job: Job, log: Path, *, environment: Mapping[str, str] | None = None) -> None:
+    It is a fresh one, or the copy of a nursery.
+    """
+
+    def __init__(
+        self,
+        job: Job,
+        log: Path,
+        *,
+        environment: Mapping[str, str] | None = None,
+        nursery: Nursery | None = None,
+    ) -> None:
         self._job, self._log = job, log
         self._unread = b""
         self.startup_seconds: float | None = None
         theirs_in, self._to = os.pipe()
         self._from, theirs_out = os.pipe()
+        variables = _environment(job, environment or {})
         with log.open("wb") as output:
-            self._child = subprocess.Popen(
-                [sys.executable, "-c", _WORKER, str(theirs_in), str(theirs_out)],
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-                pass_fds=(theirs_in, theirs_out),
-                # No module that lies where the program runs may stand before torchlint's own.
-                cwd=job.scratch,
-                env=_environment(job, environment or {}),
+            files = (theirs_in, theirs_out, output.fileno())
+            self._child: subprocess.Popen[bytes] | Copy = (
+                nursery.copy(files, job.scratch, variables)
+                if nursery is not None
+                else _fresh(files, job.scratch, variables)
             )
         os.close(theirs_in)
         os.close(theirs_out)
@@ -317,6 +326,61 @@ class Process:
     def _signal(self, number: int) -> None:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._child.pid, number)
+
+
+def _fresh(
+    files: tuple[int, int, int], folder: str, environment: Mapping[str, str]
+) -> subprocess.Popen[bytes]:
+    """A new interpreter; orders come from the first file, answers go to the second, output to the third."""
+    theirs_in, theirs_out, output = files
+    return subprocess.Popen(
+        [sys.executable, "-c", _WORKER, str(theirs_in), str(theirs_out)],
+        stdin=subprocess.DEVNULL,
+        stdout=output,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+        pass_fds=(theirs_in, theirs_out),
+        # No module that lies where the program runs may stand before torchlint's own.
+        cwd=folder,
+        env=dict(environment),
+    )
+
+
+class Nurseries:
+    """A nursery for each replicate, where the system has any. Leaving the ``with`` block ends them."""
+
+    def __init__(self, folder: Path, device: str) -> None:
+        """Make none yet.
+
+        Args:
+            folder: where they have their folders.
+            device: as in ``Job.device``.
+        """
+        self._folder, self._device = folder, device
+        self._made: dict[int, Nursery] = {}
+        self._lock = threading.Lock()
+
+    def __enter__(self) -> Nurseries:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for nursery in self._made.values():
+            nursery.close()
+
+    def get(self, number: int) -> Nursery | None:
+        """The nursery with this number, made when it is first asked for; None where there can be none."""
+        if not COPIES:
+            return None
+        with self._lock:
+            found = self._made.get(number)
+            if found is None or not found.alive:
+                found = self._made[number] = self._new(self._folder / f"nursery{number}")
+            return found
+
+    def _new(self, folder: Path) -> Nursery:
+        folder.mkdir(exist_ok=True)
+        job = Job("time", "case", "", str(folder), scratch=str(folder), device=self._device)
+        return Nursery(_environment(job, {}), folder / "output.log")
 
 
 def machine(device: str, folder: Path) -> Machine:

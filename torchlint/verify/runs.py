@@ -10,7 +10,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path, PurePosixPath
 
@@ -18,8 +17,8 @@ from torchlint import __version__
 from torchlint.source import Source
 from torchlint.verify.cases import Case
 from torchlint.verify.measure import Pool, Progress, Session, Settings, processors
-from torchlint.verify.plan import LEAST_REPLICATES
-from torchlint.verify.processes import Failure, machine
+from torchlint.verify.plan import LEAST_REPLICATES, REPLICATES
+from torchlint.verify.processes import Failure, Nurseries, machine
 from torchlint.verify.results import AGAIN, ORIGINAL, TOGETHER, Evidence, Machine, Results, SyncReport
 from torchlint.verify.scratch import Scratch
 from torchlint.verify.subjects import Bench, Script
@@ -58,24 +57,23 @@ class Run:
             Failure: there is no torch, or no such device.
             ValueError: the fixer leaves a case unchanged.
         """
-        # As many as can import torch ahead: waiting for more of them would cost the time of the rounds.
-        wishes = self._settings.wishes
-        wishes = replace(wishes, replicates=wishes.replicates or LEAST_REPLICATES)
-        self._settings = replace(self._settings, wishes=wishes)
         with ExitStack() as stack:
             folder = stack.enter_context(Scratch())
             subjects = [Bench(case, folder, device=self._settings.device) for case in cases]
+            nurseries = stack.enter_context(Nurseries(folder, self._settings.device))
+            for number in range(min(self._replicates, processors())):
+                nurseries.get(number)
             self._progress("looking at the machine", 0.0)
             found = self._machine = machine(self._settings.device, folder)
-            pools = [stack.enter_context(Pool(subject)) for subject in subjects]
+            pools = [stack.enter_context(Pool(subject, nurseries)) for subject in subjects]
             sessions = [
                 [Session(pool, self._settings, found, subject.folder, size) for size in subject.chosen(sizes)]
                 for subject, pool in zip(subjects, pools, strict=True)
             ]
             self._sessions = [session for of_case in sessions for session in of_case]
             self._examine(subjects, pools, sessions, found)
-            for number, of_case in enumerate(sessions):
-                self._time(of_case, found, pools[number], pools[number + 1 :])
+            for of_case, pool in zip(sessions, pools, strict=True):
+                self._time(of_case, found, pool)
 
     def syncs(self, script: Script, folder: Path, report_of: ReportOf) -> None:
         """Run a script once, and join where it waits for the device with where it is predicted to.
@@ -139,6 +137,11 @@ class Run:
             interrupted=interrupted,
         )
 
+    @property
+    def _replicates(self) -> int:
+        """The most replicates that a case gets."""
+        return self._settings.wishes.replicates or REPLICATES
+
     def _left(self) -> float:
         """Seconds of the budget."""
         return self._settings.budget - (time.monotonic() - self._clock)
@@ -175,14 +178,11 @@ class Run:
                     pool.abort()
                 raise
 
-    def _time(self, sessions: Sequence[Session], found: Machine, pool: Pool, later: Sequence[Pool]) -> None:
+    def _time(self, sessions: Sequence[Session], found: Machine, pool: Pool) -> None:
         """Time one case in all its sizes, in the same processes."""
         with pool.closing():
             self._start(pool, found)
             for session in sessions:
-                if session is sessions[-1] and later and not session.spreads:
-                    # The largest size keeps the device busy, and does not notice what the processors do.
-                    self._start(later[0], found)
                 number = self._sessions.index(session)
 
                 def progress(
@@ -196,13 +196,12 @@ class Run:
                     session.time(progress)
 
     def _start(self, pool: Pool, found: Machine) -> None:
-        """Let all processes of a case import torch at once, where there is room for them."""
-        replicates = self._settings.wishes.replicates or LEAST_REPLICATES
-        count = 3 * replicates
+        """Let the processes of a case find the device at once, as many as there is room for."""
+        count = 3 * LEAST_REPLICATES
         if count > processors() or (found.gpu_memory or count * PROCESS_ROOM) < count * PROCESS_ROOM:
             return
         for variant in (ORIGINAL, AGAIN, TOGETHER):
-            pool.start(variant, "time", replicates)
+            pool.start(variant, "time", min(LEAST_REPLICATES, self._replicates))
 
 
 @contextmanager

@@ -14,7 +14,7 @@ import time
 import traceback
 from dataclasses import replace
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from torchlint.verify.worker.channel import Channel
 from torchlint.verify.worker.job import Job
@@ -27,11 +27,19 @@ OLDEST = (2, 3)
 
 
 def main() -> None:
-    """Do one job, and end without running what the program left behind for its exit."""
-    channel = Channel(int(sys.argv[1]), int(sys.argv[2]))
+    """Do the job that comes through the pipes whose numbers the command line has."""
+    own_path()
+    serve(Channel(int(sys.argv[1]), int(sys.argv[2])))
+
+
+def own_path() -> None:
+    """Leave the place on ``sys.path`` of the folder that the interpreter was started in to the program's."""
     if not sys.path[0]:
-        # The folder that the interpreter was started in: only the program's own has a place there.
         del sys.path[0]
+
+
+def serve(channel: Channel) -> NoReturn:
+    """Do one job, and end without running what the program left behind for its exit."""
     faulthandler.register(signal.SIGUSR1, all_threads=True)
     message = channel.receive()
     if message is not None:

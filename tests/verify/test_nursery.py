@@ -1,0 +1,146 @@
+"""Processes that are copied instead of started: they are as good as fresh ones."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from torchlint.verify import remains
+from torchlint.verify.nursery import SUPPORTED
+from torchlint.verify.processes import Failure, Nurseries, Process
+from torchlint.verify.worker.job import Job
+
+pytestmark = pytest.mark.skipif(not SUPPORTED, reason="copies of processes are made on Linux only")
+
+CASE = """
+import os, tempfile
+
+import torch
+
+
+def setup(device, size):
+    print("in", os.getcwd(), os.getsid(0) == os.getpid(), tempfile.gettempdir(), os.environ["PYTHONHASHSEED"])
+    if size == "failing":
+        raise RuntimeError("no such size")
+    if size == "dying":
+        os.kill(os.getpid(), 11)
+    return [torch.ones(3, requires_grad=True)]
+
+
+def step(state):
+    loss = state[0].square().sum()
+    loss.backward()
+    state[0].grad = None
+    return loss
+"""
+
+
+@pytest.fixture(scope="module")
+def nurseries(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nurseries]:
+    """Nurseries whose processes run on the CPU."""
+    with Nurseries(tmp_path_factory.mktemp("nurseries"), "cpu") as made:
+        yield made
+
+
+@pytest.fixture
+def job(scratch: Path) -> Job:
+    """The examination of a case."""
+    folder = scratch / "run" / "case"
+    folder.mkdir(parents=True)
+    (folder / "case.py").write_text(CASE, encoding="utf-8")
+    return Job(
+        task="examine",
+        form="case",
+        path=str(folder / "case.py"),
+        folder=str(folder),
+        function="step",
+        device="cpu",
+        size="small",
+        project=str(folder),
+        scratch=str(folder.parent),
+        trace=str(scratch / "trace.pt"),
+        role="reference",
+    )
+
+
+def started(job: Job, nurseries: Nurseries | None, name: str = "output") -> Process:
+    """A process for the job: a copy, or a fresh one without nurseries."""
+    nursery = nurseries.get(0) if nurseries else None
+    return Process(job, Path(job.scratch) / f"{name}.log", nursery=nursery)
+
+
+def test_a_copy_finds_what_a_fresh_process_finds(job: Job, nurseries: Nurseries) -> None:
+    found, said = [], []
+    for made, name in ((nurseries, "copy"), (None, "fresh")):
+        with started(job, made, name) as process:
+            process.run()
+            examined = process.examined(60)
+            found.append({key: examined[key] for key in ("found_by", "steps", "ended")})
+        said.append((Path(job.scratch) / f"{name}.log").read_text())
+    assert found[0] == found[1]
+    assert said[0] == said[1]
+    assert f"in {job.folder} True {job.scratch}/tmp 0" in said[0]
+
+
+def test_a_copy_can_be_paused_timed_and_run_again(job: Job, nurseries: Nurseries) -> None:
+    with started(replace(job, task="time"), nurseries) as process:
+        for size in ("small", "medium"):
+            process.run(size=size)
+            process.ready(60)
+            times = process.block(2, 3, 60)
+            assert times is not None and times.wall > 0
+            process.halt()
+        assert process.alive
+    assert not process.alive
+
+
+def test_a_copy_says_why_it_failed(job: Job, nurseries: Nurseries) -> None:
+    with started(replace(job, size="failing"), nurseries) as process:
+        process.run()
+        with pytest.raises(Failure, match="RuntimeError: no such size"):
+            process.examined(60)
+
+
+def test_the_signal_that_ended_a_copy_is_known(job: Job, nurseries: Nurseries) -> None:
+    with started(replace(job, size="dying"), nurseries) as process:
+        process.run()
+        with pytest.raises(Failure, match="it was ended by SIGSEGV"):
+            process.examined(60)
+
+
+def test_copies_of_one_nursery_do_not_share_what_they_change(job: Job, nurseries: Nurseries) -> None:
+    changes = """    print(torch.get_default_dtype())
+    torch.set_default_dtype(torch.half)
+"""
+    failing = '    if size == "failing"'
+    changing = CASE.replace(failing, changes + failing)
+    Path(job.path).write_text(changing, encoding="utf-8")
+    for name in ("first", "second"):
+        with started(job, nurseries, name) as process:
+            process.run()
+            process.examined(60)
+        assert "torch.float32" in (Path(job.scratch) / f"{name}.log").read_text()
+
+
+def test_a_nursery_that_was_killed_is_replaced_and_nothing_is_left(job: Job, scratch: Path) -> None:
+    with Nurseries(scratch, "cpu") as nurseries:
+        first = nurseries.get(0)
+        assert first is not None
+        for pid in remains.running(str(scratch / "nursery0")):
+            os.kill(pid, signal.SIGKILL)
+        while first.alive:
+            time.sleep(0.01)
+        with pytest.raises(OSError):
+            first.copy((0, 1, 2), "/", {})
+        process = started(replace(job, task="time"), nurseries)
+        process.run()
+        process.ready(60)
+        assert len(remains.running(str(scratch))) == 2
+        process.close()
+    assert remains.running(str(scratch)) == []

@@ -1,0 +1,78 @@
+"""A process that imports torch, and then copies itself for each measuring process that is wanted.
+
+Started as ``python -c "from torchlint.verify.worker.nursery import main; main()" FD``, where ``FD`` is one
+end of a socket that keeps messages apart. It never touches a device: a CUDA context does not survive a copy.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import json
+import os
+import signal
+import socket
+import sys
+import tempfile
+from collections.abc import Sequence
+from typing import Any
+
+from torchlint.verify.worker.channel import Channel
+from torchlint.verify.worker.main import own_path, serve
+
+_LONGEST = 1 << 20
+"""Bytes of an order, which has all variables of an environment in it."""
+_FILES = 3
+
+
+def main() -> None:
+    """Copy this process as often as is asked for, until nobody can ask any more."""
+    own_path()
+    # A terminal's Ctrl-C is for the process that steers this one.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    with contextlib.suppress(ImportError):
+        import torch
+        import torch._dynamo  # noqa: F401  - the first optimizer wants it
+    gc.collect()
+    # What is there stays for good: looking for garbage in it would only make copies of its memory.
+    gc.freeze()
+    with socket.socket(fileno=int(sys.argv[1])) as orders:
+        while True:
+            message, files, _, _ = socket.recv_fds(orders, _LONGEST, _FILES)
+            if not message:
+                return
+            order = json.loads(message)
+            answer = _copy(order, files, orders) if order["do"] == "copy" else _status(order["pid"])
+            orders.send(json.dumps(answer).encode())
+
+
+def _copy(order: dict[str, Any], files: Sequence[int], orders: socket.socket) -> dict[str, Any]:
+    """Make a copy, which does not return from here."""
+    pid = os.fork()
+    if pid == 0:
+        orders.close()
+        _become(order, files)
+    for file in files:
+        os.close(file)
+    return {"pid": pid}
+
+
+def _become(order: dict[str, Any], files: Sequence[int]) -> None:
+    """Take the place of a fresh process."""
+    incoming, outgoing, output = files
+    os.setsid()
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    for descriptor in (1, 2):
+        os.dup2(output, descriptor)
+    os.close(output)
+    os.chdir(order["folder"])
+    os.environ.clear()
+    os.environ.update(order["environment"])
+    # Asked before, it would have remembered the folder of the nursery.
+    tempfile.tempdir = None
+    serve(Channel(incoming, outgoing))
+
+
+def _status(pid: int) -> dict[str, int | None]:
+    ended, status = os.waitpid(pid, os.WNOHANG)
+    return {"status": os.waitstatus_to_exitcode(status) if ended else None}
