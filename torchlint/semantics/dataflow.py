@@ -28,6 +28,7 @@ from torchlint.semantics.layers import (
     same,
 )
 from torchlint.semantics.names import Binding
+from torchlint.semantics.operations import Operations
 from torchlint.semantics.sequences import START, Filling, Step, argument_steps, literal_steps
 
 if TYPE_CHECKING:
@@ -111,6 +112,7 @@ class Dataflow:
         self.layers = Layers(module)
         self.attributes = self.layers.attributes
         self.biases = Biases(module, self.attributes)
+        self.operations = Operations(module)
         self._visiting: set[tuple[str, cst.CSTNode]] = set()
         self._factories: dict[cst.FunctionDef, None] = {}
 

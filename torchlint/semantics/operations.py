@@ -1,0 +1,417 @@
+"""What an expression computes: operations on tensors, however they are spelt.
+
+``x.softmax(-1)``, ``torch.softmax(x, dim=-1)``, ``F.softmax(x, -1)``, ``nn.Softmax(-1)(x)`` and
+``self.softmax(x)`` are one operation on one operand, and so are ``a * b``, ``torch.mul(a, b)``, ``a.mul_(b)``
+and ``a *= b``. ``Dataflow`` follows a result forwards to what takes it; this follows it backwards to what it
+is made of, through names, as long as each has one definition.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchlint.semantics.names import Binding, BindingKind
+from torchlint.semantics.values import MISSING, Kind
+
+if TYPE_CHECKING:
+    from torchlint.semantics.module import Module
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One operation on tensors.
+
+    Attributes:
+        name: its name in torch, without a trailing underscore: ``softmax``, ``matmul``, ``add``.
+        node: the expression that computes it, or the statement, if it is an augmented assignment.
+        operands: what it is computed of, in the order in which torch takes them; numbers may be among them.
+        options: the other arguments by name, as far as they are spelt. Those of a layer are arguments of
+            the call that makes it.
+        in_place: whether the first operand is overwritten.
+        layer: the expression of the layer that computes it (``self.dropout``); None for functions.
+    """
+
+    name: str
+    node: cst.CSTNode
+    operands: tuple[cst.BaseExpression, ...]
+    options: Mapping[str, cst.BaseExpression]
+    in_place: bool = False
+    layer: cst.BaseExpression | None = None
+
+
+_OPERATORS: dict[type[cst.CSTNode], str] = {
+    cst.Add: "add",
+    cst.Subtract: "sub",
+    cst.Multiply: "mul",
+    cst.Divide: "div",
+    cst.Power: "pow",
+    cst.MatrixMultiply: "matmul",
+    cst.AddAssign: "add",
+    cst.SubtractAssign: "sub",
+    cst.MultiplyAssign: "mul",
+    cst.DivideAssign: "div",
+    cst.PowerAssign: "pow",
+    cst.MatrixMultiplyAssign: "matmul",
+}
+
+# How many tensors an operation takes, and what else, in order. Checked against torch 2.13 by a test.
+_FORMS: dict[str, tuple[int, str]] = {
+    **dict.fromkeys(("matmul", "bmm", "mm"), (2, "")),
+    "softmax": (1, "dim dtype"),
+    "log_softmax": (1, "dim dtype"),
+    "logsumexp": (1, "dim keepdim"),
+    **dict.fromkeys(("add", "sub"), (2, "alpha")),
+    **dict.fromkeys(("mul", "pow"), (2, "")),
+    "div": (2, "rounding_mode"),
+    **dict.fromkeys(
+        ("exp", "log", "log1p", "expm1", "sqrt", "rsqrt", "square", "sigmoid", "tanh", "erf", "neg"), (1, "")
+    ),
+    "reciprocal": (1, ""),
+    **dict.fromkeys(("relu", "relu6", "hardsigmoid", "silu", "mish", "hardswish", "logsigmoid"), (1, "")),
+    "gelu": (1, "approximate"),
+    "softplus": (1, "beta threshold"),
+    "hardtanh": (1, "min_val max_val"),
+    "clamp": (1, "min max"),
+    **dict.fromkeys(("mean", "sum"), (1, "dim keepdim dtype")),
+    **dict.fromkeys(("var", "std"), (1, "dim unbiased keepdim")),
+    **dict.fromkeys(("amax", "amin"), (1, "dim keepdim")),
+    "masked_fill": (1, "mask value"),
+    "baddbmm": (3, "beta alpha"),
+    "dropout": (1, "p training"),
+    **dict.fromkeys(("transpose", "swapaxes", "swapdims"), (1, "dim0 dim1")),
+    **dict.fromkeys(("contiguous", "clone", "float", "double", "half", "bfloat16"), (1, "")),
+    "type_as": (1, "other"),
+    "unsqueeze": (1, "dim"),
+    "squeeze": (1, "dim"),
+    "linear": (1, "weight bias"),
+}
+# Those that take any number of arguments, which stay as they are.
+_OPEN = frozenset({"view", "reshape", "permute", "to", "type", "max", "expand", "flatten", "einsum", "where"})
+_ALIASES = {
+    "subtract": "sub",
+    "multiply": "mul",
+    "divide": "div",
+    "true_divide": "div",
+    "negative": "neg",
+    "clip": "clamp",
+    "special_expit": "sigmoid",
+    "expit": "sigmoid",
+    "swapaxes": "transpose",
+    "swapdims": "transpose",
+}
+# ``torch.nn.functional`` has one more argument in between.
+_FUNCTIONAL = {
+    "softmax": "dim _stacklevel dtype",
+    "log_softmax": "dim _stacklevel dtype",
+}
+_NAMES = frozenset(_FORMS) | _OPEN | frozenset(_ALIASES)
+_PREFIXES = ("torch.nn.functional.", "torch.Tensor.", "torch.special.", "torch.linalg.", "torch.")
+# Layers that compute one operation, and which of their own arguments are its options.
+_LAYERS = {
+    "torch.nn.Softmax": "softmax",
+    "torch.nn.LogSoftmax": "log_softmax",
+    "torch.nn.Dropout": "dropout",
+    "torch.nn.Sigmoid": "sigmoid",
+    "torch.nn.Tanh": "tanh",
+    "torch.nn.ReLU6": "relu6",
+    "torch.nn.Hardsigmoid": "hardsigmoid",
+    "torch.nn.LogSigmoid": "logsigmoid",
+    "torch.nn.Softplus": "softplus",
+    "torch.nn.Identity": "identity",
+}
+_LAYER_OPTIONS = ("dim", "p", "beta", "threshold")
+_HOPS = 8
+
+# Constants that programs build their formulas from.
+_CONSTANTS = {
+    **dict.fromkeys(("math.pi", "numpy.pi", "torch.pi"), math.pi),
+    **dict.fromkeys(("math.e", "numpy.e", "torch.e"), math.e),
+    **dict.fromkeys(("math.inf", "numpy.inf", "torch.inf"), math.inf),
+}
+_SQUARE_ROOTS = frozenset({"math.sqrt", "numpy.sqrt", "torch.sqrt"})
+_NUMBER_MAKERS = frozenset({"builtins.float", "torch.tensor", "torch.as_tensor"})
+
+
+class Operations:
+    """The operations of one file; each is worked out when it is asked for."""
+
+    def __init__(self, module: Module) -> None:
+        self.module, self.tree, self.names = module, module.tree, module.names
+        self._known: dict[cst.CSTNode, Operation | None] = {}
+
+    # ------------------------------------------------------------------ one operation
+
+    def of(self, node: cst.CSTNode) -> Operation | None:
+        """The operation that an expression, or an augmented assignment, spells; None for anything else."""
+        if node not in self._known:
+            self._known[node] = self._read(node)
+        return self._known[node]
+
+    def behind(self, node: cst.BaseExpression) -> Operation | None:
+        """The operation that computes an expression, also if it has a name with one definition."""
+        origin = self.origin(node)
+        return self.of(origin) if origin is not None else None
+
+    def origin(self, node: cst.CSTNode) -> cst.CSTNode | None:
+        """The expression (or augmented assignment) that a name stands for; None if there are several."""
+        for _ in range(_HOPS):
+            if isinstance(node, cst.NamedExpr):
+                node = node.value
+            if not isinstance(node, cst.Name):
+                return node
+            found = [self.definition(binding) for binding in self.names.bindings(node)]
+            if len(found) != 1 or found[0] is None:
+                return None
+            node = found[0]
+        return None
+
+    def definition(self, binding: Binding) -> cst.CSTNode | None:
+        """What a binding stores, whole: an expression, or the augmented assignment that makes it."""
+        if binding.kind is BindingKind.AUGMENT:
+            parent = self.tree.parent(binding.node)
+            return parent if isinstance(parent, cst.AugAssign) else None
+        if binding.kind in (BindingKind.ASSIGN, BindingKind.WALRUS) and not binding.path:
+            return binding.value
+        return None
+
+    def _read(self, node: cst.CSTNode) -> Operation | None:
+        match node:
+            case cst.BinaryOperation():
+                name = _OPERATORS.get(type(node.operator))
+                return Operation(name, node, (node.left, node.right), {}) if name is not None else None
+            case cst.AugAssign():
+                name = _OPERATORS.get(type(node.operator))
+                if name is None:
+                    return None
+                assert isinstance(node.target, cst.BaseExpression)
+                return Operation(name, node, (node.target, node.value), {}, in_place=True)
+            case cst.UnaryOperation(operator=cst.Minus()):
+                return Operation("neg", node, (node.expression,), {})
+            case cst.Attribute(attr=cst.Name("T" | "mT" as name)) if self.module.qualified(node) is None:
+                return Operation(name, node, (node.value,), {})
+            case cst.Call():
+                return self._called(node)
+            case _:
+                return None
+
+    def _called(self, call: cst.Call) -> Operation | None:
+        func = call.func
+        last = func.attr.value if isinstance(func, cst.Attribute) else getattr(func, "value", None)
+        qualified = self.module.qualified(func)
+        if qualified == "einops.einsum" and len(call.args) > 1 and not any(a.star or a.keyword for a in call.args):
+            return Operation("einsum", call, (call.args[-1].value, *(a.value for a in call.args[:-1])), {})
+        if qualified is not None:
+            prefix = next((p for p in _PREFIXES if qualified.startswith(p)), None)
+            name = qualified[len(prefix) :] if prefix is not None else ""
+            if name.rstrip("_") not in _NAMES:
+                return None
+            extra = _FUNCTIONAL.get(name) if prefix == "torch.nn.functional." else None
+            return self._bound(call, name, [], extra)
+        if isinstance(func, cst.Attribute) and isinstance(last, str) and last.rstrip("_") in _NAMES:
+            receiver = self.module.value(func.value)
+            if receiver.kind in (Kind.TENSOR, Kind.BATCH, Kind.UNKNOWN) and not self._of_super(func):
+                return self._bound(call, last, [func.value], None)
+        return self._layer(call)
+
+    @staticmethod
+    def _of_super(func: cst.Attribute) -> bool:
+        return isinstance(func.value, cst.Name) and func.value.value in ("self", "cls")
+
+    def _layer(self, call: cst.Call) -> Operation | None:
+        if len(call.args) != 1 or call.args[0].star or call.args[0].keyword is not None:
+            return None
+        layer = self.module.value(call.func)
+        name = _LAYERS.get(layer.cls or "") if layer.kind is Kind.MODULE else None
+        if name is None or layer.definition is not None:
+            return None
+        options = {}
+        if isinstance(layer.origin, cst.Call):
+            for option in _LAYER_OPTIONS:
+                argument = self.module.argument(layer.origin, option)
+                if argument.unknown:
+                    continue
+                if argument.node is not None:
+                    options[option] = argument.node
+        return Operation(name, call, (call.args[0].value,), options, layer=call.func)
+
+    def _bound(
+        self, call: cst.Call, spelt: str, receiver: list[cst.BaseExpression], parameters: str | None
+    ) -> Operation | None:
+        """The operation of a call of a function or method, its arguments bound by name."""
+        in_place = spelt.endswith("_")
+        name = _ALIASES.get(spelt.rstrip("_"), spelt.rstrip("_"))
+        if any(arg.star for arg in call.args):
+            return None
+        positional = [arg.value for arg in call.args if arg.keyword is None]
+        keywords = {arg.keyword.value: arg.value for arg in call.args if arg.keyword is not None}
+        if name in _OPEN:
+            return Operation(name, call, (*receiver, *positional), keywords, in_place)
+        tensors, rest = _FORMS[name]
+        given = [*receiver, *positional]
+        for keyword in ("input", "other", "mat2", "exponent", "tensor2"):
+            if len(given) < tensors and keyword in keywords:
+                given.append(keywords.pop(keyword))
+        if len(given) < tensors:
+            return None
+        options = dict(keywords)
+        for option, value in zip((parameters or rest).split(), given[tensors:]):
+            options[option] = value
+        if "train" in options:
+            options["training"] = options.pop("train")
+        return Operation(name, call, tuple(given[:tensors]), options, in_place)
+
+    # ------------------------------------------------------------------ numbers
+
+    def number(self, node: cst.CSTNode | None, hops: int = _HOPS) -> float | None:
+        """The Python number that an expression is for certain; also ``math.sqrt(2 / math.pi)``."""
+        if node is None or not hops:
+            return None
+        match node:
+            case cst.Integer() | cst.Float():
+                return float(node.evaluated_value)
+            case cst.UnaryOperation(operator=cst.Minus()):
+                value = self.number(node.expression, hops - 1)
+                return -value if value is not None else None
+            case cst.BinaryOperation():
+                left, right = self.number(node.left, hops - 1), self.number(node.right, hops - 1)
+                return _computed(type(node.operator), left, right)
+            case cst.Call():
+                return self._called_number(node, hops)
+            case cst.Name() | cst.Attribute():
+                dotted = self.module.qualified(node)
+                if dotted in _CONSTANTS:
+                    return _CONSTANTS[dotted]
+                constant = self.module.value(node).constant
+                if isinstance(constant, (int, float)) and not isinstance(constant, bool):
+                    return float(constant)
+                origin = self.origin(node)
+                return self.number(origin, hops - 1) if origin is not node else None
+            case _:
+                return None
+
+    def _called_number(self, call: cst.Call, hops: int) -> float | None:
+        dotted = self.module.qualified(call.func)
+        if not call.args or call.args[0].star or call.args[0].keyword is not None:
+            return None
+        first = call.args[0].value
+        if dotted == "builtins.float" and isinstance(first, cst.SimpleString):
+            text = first.evaluated_value
+            return {"inf": math.inf, "-inf": -math.inf}.get(text.strip().lower()) if isinstance(text, str) else None
+        if dotted in _NUMBER_MAKERS:
+            return self.number(first, hops - 1)
+        value = self.number(first, hops - 1) if dotted in _SQUARE_ROOTS or dotted in ("math.pow", "builtins.pow") else None
+        if value is None:
+            return None
+        if dotted in _SQUARE_ROOTS:
+            return math.sqrt(value) if value >= 0 and len(call.args) == 1 else None
+        power = self.number(call.args[1].value, hops - 1) if len(call.args) == 2 else None
+        return _computed(cst.Power, value, power)
+
+    def integer(self, node: cst.CSTNode | None) -> int | None:
+        """The whole number that an expression is for certain."""
+        value = self.number(node)
+        return int(value) if value is not None and math.isfinite(value) and value == int(value) else None
+
+    # ------------------------------------------------------------------ sameness
+
+    def same(self, first: cst.CSTNode, second: cst.CSTNode) -> bool:
+        """Whether two expressions, evaluated one soon after the other, give the same.
+
+        They are spelt alike, every name in them has the same definitions, and they call nothing but
+        what gives the same again.
+        """
+        if first is second:
+            return True
+        if self.tree.source(first) != self.tree.source(second):
+            return self._same_origin(first, second)
+        ours, theirs = list(self._read_names(first)), list(self._read_names(second))
+        if len(ours) != len(theirs):
+            return False
+        if any(self.names.bindings(a) != self.names.bindings(b) for a, b in zip(ours, theirs, strict=True)):
+            return False
+        return self.repeatable(first)
+
+    def _same_origin(self, first: cst.CSTNode, second: cst.CSTNode) -> bool:
+        """Whether one is another name of the other: ``y = x``."""
+        if not isinstance(first, cst.Name) or not isinstance(second, cst.Name):
+            return False
+        a, b = self._named_last(first), self._named_last(second)
+        return a is not first and b is not None and self._equal_names(a, b) or (
+            b is not second and self._equal_names(a, b)
+        )
+
+    def _equal_names(self, first: cst.Name, second: cst.Name) -> bool:
+        return first.value == second.value and self.names.bindings(first) == self.names.bindings(second)
+
+    def _named_last(self, name: cst.Name) -> cst.Name:
+        for _ in range(_HOPS):
+            bindings = self.names.bindings(name)
+            value = self.definition(bindings[0]) if len(bindings) == 1 else None
+            if not isinstance(value, cst.Name):
+                return name
+            name = value
+        return name
+
+    def _read_names(self, node: cst.CSTNode) -> Iterator[cst.Name]:
+        if isinstance(node, cst.Name):
+            yield node
+            return
+        for found in self.tree.descendants(node):
+            if isinstance(found, cst.Name):
+                above = self.tree.parent(found)
+                if isinstance(above, cst.Attribute) and above.attr is found:
+                    continue
+                if isinstance(above, cst.Arg) and above.keyword is found:
+                    continue
+                yield found
+
+    def repeatable(self, node: cst.CSTNode) -> bool:
+        """Whether evaluating an expression twice gives the same: it calls operations and sizes at most."""
+        for found in (node, *self.tree.descendants(node)):
+            if isinstance(found, (cst.NamedExpr, cst.Await, cst.Yield)):
+                return False
+            if isinstance(found, cst.Call):
+                operation = self.of(found)
+                if operation is not None:
+                    if operation.in_place or operation.layer is not None or operation.name == "dropout":
+                        return False
+                    continue
+                last = found.func.attr.value if isinstance(found.func, cst.Attribute) else None
+                if last not in _QUESTIONS and self.module.qualified(found.func) not in _PURE:
+                    return False
+        return True
+
+    def is_constant(self, node: cst.CSTNode | None) -> bool:
+        """Whether an expression is a Python constant that is known."""
+        return node is not None and self.module.value(node).constant is not MISSING
+
+
+_QUESTIONS = frozenset({"size", "dim", "numel", "ndimension", "item", "abs", "sign", "softmax", "detach"})
+_PURE = frozenset({"builtins.len", "builtins.int", "builtins.float", "builtins.abs"}) | _SQUARE_ROOTS
+
+
+def _computed(operator: type[cst.CSTNode], left: float | None, right: float | None) -> float | None:
+    if left is None or right is None:
+        return None
+    try:
+        match operator:
+            case cst.Add:
+                return left + right
+            case cst.Subtract:
+                return left - right
+            case cst.Multiply:
+                return left * right
+            case cst.Divide:
+                return left / right
+            case cst.Power:
+                result = left**right
+                return result if isinstance(result, float) else None
+            case _:
+                return None
+    except (ArithmeticError, ValueError):
+        return None
