@@ -90,6 +90,7 @@ CATALOGUE = {
     "TL310": ("legacy-variable", "note", "safe"),
     "TL311": ("inference-mode", "note", "unsafe"),
     "TL401": ("bias-before-batch-norm", "warning", "safe"),
+    "TL402": ("hand-written-attention", "warning", "unsafe"),
     "TL601": ("cache-emptied-in-loop", "warning", "safe"),
 }
 

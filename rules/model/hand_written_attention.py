@@ -77,12 +77,11 @@ def hand_written_attention(node: cst.BinaryOperation | cst.Call, module: Module)
     found = attention(module, node)
     if found is None or has_fused_form(module, node):
         return
-    steps = list(dict.fromkeys(spelt_steps(found)))
-    between = ", ".join(steps[:-1]) + " and " + steps[-1] if len(steps) > 1 else steps[0]
+    steps = ", ".join(dict.fromkeys(spelt_steps(found)))
     yield Finding(
         node,
-        f"attention is written out: two products with {between} between them each pass over the whole matrix of "
-        "scores, and `scaled_dot_product_attention` does all in one",
+        f"attention is written out, and each step ({steps}) stores the whole matrix of scores; "
+        "`scaled_dot_product_attention` is one kernel",
         fix=as_one_call(module, found),
         related=((found.scores.node, "the scores"), (found.softmax.node, "the weights")),
     )

@@ -29,6 +29,7 @@ from torchlint.semantics.elements import read_one_by_one
 from torchlint.semantics.invariance import needless_move
 from torchlint.semantics.legacy import legacy_cast, legacy_constructor, reported_as_move
 from torchlint.semantics.module import Module, Settings
+from torchlint.semantics.operations import Operation
 from torchlint.semantics.roundtrips import copied_back_from
 from torchlint.semantics.scalars import is_python_number, sent_scalar
 from torchlint.semantics.spellings import last_name
@@ -304,6 +305,43 @@ def _reaches(module: Module, node: cst.CSTNode) -> str:
     return _flag(workercode.reaches_accelerator(module, node))
 
 
+def _spelt(module: Module, operation: Operation | None) -> str:
+    if operation is None:
+        return "no"
+
+    def source(node: cst.CSTNode) -> str:
+        return module.source(node).replace(" ", "")
+
+    options = ",".join(sorted(f"{name}={source(value)}" for name, value in operation.options.items()))
+    operands = ",".join(map(source, operation.operands))
+    return (
+        f"{operation.name}({operands}){f'[{options}]' if options else ''}{'!' if operation.in_place else ''}"
+    )
+
+
+def _computes(module: Module, node: cst.CSTNode) -> str:
+    return _spelt(module, module.dataflow.operations.of(node))
+
+
+def _behind(module: Module, node: cst.CSTNode) -> str:
+    assert isinstance(node, cst.BaseExpression)
+    return _spelt(module, module.dataflow.operations.behind(node))
+
+
+def _number(module: Module, node: cst.CSTNode) -> str:
+    number = module.dataflow.operations.number(node)
+    return "none" if number is None else f"{number:.5f}"
+
+
+def _alike(module: Module, node: cst.CSTNode) -> str:
+    """Of ``x * f(x)``: whether the function is given the other factor."""
+    operations = module.dataflow.operations
+    product = operations.of(node)
+    inner = operations.behind(product.operands[1]) if product is not None else None
+    assert product is not None and inner is not None
+    return _flag(operations.same(product.operands[0], inner.operands[0]))
+
+
 QUESTIONS: dict[str, Callable[[Module, cst.CSTNode], str]] = {
     "qualified": lambda module, node: module.qualified(node) or "none",
     "kind": lambda module, node: module.value(node).kind.value,
@@ -312,6 +350,10 @@ QUESTIONS: dict[str, Callable[[Module, cst.CSTNode], str]] = {
     "dtype": lambda module, node: module.value(node).dtype or "none",
     "cls": lambda module, node: module.value(node).cls or "none",
     "constant": _constant,
+    "computes": _computes,
+    "behind": _behind,
+    "number": _number,
+    "alike": _alike,
     "elements": _elements,
     "definition": _definition,
     "bindings": _bindings,

@@ -49,6 +49,7 @@ ROUNDED = {
     "TL202": "the total is a float32 tensor instead of a Python float",
     "TL206": "the mean is taken over another selection of rows",
     "TL401": "the norm subtracts a mean that has no bias in it",
+    "TL402": "the kernel of attention sums in another order",
 }
 
 A_CASE = "SIZES = {'small': 1}\ndef setup(device, size): ...\ndef step(state): ...\n"

@@ -31,7 +31,13 @@ _METADATA = frozenset({"shape", "size", "dim", "ndim", "device", "dtype", "is_cu
 _LARGEST = frozenset({"max", "amax"})
 _DEPTH = 24
 # How fused attention is called, also by other libraries.
-_FUSED = ("scaled_dot_product_attention", "flash_attn", "memory_efficient_attention", "sdpa", "flex_attention")
+_FUSED = (
+    "scaled_dot_product_attention",
+    "flash_attn",
+    "memory_efficient_attention",
+    "sdpa",
+    "flex_attention",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,12 +154,7 @@ class _Walk:
                 other = others[0]
                 if operation.name in ("sub", "div") and carrier == 1:
                     return replace(step, kind="other", other=other)
-                if operation.name == "sub":
-                    kind = "other"
-                elif operation.options:
-                    kind = "other"
-                else:
-                    kind = step.kind
+                kind = "other" if operation.name == "sub" or operation.options else step.kind
                 return replace(step, kind=kind, other=other)
             case "masked_fill":
                 return replace(step, other=operation.options.get("mask"))
@@ -326,7 +327,7 @@ def _condition_of(operation: Operation) -> int:
     return 1 if method else 0
 
 
-# ---------------------------------------------------------------------- what softmax and the products run over
+# ---------------------------------------------------------------------- what is summed over
 
 
 def _over_keys(module: Module, softmax: Operation, chain: _Chain) -> bool:
@@ -359,9 +360,7 @@ def _labels(module: Module, operation: Operation) -> list[list[str]] | None:
         return None
     assert isinstance(operation.node, cst.Call)
     words = module.qualified(operation.node.func) == "einops.einsum"
-    return [
-        part.split() if words else re.findall(r"\.\.\.|\w", part.replace(" ", "")) for part in parts
-    ]
+    return [part.split() if words else re.findall(r"\.\.\.|\w", part.replace(" ", "")) for part in parts]
 
 
 def _multiplies_keys(module: Module, found: Attention) -> bool:
@@ -373,7 +372,9 @@ def _multiplies_keys(module: Module, found: Attention) -> bool:
             return False
         queries, keys, scores = labels
         key = scores[-1] if scores else ""
-        if not set(queries) & set(keys) - set(scores):
+        summed = set(queries) & set(keys) - set(scores)
+        if len(summed) != 1 or not set(queries) - set(keys):
+            # Attention between channels sums over all positions; one query for each set of keys has no matrix.
             return False
         if (key in queries) == (key in keys):
             return False
@@ -493,10 +494,11 @@ def as_one_call(module: Module, found: Attention) -> Fix | None:
     """The fix that writes ``scaled_dot_product_attention``; None unless each argument maps exactly."""
     if not found.straight or not found.weights_first:
         return None
-    operands = _operands(module, found)
-    arguments = _arguments(module, found) if operands is not None else None
-    if operands is None or arguments is None:
+    mapped = _operands(module, found)
+    arguments = _arguments(module, found) if mapped is not None else None
+    if mapped is None or arguments is None:
         return None
+    operands, swapped = mapped
     needed = "2.1" if any(argument.startswith("scale=") for argument in arguments) else "2.0"
     if not module.target.at_least(needed):
         return None
@@ -507,6 +509,8 @@ def as_one_call(module: Module, found: Attention) -> Fix | None:
     if removed is None or spelling is None:
         return None
     code = f"{spelling.text}({', '.join([*operands, *arguments])})"
+    if swapped:
+        code += ".transpose(-2, -1)"
     if "#" in code or "\n" in code:
         return None
     edits: list[tuple[Edit, ...] | None] = [module.replace(product, code), spelling.edits]
@@ -514,54 +518,78 @@ def as_one_call(module: Module, found: Attention) -> Fix | None:
     return module.unsafe("Use `scaled_dot_product_attention`", *edits)
 
 
-def _operands(module: Module, found: Attention) -> list[str] | None:
-    """The code of queries, keys and values."""
+def _operands(module: Module, found: Attention) -> tuple[list[str], bool] | None:
+    """The code of queries, keys and values, and whether the result has its last two dimensions swapped."""
     value = found.product.operands[-1]
     if found.scores.name == "einsum":
         labels = _labels(module, found.scores)
         if labels is None:
             return None
         queries, keys, scores = labels
-        query, key = found.scores.operands[1:]
-        batch = scores[:-2]
-        if len(scores) < 2 or queries[:-2] != batch or keys[:-2] != batch or len(queries) != len(scores):
+        batch, rows = scores[:-2], scores[-2:]
+        feature = [label for label in queries if label in keys and label not in scores]
+        if len(rows) < 2 or len(feature) != 1:
             return None
-        if len(keys) != len(scores) or queries[-2] != scores[-2]:
-            return None
-        if keys[-2:] == [scores[-1], queries[-1]]:
-            code = module.source(key)
-        elif keys[-2:] == [queries[-1], scores[-1]]:
-            code = _swapped(module, key)
-        else:
-            return None
+        query = _oriented(module, found.scores.operands[1], queries, [*batch, rows[0], *feature])
+        key = _oriented(module, found.scores.operands[2], keys, [*batch, rows[1], *feature])
     elif found.scores.name == "baddbmm":
         return None
     else:
-        query, right = found.scores.operands
-        code = _swapped(module, right, found.scores.name == "bmm")
+        query = _code(module, found.scores.operands[0])
+        key = _swapped(module, found.scores.operands[1], found.scores.name == "bmm")
+    swapped = False
     if found.product.name == "einsum":
         labels = _labels(module, found.product)
-        if labels is None or not found.weights_first:
+        if labels is None:
             return None
         weights, values, result = labels
-        if len(weights) < 2 or len(values) != len(weights) or values[:-2] != weights[:-2]:
+        batch, rows = weights[:-2], weights[-2:]
+        feature = [label for label in values if label not in weights]
+        if len(rows) < 2 or len(feature) != 1:
             return None
-        if values[-2] != weights[-1] or result != [*weights[:-1], values[-1]]:
+        code = _oriented(module, value, values, [*batch, rows[1], *feature])
+        swapped = result == [*batch, *feature, rows[0]]
+        if not swapped and result != [*batch, rows[0], *feature]:
             return None
     elif any(step.kind == "transpose" for step in found.outer):
         return None
-    return [module.source(query), code, module.source(value)]
+    else:
+        code = _code(module, value)
+    if query is None or key is None or code is None:
+        return None
+    return [query, key, code], swapped
+
+
+def _oriented(module: Module, node: cst.BaseExpression, labels: list[str], wanted: list[str]) -> str | None:
+    """The code of an operand of ``einsum`` in this order, if at most the last two dimensions swap."""
+    if labels == wanted:
+        return _code(module, node)
+    return _swapped(module, node) if labels == [*wanted[:-2], *reversed(wanted[-2:])] else None
+
+
+def _code(module: Module, node: cst.BaseExpression) -> str:
+    """The code of an expression as an argument, without the brackets around it."""
+    code = module.source(node)
+    for _ in node.lpar:
+        code = code[1:-1].strip() if code.startswith("(") else code
+    return code
 
 
 def _swapped(module: Module, key: cst.BaseExpression, batched: bool = False) -> str:
     """The code of the keys with their last two dimensions swapped; of three, if they are ``batched``."""
     operation = module.dataflow.operations.of(key)
     if operation is not None and operation.name == "mT":
-        return module.source(operation.operands[0])
+        return _code(module, operation.operands[0])
     if operation is not None and operation.name == "transpose":
         numbers = {module.dataflow.operations.integer(o) for o in _dimensions(operation)}
         if numbers in ({-1, -2}, {2, 3}) or (numbers == {1, 2} and batched):
-            return module.source(operation.operands[0])
+            return _code(module, operation.operands[0])
+    if operation is not None and operation.name == "permute" and _is_transposed(module, key):
+        return _code(module, operation.operands[0])
+    if operation is not None and operation.name == "mul" and isinstance(key, cst.BinaryOperation):
+        left, right = operation.operands
+        if _is_transposed(module, left) and is_number(module, right):
+            return f"{_swapped(module, left, batched)} * {module.source(right)}"
     simple = isinstance(key, (cst.Name, cst.Attribute, cst.Call, cst.Subscript)) or key.lpar
     code = module.source(key)
     return f"{code}.transpose(-2, -1)" if simple else f"({code}).transpose(-2, -1)"
@@ -646,8 +674,10 @@ def _is_root_of_head_size(module: Module, node: cst.BaseExpression, found: Atten
                 return False
         case _:
             return False
-    return owner is not None and found.scores.name != "einsum" and module.dataflow.operations.same(
-        owner, found.scores.operands[0]
+    return (
+        owner is not None
+        and found.scores.name != "einsum"
+        and module.dataflow.operations.same(owner, found.scores.operands[0])
     )
 
 
@@ -676,8 +706,10 @@ def is_number(module: Module, node: cst.BaseExpression, depth: int = 6) -> bool:
         case cst.Name():
             bindings = module.bindings(node)
             values = [b.value for b in bindings if b.value is not None and not b.path]
-            return bool(values) and len(values) == len(bindings) and all(
-                is_number(module, value, depth - 1) for value in values
+            return (
+                bool(values)
+                and len(values) == len(bindings)
+                and all(is_number(module, value, depth - 1) for value in values)
             )
         case _:
             return False
@@ -721,6 +753,8 @@ def _casts_cancel(module: Module, found: Attention) -> bool:
     elif back.name != "type_as":
         return False
     operations = module.dataflow.operations
+    if operations.origin(wanted) is found.scores.node:
+        return all(cast is back or cast.name == "float" for cast in casts)
     candidates = (*found.scores.operands[-2:], found.product.operands[-1])
     return any(operations.same(wanted, candidate) for candidate in candidates) and all(
         cast is back or cast.name == "float" for cast in casts
@@ -812,9 +846,7 @@ def _dropout(module: Module, step: Step) -> str | None:
     return f"dropout_p={code} if {module.source(training)} else 0.0"
 
 
-def _removable(
-    module: Module, found: Attention, optional: Sequence[cst.If]
-) -> list[cst.CSTNode] | None:
+def _removable(module: Module, found: Attention, optional: Sequence[cst.If]) -> list[cst.CSTNode] | None:
     """The statements that go away, if they stand in one block before the last product, in order."""
     tree = module.tree
     final = tree.statement(found.product.node)
@@ -830,7 +862,7 @@ def _removable(
             if not isinstance(statement.body[0], (cst.Assign, cst.AugAssign, cst.AnnAssign)):
                 return None
         holder = outer if outer is not None else statement
-        if tree.parent(holder) is not block or _has_comment(tree.source(holder)):
+        if tree.parent(holder) is not block or _has_comment(module, holder):
             return None
         if holder not in removed and holder is not final:
             removed.append(holder)
@@ -840,8 +872,12 @@ def _removable(
     return removed if _undisturbed(module, found, removed, final) else None
 
 
-def _has_comment(code: str) -> bool:
-    return "#" in code
+def _has_comment(module: Module, statement: cst.CSTNode) -> bool:
+    """Whether a comment would be lost with a statement: one inside, or at the end of its last line."""
+    span = module.tree.span(statement)
+    end = module.tree.text.find("\n", span.end)
+    end = len(module.tree.text) if end < 0 else end
+    return any(span.start <= comment.start < end for comment in module.tree.comments)
 
 
 def _undisturbed(
@@ -895,11 +931,14 @@ def _plain(module: Module, statement: cst.CSTNode) -> bool:
     return True
 
 
+_WORDS = {"scale": "scale", "add": "mask", "fill": "mask", "softmax": "softmax", "dropout": "dropout"}
+
+
 def spelt_steps(found: Attention) -> Iterator[str]:
-    """The names of what happens between the two products, from the scores on."""
+    """What happens between the two products, in words, from the scores on."""
     for step in reversed((*found.outer, Step("softmax"), *found.inner)):
-        if step.kind not in ("cast", "shape", "other", "transpose"):
-            yield step.kind
+        if step.kind in _WORDS:
+            yield _WORDS[step.kind]
 
 
 def has_fused_form(module: Module, node: cst.CSTNode) -> bool:

@@ -386,6 +386,9 @@ class Library:
             argument = positional[fact.position]
         if argument is None:
             return results.ABSENT
+        if fact.argument == "input" and len(node.args) > 2:
+            # ``torch.where(condition, a, b)``: with ``b`` there, ``a`` is no None.
+            return True
         value = self._value(argument.value)
         if value.constant is not MISSING:
             return value.constant

@@ -59,8 +59,7 @@ _OPERATORS: dict[type[cst.CSTNode], str] = {
     cst.MatrixMultiplyAssign: "matmul",
 }
 
-# How many tensors an operation takes, and what else, in order. Checked against torch 2.13 by a test.
-_FORMS: dict[str, tuple[int, str]] = {
+FORMS: dict[str, tuple[int, str]] = {
     **dict.fromkeys(("matmul", "bmm", "mm"), (2, "")),
     "softmax": (1, "dim dtype"),
     "log_softmax": (1, "dim dtype"),
@@ -109,7 +108,7 @@ _FUNCTIONAL = {
     "softmax": "dim _stacklevel dtype",
     "log_softmax": "dim _stacklevel dtype",
 }
-_NAMES = frozenset(_FORMS) | _OPEN | frozenset(_ALIASES)
+_NAMES = frozenset(FORMS) | _OPEN | frozenset(_ALIASES)
 _PREFIXES = ("torch.nn.functional.", "torch.Tensor.", "torch.special.", "torch.linalg.", "torch.")
 # Layers that compute one operation, and which of their own arguments are its options.
 _LAYERS = {
@@ -203,7 +202,11 @@ class Operations:
         func = call.func
         last = func.attr.value if isinstance(func, cst.Attribute) else getattr(func, "value", None)
         qualified = self.module.qualified(func)
-        if qualified == "einops.einsum" and len(call.args) > 1 and not any(a.star or a.keyword for a in call.args):
+        if (
+            qualified == "einops.einsum"
+            and len(call.args) > 1
+            and not any(a.star or a.keyword for a in call.args)
+        ):
             return Operation("einsum", call, (call.args[-1].value, *(a.value for a in call.args[:-1])), {})
         if qualified is not None:
             prefix = next((p for p in _PREFIXES if qualified.startswith(p)), None)
@@ -251,7 +254,7 @@ class Operations:
         keywords = {arg.keyword.value: arg.value for arg in call.args if arg.keyword is not None}
         if name in _OPEN:
             return Operation(name, call, (*receiver, *positional), keywords, in_place)
-        tensors, rest = _FORMS[name]
+        tensors, rest = FORMS[name]
         given = [*receiver, *positional]
         for keyword in ("input", "other", "mat2", "exponent", "tensor2"):
             if len(given) < tensors and keyword in keywords:
@@ -259,7 +262,7 @@ class Operations:
         if len(given) < tensors:
             return None
         options = dict(keywords)
-        for option, value in zip((parameters or rest).split(), given[tensors:]):
+        for option, value in zip((parameters or rest).split(), given[tensors:], strict=False):
             options[option] = value
         if "train" in options:
             options["training"] = options.pop("train")
@@ -301,10 +304,18 @@ class Operations:
         first = call.args[0].value
         if dotted == "builtins.float" and isinstance(first, cst.SimpleString):
             text = first.evaluated_value
-            return {"inf": math.inf, "-inf": -math.inf}.get(text.strip().lower()) if isinstance(text, str) else None
+            return (
+                {"inf": math.inf, "-inf": -math.inf}.get(text.strip().lower())
+                if isinstance(text, str)
+                else None
+            )
         if dotted in _NUMBER_MAKERS:
             return self.number(first, hops - 1)
-        value = self.number(first, hops - 1) if dotted in _SQUARE_ROOTS or dotted in ("math.pow", "builtins.pow") else None
+        value = (
+            self.number(first, hops - 1)
+            if dotted in _SQUARE_ROOTS or dotted in ("math.pow", "builtins.pow")
+            else None
+        )
         if value is None:
             return None
         if dotted in _SQUARE_ROOTS:
@@ -327,7 +338,7 @@ class Operations:
         """
         if first is second:
             return True
-        if self.tree.source(first) != self.tree.source(second):
+        if self._text(first) != self._text(second):
             return self._same_origin(first, second)
         ours, theirs = list(self._read_names(first)), list(self._read_names(second))
         if len(ours) != len(theirs):
@@ -336,14 +347,19 @@ class Operations:
             return False
         return self.repeatable(first)
 
+    def _text(self, node: cst.CSTNode) -> str:
+        """The source without the brackets around it and without spaces."""
+        text = self.tree.source(node)
+        for _ in getattr(node, "lpar", ()):
+            if text.startswith("("):
+                text = text[1:-1]
+        return "".join(text.split())
+
     def _same_origin(self, first: cst.CSTNode, second: cst.CSTNode) -> bool:
         """Whether one is another name of the other: ``y = x``."""
         if not isinstance(first, cst.Name) or not isinstance(second, cst.Name):
             return False
-        a, b = self._named_last(first), self._named_last(second)
-        return a is not first and b is not None and self._equal_names(a, b) or (
-            b is not second and self._equal_names(a, b)
-        )
+        return self._equal_names(self._named_last(first), self._named_last(second))
 
     def _equal_names(self, first: cst.Name, second: cst.Name) -> bool:
         return first.value == second.value and self.names.bindings(first) == self.names.bindings(second)

@@ -1,0 +1,97 @@
+"""Functions that are rewritten compute the same: both forms of the fixtures are run on random tensors.
+
+A fixture ``bad_functions.py`` holds nothing but functions on tensors, and ``bad_functions.fixed.py`` what the
+fixes make of them.
+"""
+
+from __future__ import annotations
+
+import runpy
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+FIXTURES = Path(__file__).parent.parent / "fixtures"
+Function = Callable[..., torch.Tensor]
+
+
+@cache
+def functions(code: str) -> dict[str, tuple[Function, Function]]:
+    """The functions of a rule's fixture, before and after the fix, by name."""
+    (folder,) = FIXTURES.glob(f"{code}_*")
+    before, after = (
+        {name: value for name, value in runpy.run_path(str(path)).items() if _is_own(value, path)}
+        for path in (folder / "bad_functions.py", folder / "bad_functions.fixed.py")
+    )
+    assert before.keys() == after.keys() and before
+    return {name: (before[name], after[name]) for name in before}
+
+
+def _is_own(value: Any, path: Path) -> bool:
+    return callable(value) and getattr(getattr(value, "__code__", None), "co_filename", "") == str(path)
+
+
+def names(*codes: str) -> list[tuple[str, str]]:
+    return [(code, name) for code in codes for name in functions(code)]
+
+
+def outputs_and_gradients(function: Function, inputs: tuple[torch.Tensor, ...]) -> list[torch.Tensor]:
+    """What a function gives, and the gradients of a weighted sum of it."""
+    leaves = tuple(
+        tensor.clone().requires_grad_() if tensor.is_floating_point() else tensor for tensor in inputs
+    )
+    result = function(*leaves)
+    weights = torch.linspace(-1, 1, result.numel(), dtype=torch.float64).reshape(result.shape)
+    (result * weights.to(result.dtype)).sum().backward()
+    gradients = [leaf.grad for leaf in leaves if leaf.requires_grad]
+    return [result.detach(), *(gradient for gradient in gradients if gradient is not None)]
+
+
+def errors(function: Function, inputs: tuple[torch.Tensor, ...], exact: list[torch.Tensor]) -> list[float]:
+    """How far a function and its gradients are off, each as a share of the largest exact element."""
+    found = outputs_and_gradients(function, inputs)
+    return [
+        float((a.double() - b).abs().max() / b.abs().max().clamp_min(1e-3))
+        for a, b in zip(found, exact, strict=True)
+    ]
+
+
+@pytest.mark.parametrize("name", functions("TL402"))
+@pytest.mark.parametrize("seed", range(4))
+def test_attention_in_one_call_is_the_attention_that_was_written_out(name: str, seed: int) -> None:
+    """Over random shapes and masks, in float64 and bfloat16, with gradients and without dropout."""
+    before, after = functions("TL402")[name]
+    generator = torch.Generator().manual_seed(seed)
+    batch, heads, queries, keys, size = torch.randint(1, 7, (5,), generator=generator).tolist()
+    q, k, v = (
+        torch.randn(batch, heads, length, size, generator=generator, dtype=torch.float64)
+        for length in (queries, keys, keys)
+    )
+    bias = torch.randn(batch, 1, queries, keys, generator=generator, dtype=torch.float64)
+    keep = torch.rand(batch, 1, queries, keys, generator=generator) < 0.6
+    keep[..., 0] = True
+    inputs = (q, k, v, bias, keep)
+    expected = outputs_and_gradients(before, inputs)
+    tolerance = 1e-6 if name in CASTS else 1e-12
+    assert max(errors(after, inputs, expected)) < tolerance
+
+    # In bfloat16 the one call is about as near to the exact result as the steps were.
+    short = tuple(tensor.bfloat16() if tensor.is_floating_point() else tensor for tensor in inputs)
+    exact = outputs_and_gradients(before, tuple(t.double() if t.is_floating_point() else t for t in short))
+    ours, theirs = errors(after, short, exact), errors(before, short, exact)
+    assert all(mine < max(2 * other, 0.05) for mine, other in zip(ours, theirs, strict=True))
+
+
+# These compute softmax in float32, whatever they are given.
+CASTS = {"upcast", "cast_back"}
+
+
+@pytest.mark.parametrize("name", ["optional_mask", "optional_bias"])
+def test_attention_without_its_mask(name: str) -> None:
+    before, after = functions("TL402")[name]
+    q, k, v = torch.randn(3, 2, 4, 5, 6, dtype=torch.float64)
+    assert torch.allclose(before(q, k, v), after(q, k, v), rtol=0, atol=1e-12)
