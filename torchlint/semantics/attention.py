@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.diagnostics import Edit, Fix
+from torchlint.semantics.algebra import argument as _code
+from torchlint.semantics.algebra import loses_comment
 from torchlint.semantics.names import Binding
 from torchlint.semantics.operations import Operation
 from torchlint.semantics.spellings import last_name
@@ -374,7 +376,7 @@ def _multiplies_keys(module: Module, found: Attention) -> bool:
         key = scores[-1] if scores else ""
         summed = set(queries) & set(keys) - set(scores)
         if len(summed) != 1 or not set(queries) - set(keys):
-            # Attention between channels sums over all positions; one query for each set of keys has no matrix.
+            # Attention between channels sums over all positions; a single query has no matrix of scores.
             return False
         if (key in queries) == (key in keys):
             return False
@@ -565,14 +567,6 @@ def _oriented(module: Module, node: cst.BaseExpression, labels: list[str], wante
     if labels == wanted:
         return _code(module, node)
     return _swapped(module, node) if labels == [*wanted[:-2], *reversed(wanted[-2:])] else None
-
-
-def _code(module: Module, node: cst.BaseExpression) -> str:
-    """The code of an expression as an argument, without the brackets around it."""
-    code = module.source(node)
-    for _ in node.lpar:
-        code = code[1:-1].strip() if code.startswith("(") else code
-    return code
 
 
 def _swapped(module: Module, key: cst.BaseExpression, batched: bool = False) -> str:
@@ -862,7 +856,7 @@ def _removable(module: Module, found: Attention, optional: Sequence[cst.If]) -> 
             if not isinstance(statement.body[0], (cst.Assign, cst.AugAssign, cst.AnnAssign)):
                 return None
         holder = outer if outer is not None else statement
-        if tree.parent(holder) is not block or _has_comment(module, holder):
+        if tree.parent(holder) is not block or loses_comment(module, holder):
             return None
         if holder not in removed and holder is not final:
             removed.append(holder)
@@ -870,14 +864,6 @@ def _removable(module: Module, found: Attention, optional: Sequence[cst.If]) -> 
             return None
     removed.sort(key=lambda node: tree.span(node).start)
     return removed if _undisturbed(module, found, removed, final) else None
-
-
-def _has_comment(module: Module, statement: cst.CSTNode) -> bool:
-    """Whether a comment would be lost with a statement: one inside, or at the end of its last line."""
-    span = module.tree.span(statement)
-    end = module.tree.text.find("\n", span.end)
-    end = len(module.tree.text) if end < 0 else end
-    return any(span.start <= comment.start < end for comment in module.tree.comments)
 
 
 def _undisturbed(

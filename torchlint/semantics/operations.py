@@ -340,7 +340,7 @@ class Operations:
             return True
         if self._text(first) != self._text(second):
             return self._same_origin(first, second)
-        ours, theirs = list(self._read_names(first)), list(self._read_names(second))
+        ours, theirs = list(self.read_names(first)), list(self.read_names(second))
         if len(ours) != len(theirs):
             return False
         if any(self.names.bindings(a) != self.names.bindings(b) for a, b in zip(ours, theirs, strict=True)):
@@ -373,7 +373,8 @@ class Operations:
             name = value
         return name
 
-    def _read_names(self, node: cst.CSTNode) -> Iterator[cst.Name]:
+    def read_names(self, node: cst.CSTNode) -> Iterator[cst.Name]:
+        """The names that an expression reads."""
         if isinstance(node, cst.Name):
             yield node
             return

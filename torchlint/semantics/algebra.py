@@ -1,0 +1,185 @@
+"""Formulas on tensors: sums and products taken apart, and terms moved to where a fused function takes them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchlint.semantics.operations import Operation
+
+if TYPE_CHECKING:
+    from torchlint.semantics.module import Module
+
+_DEPTH = 12
+_ATOMS = (cst.Name, cst.Attribute, cst.Call, cst.Subscript, cst.Integer, cst.Float)
+
+
+@dataclass(frozen=True, slots=True)
+class Product:
+    """A product taken apart: a number, and the factors that are no numbers."""
+
+    number: float
+    factors: tuple[cst.BaseExpression, ...]
+
+
+def product(module: Module, node: cst.BaseExpression, depth: int = _DEPTH) -> Product:
+    """The number and the factors that an expression is the product of; names with one use are looked into."""
+    operations = module.dataflow.operations
+    number = operations.number(node)
+    if number is not None:
+        return Product(number, ())
+    operation = only_here(module, node)
+    if operation is None or operation.in_place or not depth or operation.options:
+        return Product(1.0, (node,))
+    match operation.name:
+        case "mul":
+            left, right = (product(module, o, depth - 1) for o in operation.operands)
+            return Product(left.number * right.number, (*left.factors, *right.factors))
+        case "div":
+            divisor = operations.number(operation.operands[1])
+            if divisor:
+                left = product(module, operation.operands[0], depth - 1)
+                return Product(left.number / divisor, left.factors)
+        case "neg":
+            inner = product(module, operation.operands[0], depth - 1)
+            return Product(-inner.number, inner.factors)
+        case "pow":
+            exponent = operations.integer(operation.operands[1])
+            if exponent is not None and 1 < exponent <= 4:
+                inner = product(module, operation.operands[0], depth - 1)
+                return Product(inner.number**exponent, inner.factors * exponent)
+        case "square":
+            inner = product(module, operation.operands[0], depth - 1)
+            return Product(inner.number**2, inner.factors * 2)
+    return Product(1.0, (node,))
+
+
+def plus_number(module: Module, node: cst.BaseExpression) -> tuple[cst.BaseExpression, float] | None:
+    """The term and the number of ``x + 3`` or ``3 + x``; of ``x - 3`` the number is negative."""
+    operation = only_here(module, node)
+    if operation is None or operation.name not in ("add", "sub") or operation.options or operation.in_place:
+        return None
+    left, right = operation.operands
+    number = module.dataflow.operations.number(right)
+    if number is not None:
+        return left, number if operation.name == "add" else -number
+    number = module.dataflow.operations.number(left)
+    return (right, number) if number is not None and operation.name == "add" else None
+
+
+def only_here(module: Module, node: cst.BaseExpression) -> Operation | None:
+    """The operation behind an expression, or behind a name that is read nowhere else."""
+    operations = module.dataflow.operations
+    if not isinstance(node, cst.Name):
+        return operations.of(node)
+    bindings = module.bindings(node)
+    if len(bindings) != 1 or len(module.uses(bindings[0])) != 1:
+        return None
+    definition = operations.definition(bindings[0])
+    if definition is None or not still(module, definition, node):
+        return None
+    return operations.of(definition)
+
+
+def still(module: Module, definition: cst.CSTNode, at: cst.CSTNode) -> bool:
+    """Whether what an expression reads is the same at another place behind it.
+
+    Both stand in one function, the other place in the block of the expression or further in, but in no loop
+    that the expression is outside of; nothing between sets or changes what it reads.
+    """
+    tree = module.tree
+    if module.function(definition) is not module.function(at):
+        return False
+    line, other = tree.statement(definition), tree.statement(at)
+    if line is other:
+        return True
+    block = tree.parent(line)
+    current: cst.CSTNode | None = other
+    while current is not None and tree.parent(current) is not block:
+        current = tree.parent(current)
+        if isinstance(current, (cst.For, cst.While, cst.Try, cst.FunctionDef)):
+            return False
+    if current is None:
+        return False
+    start, end = tree.span(line).end, tree.span(at).start
+    if start > end:
+        return False
+    scope = module.names.scope(at)
+    names = {name.value for name in module.dataflow.operations.read_names(definition)}
+    if not names:
+        return True
+    for name in names:
+        if any(start <= tree.span(b.node).start < end for b in scope.bindings.get(name, ())):
+            return False
+    between = tree.text[start:end]
+    changed = "|".join(map(re.escape, sorted(names)))
+    # Stores into it, and methods that change it: ``x[0] = 1``, ``self.x = y``, ``x.mul_(2)``
+    return not re.search(rf"\b({changed})\b[\w.\[\], :]*([-+*/]?=(?!=)|\b\w+_\()", between)
+
+
+def argument(module: Module, node: cst.BaseExpression) -> str:
+    """The code of an expression as an argument: without the brackets around it."""
+    code = module.source(node)
+    if isinstance(node, (cst.Tuple, cst.GeneratorExp, cst.NamedExpr, cst.Yield)):
+        return code
+    for _ in node.lpar:
+        code = code[1:-1].strip() if code.startswith("(") else code
+    return code
+
+
+def operand(module: Module, node: cst.BaseExpression) -> str:
+    """The code of an expression as an operand of the tightest operator: in brackets unless it is an atom."""
+    code = argument(module, node)
+    return code if isinstance(node, _ATOMS) else f"({code})"
+
+
+def through_names(module: Module, node: cst.BaseExpression, steps: int) -> list[cst.Name]:
+    """The names on the way from an expression through the first operands of this many operations."""
+    found: list[cst.Name] = []
+    current: cst.CSTNode | None = node
+    for _ in range(steps + 1):
+        while isinstance(current, cst.Name):
+            found.append(current)
+            bindings = module.bindings(current)
+            current = module.dataflow.operations.definition(bindings[0]) if len(bindings) == 1 else None
+        operation = module.dataflow.operations.of(current) if current is not None else None
+        if operation is None:
+            break
+        current = operation.operands[0]
+    return found
+
+
+def removable(module: Module, name: cst.Name) -> cst.CSTNode | None:
+    """The statement that gives a name its only value, if nothing else reads it and no comment is lost."""
+    bindings = module.bindings(name)
+    if len(bindings) != 1 or len(module.uses(bindings[0])) != 1:
+        return None
+    line = module.tree.statement(bindings[0].node)
+    if not isinstance(line, cst.SimpleStatementLine) or len(line.body) != 1:
+        return None
+    small = line.body[0]
+    if not isinstance(small, cst.Assign) or len(small.targets) != 1:
+        return None
+    return None if loses_comment(module, line) else line
+
+
+def loses_comment(module: Module, statement: cst.CSTNode) -> bool:
+    """Whether a comment would be lost with a statement: one inside, or at the end of its last line."""
+    span = module.tree.span(statement)
+    end = module.tree.text.find("\n", span.end)
+    end = len(module.tree.text) if end < 0 else end
+    return any(span.start <= comment.start < end for comment in module.tree.comments)
+
+
+def same_factors(module: Module, factors: Sequence[cst.BaseExpression]) -> bool:
+    """Whether all factors are the same expression."""
+    return all(module.dataflow.operations.same(factors[0], other) for other in factors[1:])
+
+
+def one_line(code: str) -> bool:
+    """Whether code fits a line as it is: no comment in it, and no line end."""
+    return "#" not in code and "\n" not in code
