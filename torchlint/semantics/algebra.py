@@ -1,4 +1,4 @@
-"""Formulas on tensors: sums and products taken apart, and terms moved to where a fused function takes them."""
+"""Formulas on tensors: sums and products taken apart, and terms moved to where one function takes them."""
 
 from __future__ import annotations
 
