@@ -64,10 +64,11 @@ def repeated_transfer(call: cst.Call, module: Module) -> Iterator[Finding]:
     ## Fix safety
 
     The move goes in front of the outermost loop in which nothing of it changes. The fix is safe if the tensor
-    has one assignment, outside of the loop, is changed in place nowhere, and is moved the same way wherever
-    it is read from there on, and if what uses it only reads it. It is unsafe where other code may write to
-    it, and for modules, which any code may change. No fix is offered where the move stands under a condition,
-    where its device is only known in the loop, for attributes, and for round trips.
+    has one assignment, outside of the loop, and memory of its own, if it is moved the same way wherever it is
+    read from there on, and if all that uses it, a view of it or what was moved only reads it. It is unsafe
+    where something keeps it or other code may write to it, and for modules, which any code may change. No fix
+    is offered where the file shows that it, or what was moved, is written to, where the move stands under a
+    condition, where its device is only known in the loop, for attributes, and for round trips.
 
     ## References
 

@@ -15,6 +15,7 @@ from torchlint.diagnostics import Fix
 from torchlint.semantics.accumulation import writes_to
 from torchlint.semantics.api.results import NN_LOSSES
 from torchlint.semantics.names import BindingKind, ScopeKind
+from torchlint.semantics.sharing import Fate, fate_of_binding, fresh
 from torchlint.semantics.synchronisation import to_host, waiting_place
 from torchlint.semantics.throttling import FUNCTIONS
 from torchlint.semantics.transfers import transferred
@@ -209,12 +210,18 @@ def hoisted(module: Module, repeated: Repeated) -> Fix | None:
         return _statement_hoisted(module, call, loop)
     if "#" in code or "\n" in code:
         return None
-    if not all(_moved_alike(module, use, loop, code) for use in module.uses(bindings[0])):
+    reads = module.uses(bindings[0])
+    if not all(_moved_alike(module, use, call, loop, code) for use in reads):
+        return None
+    worst = fate_of_binding(module, bindings[0])
+    if worst is Fate.WRITTEN:
         return None
     above = rewriting.insert_before(module.tree, loop, f"{root.value} = {code}")
     edits = module.replace(call, root.value)
     message = f"Move `{root.value}` once, in front of the loop"
-    if module.value(moved).graph is Graph.DETACHED and _only_read(module, call):
+    value = bindings[0].value
+    alone = value is not None and not bindings[0].path and fresh(module, value)
+    if worst is Fate.READ and alone and module.value(moved).graph is Graph.DETACHED:
         return module.safe(message, above, edits)
     return module.unsafe(message, above, edits)
 
@@ -280,34 +287,16 @@ def _known_before(module: Module, call: cst.Call, binding: Binding, loop: cst.Fo
     return True
 
 
-def _moved_alike(module: Module, use: cst.Name, loop: cst.CSTNode, code: str) -> bool:
-    """Whether a read of the variable is in front of the loop, or in a move of the same spelling."""
-    if not module.tree.contains(loop, use) and module.tree.order[use] < module.tree.order[loop]:
+def _moved_alike(module: Module, use: cst.Name, call: cst.Call, loop: cst.CSTNode, code: str) -> bool:
+    """Whether a read of the variable is over when the loop begins, or in a move of the same spelling."""
+    if (
+        not module.tree.contains(loop, use)
+        and module.tree.order[use] < module.tree.order[loop]
+        and module.function(use) is module.function(call)
+    ):
         return True
     return any(
         isinstance(parent, cst.Call) and module.source(parent) == code
         for parent in module.tree.ancestors(use)
         if not isinstance(parent, cst.BaseStatement)
     )
-
-
-def _only_read(module: Module, call: cst.Call) -> bool:
-    """Whether the moved tensor is used at once, or under a name, and not changed in place."""
-    parent = module.tree.parent(call)
-    match parent:
-        case cst.Assign(targets=[cst.AssignTarget(target=cst.Name() as target)]):
-            binding = module.binding_of(target)
-            return (
-                binding is not None and not writes_to(module, binding) and not _stored_into(module, binding)
-            )
-        case cst.BinaryOperation() | cst.ComparisonTarget() | cst.Comparison():
-            return True
-        case cst.Arg():
-            user = module.tree.parent(parent)
-            if not isinstance(user, cst.Call) or (
-                parent.keyword is not None and parent.keyword.value == "out"
-            ):
-                return False
-            qualified = module.qualified(user.func) or ""
-            return qualified.startswith("torch.") and not qualified.endswith("_")
-    return False
