@@ -19,6 +19,10 @@ from torchlint.syntax import SyntaxTree
 Edits = tuple[Edit, ...]
 
 _STRINGS: tuple[type[cst.CSTNode], ...] = (cst.SimpleString, cst.FormattedString, cst.TemplatedString)
+_FORMATTED: tuple[type[cst.FormattedString] | type[cst.TemplatedString], ...] = (
+    cst.FormattedString,
+    cst.TemplatedString,
+)
 _IDENTIFIER = re.compile(r"\w")
 _LINE_END = re.compile(r"\r\n|\n|\r")
 
@@ -101,6 +105,34 @@ def replace(tree: SyntaxTree, node: cst.CSTNode, code: str) -> Edits | None:
         if span.end < len(text) and _joins(code[-1], text[span.end]):
             code += " "
     return (Edit(span, code),)
+
+
+def fit_into_strings(tree: SyntaxTree, edits: Edits) -> Edits | None:
+    """The edits, with other quotes inside of f-strings that their own would end; None if none will do.
+
+    Before Python 3.12, an f-string could hold neither its own quotes nor a backslash, and it could go over
+    several lines only between triple quotes.
+    """
+    strings = [(tree.span(node), node.start) for kind in _FORMATTED for node in tree.nodes(kind)]
+    fitted: list[Edit] = []
+    for edit in edits:
+        around = [
+            opening.lstrip("fFrRtTbBuU")
+            for span, opening in strings
+            if span.start < edit.span.start and edit.span.end < span.end
+        ]
+        content = edit.content
+        if any(quote in content for quote in around):
+            content = content.replace('"', "'") if "'" not in content else content.replace("'", '"')
+            if '"' in edit.content and "'" in edit.content:
+                return None
+        if around and any(
+            "\\" in content or quote in content or (len(quote) == 1 and _LINE_END.search(content))
+            for quote in around
+        ):
+            return None
+        fitted.append(Edit(edit.span, content))
+    return tuple(fitted)
 
 
 def _loses_comment(tree: SyntaxTree, span: Span, code: str) -> bool:

@@ -170,7 +170,7 @@ def array(module: Module, node: cst.BaseExpression, depth: int = 0) -> Array | N
         case cst.IfExp():
             return _any_of(array(module, branch, depth + 1) for branch in (node.body, node.orelse))
         case cst.Subscript():
-            sliced = all(isinstance(element.slice, cst.Slice) for element in node.slice)
+            sliced = any(isinstance(element.slice, cst.Slice) for element in node.slice)
             return array(module, node.value, depth + 1) if sliced else None
         case _:
             return None
@@ -195,7 +195,12 @@ def _any_of(found: Iterable[Array | None]) -> Array | None:
 
 
 def _of_operation(module: Module, node: cst.BinaryOperation, depth: int) -> Array | None:
-    """An operation on arrays; one on an array and a tensor makes a tensor, or fails."""
+    """An operation on arrays; one on an array and a tensor makes a tensor, or fails.
+
+    ``@`` makes a scalar of two vectors.
+    """
+    if isinstance(node.operator, cst.MatrixMultiply):
+        return None
     sides = (node.left, node.right)
     arrays = [array(module, side, depth + 1) for side in sides]
     found = [one for one in arrays if one is not None]

@@ -14,6 +14,7 @@ import libcst as cst
 from torchlint import rewriting
 from torchlint.diagnostics import Edit
 from torchlint.semantics.api.results import FACTORIES, LEGACY_CONSTRUCTORS, LIKE_FACTORIES, RANDOM_FACTORIES
+from torchlint.semantics.arrays import array
 from torchlint.semantics.transfers import move_to_accelerator
 from torchlint.semantics.values import Device, Kind
 
@@ -247,8 +248,11 @@ def given_sizes(module: Module, call: cst.Call) -> bool | None:
         return None
     node = call.args[0].value
     kind = module.value(node).kind
-    if isinstance(node, (cst.List, cst.ListComp, cst.Tuple)) or kind in (Kind.LIST, Kind.NDARRAY):
+    if isinstance(node, (cst.List, cst.ListComp, cst.Tuple)) or kind is Kind.LIST:
         return False
+    if kind is Kind.NDARRAY:
+        # A whole number of NumPy, such as ``np.prod(shape)``, is a size.
+        return False if array(module, node) is not None else None
     if kind is Kind.SHAPE:
         # A torch.Size is a size; the shape of anything else is a tuple, and a tuple is data.
         return True if _is_torch_size(module, node) else None

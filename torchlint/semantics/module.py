@@ -451,11 +451,20 @@ class Module:
 
     def safe(self, message: str, *edits: Edits | None) -> Fix | None:
         """A safe fix of these edits; None if one of them could not be made."""
-        return _fix(message, Applicability.SAFE, edits)
+        return self._fix(message, Applicability.SAFE, edits)
 
     def unsafe(self, message: str, *edits: Edits | None) -> Fix | None:
         """An unsafe fix of these edits; None if one of them could not be made."""
-        return _fix(message, Applicability.UNSAFE, edits)
+        return self._fix(message, Applicability.UNSAFE, edits)
+
+    def _fix(self, message: str, applicability: Applicability, parts: Sequence[Edits | None]) -> Fix | None:
+        edits: list[Edit] = []
+        for part in parts:
+            if part is None:
+                return None
+            edits.extend(part)
+        fitted = rewriting.fit_into_strings(self.tree, tuple(edits))
+        return None if fitted is None else Fix(message, fitted, applicability)
 
     def replace(self, node: cst.CSTNode, code: str) -> Edits | None:
         """Put ``code`` where ``node`` stands; None if a comment in ``node`` would be lost."""
@@ -533,15 +542,6 @@ _METHOD_OWNERS = {
     Kind.MODULE: "torch.nn.Module",
     Kind.OPTIMIZER: "torch.optim.Optimizer",
 }
-
-
-def _fix(message: str, applicability: Applicability, parts: Sequence[Edits | None]) -> Fix | None:
-    edits: list[Edit] = []
-    for part in parts:
-        if part is None:
-            return None
-        edits.extend(part)
-    return Fix(message, tuple(edits), applicability)
 
 
 def _is_library_name(dotted: str) -> bool:

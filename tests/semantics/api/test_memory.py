@@ -72,6 +72,9 @@ ARGUMENTS: tuple[tuple[Any, ...], ...] = (
 )
 
 
+REFUSALS = (RuntimeError, TypeError, ValueError, IndexError, ArithmeticError, AttributeError)
+
+
 def _tensors(item: object) -> Iterator[torch.Tensor]:
     if isinstance(item, torch.Tensor):
         yield item
