@@ -152,7 +152,9 @@ def array(module: Module, node: cst.BaseExpression, depth: int = 0) -> Array | N
         case cst.Call():
             return _of_call(module, node, depth)
         case cst.Name():
-            return _any_of(_of_binding(module, binding, depth) for binding in module.bindings(node))
+            found = _any_of(_of_binding(module, binding, depth) for binding in module.bindings(node))
+            proven = module.inference.proven(node) if found is None else None
+            return Array() if proven is not None and proven.kind is Kind.NDARRAY else found
         case cst.Attribute(attr=cst.Name(value="T")):
             return array(module, node.value, depth + 1)
         case cst.Attribute(attr=cst.Name(value="values")):

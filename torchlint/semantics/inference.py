@@ -369,8 +369,11 @@ class Inference:
                     pass
         return found
 
-    def _narrowed(self, node: cst.Name, bindings: Sequence[Binding]) -> Value | None:
+    def proven(self, node: cst.Name) -> Value | None:
         """What ``isinstance`` proves a variable to be where it is read, if it is something of the host."""
+        return self._narrowed(node, self.names.bindings(node))
+
+    def _narrowed(self, node: cst.Name, bindings: Sequence[Binding]) -> Value | None:
         for test, shown in self._type_tests.get(node.value, ()):
             holder, proven = self.tree.parent(test), False
             condition: cst.CSTNode = test
