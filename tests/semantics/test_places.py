@@ -1561,6 +1561,67 @@ PROGRAMS = {
         model = torch.compile(model)  #: torch.compile(model) => compiled=no
         pattern = re.compile("x")
     """,
+    "steps for the loops of other files": """
+        import torch
+
+
+        class Agent:
+            def __init__(self, net):
+                self.net = net.cuda()
+                self.optimizer = torch.optim.Adam(net.parameters())
+
+            def learn(self, x):
+                use(1)  #: use(1) => hot=learn
+                for _ in range(3):
+                    use(2)  #: use(2) => hot=learn
+                loss = self.net(x).mean()
+                loss.backward()
+                self.optimizer.step()
+                self.note(loss)
+
+            def note(self, loss):
+                use(3)  #: use(3) => hot=learn via=note
+
+            def gradients(self, x):
+                use(4)  #: use(4) => hot=no
+                self.net(x).mean().backward()
+
+            def called(self, x):
+                use(5)  #: use(5) => hot=no
+                self.net(x).mean().backward()
+                self.optimizer.step()
+
+            def caller(self, x):
+                use(6)  #: use(6) => hot=no
+                self.called(x)
+
+            def run(self, loader):
+                use(7)  #: use(7) => hot=no
+                for x in loader:
+                    self.net(x).mean().backward()
+                    self.optimizer.step()  #: self.optimizer.step() => hot=x
+                use(8)  #: use(8) => hot=no
+
+
+        def whole(net, x):
+            use(9)  #: use(9) => hot=no
+            optimizer = torch.optim.SGD(net.parameters(), 0.1)
+            net(x).mean().backward()
+            optimizer.step()
+
+
+        def test_step(net, x, optimizer):
+            use(10)  #: use(10) => hot=no
+            net(x).mean().backward()
+            optimizer.step()
+
+
+        class TestNet:
+            def one(self, net, x, optimizer):
+                use(11)  #: use(11) => hot=no
+                net(x).mean().backward()
+                optimizer.step()
+    """,
     "the main guard": """
         import multiprocessing as mp
 

@@ -42,7 +42,7 @@ def keep_on_device(module: Module, call: cst.Call, tensor: cst.BaseExpression) -
 
     None if ``call`` feeds no accumulator, or if a tensor there would raise or change later.
     """
-    if not _plain_conversion(module, call):
+    if not _plain_conversion(module, call) or not module.value(tensor).known:
         return None
     accumulator = _accumulator(module, call)
     if accumulator is None or _changed_in_place(module, tensor, accumulator):

@@ -617,10 +617,26 @@ class Places:
             for base in info.bases:
                 if name in METHODS_OF_STEPS.get(base, ()):
                     return f"`{name}` runs at every step"
-            return None
-        if self._registered(function):
+        elif self._registered(function):
             return "the hook runs at every step"
-        return None
+        return f"each call of `{name}` is a step of training" if self._is_step(function) else None
+
+    def _is_step(self, function: Function) -> bool:
+        """Whether each call of a function that nothing in the file calls is one step of training.
+
+        It steps an optimizer that it is given; what a test does so, it does once.
+        """
+        if not isinstance(function, cst.FunctionDef) or _TEST_NAME.match(function.name.value):
+            return False
+        if not any(
+            last_name(call.func) == "step" and is_training_step(self.module, call)
+            for call in self._held.get(function, ([], []))[0]
+        ):
+            return False
+        work = self._work_of(function)
+        owner = self.module.classes.owner(function)
+        tests = owner is not None and owner.name.value.startswith("Test")
+        return work.trains and not (work.starts or work.batches or tests or self.module.callers(function))
 
     def _run_from(
         self, function: Function, streaming: bool
@@ -853,6 +869,7 @@ class Places:
 _LOADER_NAME = re.compile(
     r"(?:^|_)(?:data_?)?(?:loaders?|dataloaders?|batches|prefetcher)(?:_|$)|[a-z](?:Loader|loader)$"
 )
+_TEST_NAME = re.compile(r"^_?test")
 _EPOCH_NAME = re.compile(
     r"(?:^|_)(?:epochs?|ep|folds?|seeds?|runs?|trials?|rounds?|experiments?|repeats?)(?:_|$)"
 )

@@ -145,6 +145,9 @@ class Repetition:
             # An attribute that is only read may be a property.
             if name == "__call__" or _is_hook(name) or name in self._attributes:
                 return True
+        # What steps an optimizer and is not called here may be the step of a loop in another file.
+        if function in self._stepping and name not in self._calls:
+            return True
         return any(self._may_run(user) for user in self._users(name))
 
     def _may_run(self, user: cst.CSTNode | None) -> bool:
@@ -196,6 +199,11 @@ class Repetition:
             elif func.__class__ is cst.Attribute:
                 found.setdefault(func.attr.value, []).append(call)
         return found
+
+    @cached_property
+    def _stepping(self) -> frozenset[cst.CSTNode | None]:
+        """What calls ``.step(…)`` outside of its loops: functions, among others."""
+        return frozenset(self._holder(call) for call in self._calls.get("step", ()))
 
     @cached_property
     def _heirs(self) -> dict[str, list[str]]:

@@ -28,6 +28,7 @@ from torchlint.semantics.api.results import (
     METHOD_SYNCS,
     SIZED_BY_SCALARS,
 )
+from torchlint.semantics.origins import computed_elsewhere
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.throttling import FUNCTIONS
 from torchlint.semantics.values import Device, Kind, Value, item_of
@@ -237,7 +238,10 @@ def conversion(module: Module, call: cst.Call) -> cst.BaseExpression | None:
         scaled = module.accelerated and module.value(func.value).kind is Kind.SCALER
         return func.value if scaled else None
     if isinstance(func, cst.Attribute) and func.attr.value in _CONVERTING_METHODS and not call.args:
-        return _device_source(module, func.value)
+        source = _device_source(module, func.value)
+        if source is None and func.attr.value == "item" and computed_elsewhere(module, func.value):
+            return func.value
+        return source
     if not call.args or call.args[0].star or call.args[0].keyword is not None:
         return None
     qualified = module.qualified(func) or ""

@@ -1,0 +1,139 @@
+"""Values that code of other files computed from device tensors.
+
+What an imported ``accuracy(output, target)`` returns is not shown. If the program then asks it for its
+``item()``, it is a tensor or a number of NumPy; and a function that was given tensors on the device, and
+no copies on the host, has seldom made NumPy's of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchlint.semantics.names import BindingKind
+from torchlint.semantics.values import MISSING, Device, Kind
+
+if TYPE_CHECKING:
+    from torchlint.semantics.module import Module
+    from torchlint.semantics.names import Binding
+
+_HOPS = 8
+_OPEN = frozenset({Kind.UNKNOWN, Kind.LIST, Kind.TUPLE, Kind.DICT, Kind.ITERATOR})
+# What owns functions of other files, as far as this one shows.
+_FOREIGN = frozenset({Kind.UNKNOWN, Kind.NAMESPACE, Kind.OBJECT, Kind.MODULE})
+_HOST_PACKAGES = frozenset({"numpy", "math", "sklearn", "scipy", "pandas", "statistics", "random"})
+_PASSING_BUILTINS = frozenset({"sum", "max", "min", "next", "iter", "list", "tuple", "dict", "zip", "enumerate"})
+# What is asked of a structure or a tensor and gives parts of it, or others like it.
+_PASSING_METHODS = frozenset(
+    {"values", "items", "get", "pop", "mean", "sum", "max", "min", "abs", "norm", "median", "detach", "clone"}
+    | {"squeeze", "view", "reshape", "flatten", "float", "double", "half", "long", "int"}
+)
+_BOUND = frozenset(
+    {BindingKind.ASSIGN, BindingKind.LOOP, BindingKind.COMPREHENSION, BindingKind.WALRUS, BindingKind.AUGMENT}
+)
+
+
+def computed_elsewhere(module: Module, node: cst.BaseExpression) -> bool:
+    """Whether a value that the file leaves open comes from a function that was given device tensors."""
+    return module.accelerated and module.value(node).kind is Kind.UNKNOWN and _found(module, node, _HOPS)
+
+
+def _found(module: Module, node: cst.BaseExpression, hops: int) -> bool:
+    value = module.value(node)
+    if value.kind is Kind.TENSOR:
+        return value.device is not Device.CPU
+    if value.kind is Kind.BATCH:
+        return value.device is Device.ACCELERATOR
+    if not hops or value.kind not in _OPEN:
+        return False
+    match node:
+        case cst.Name():
+            return _named(module, node, hops - 1)
+        case cst.Call():
+            return _called(module, node, hops - 1)
+        case cst.Subscript() | cst.Attribute():
+            return _found(module, node.value, hops - 1)
+        case cst.IfExp():
+            return _any(module, (node.body, node.orelse), hops)
+        case cst.BinaryOperation():
+            return _any(module, (node.left, node.right), hops)
+        case cst.List() | cst.Tuple():
+            return _any(module, (element.value for element in node.elements), hops)
+        case cst.Dict():
+            return _any(module, (element.value for element in node.elements), hops)
+        case cst.ListComp() | cst.GeneratorExp():
+            return _found(module, node.elt, hops - 1)
+        case cst.DictComp():
+            return _found(module, node.value, hops - 1)
+        case _:
+            return False
+
+
+def _any(module: Module, nodes: Iterable[cst.BaseExpression], hops: int) -> bool:
+    return any(_found(module, node, hops - 1) for node in nodes)
+
+
+def _named(module: Module, name: cst.Name, hops: int) -> bool:
+    bindings = module.bindings(name)
+    if any(_on_host(module, binding) for binding in bindings):
+        return False
+    return any(_bound(module, binding, hops) for binding in bindings)
+
+
+def _on_host(module: Module, binding: Binding) -> bool:
+    """Whether one definition of a variable gives it something that has left the device, or never was there."""
+    if binding.kind is not BindingKind.ASSIGN or binding.value is None or binding.path:
+        return False
+    value = module.value(binding.value)
+    if value.kind is Kind.NUMBER:
+        return value.constant is MISSING
+    return value.kind is Kind.NDARRAY or (value.kind is Kind.TENSOR and value.device is Device.CPU)
+
+
+def _bound(module: Module, binding: Binding, hops: int) -> bool:
+    if binding.kind is BindingKind.PARAMETER and isinstance(binding.scope.node, cst.FunctionDef):
+        given = (module.argument(call, binding.name).node for call in module.callers(binding.scope.node))
+        return _any(module, (node for node in given if node is not None), hops)
+    if binding.kind not in _BOUND or binding.value is None:
+        return False
+    return _found(module, binding.value, hops) or _any(module, _stored(module, binding), hops)
+
+
+def _stored(module: Module, binding: Binding) -> Iterator[cst.BaseExpression]:
+    """What is put into a dictionary or list later on: ``losses["total"] = loss``."""
+    for use in module.uses(binding):
+        entry = module.tree.parent(use)
+        if isinstance(entry, cst.Subscript) and entry.value is use:
+            target = module.tree.parent(entry)
+            statement = module.tree.parent(target) if isinstance(target, cst.AssignTarget) else None
+            if isinstance(statement, cst.Assign):
+                yield statement.value
+
+
+def _called(module: Module, call: cst.Call, hops: int) -> bool:
+    given = [arg.value for arg in call.args]
+    package, _, name = (module.qualified(call.func) or "").rpartition(".")
+    if package == "builtins":
+        return name in _PASSING_BUILTINS and _any(module, given, hops)
+    if package.partition(".")[0] in _HOST_PACKAGES or module.callee(call) is not None:
+        return False
+    if isinstance(call.func, cst.Attribute):
+        owner, method = call.func.value, call.func.attr.value
+        if method in _PASSING_METHODS and _found(module, owner, hops):
+            return True
+        if module.value(owner).kind not in _FOREIGN:
+            return False
+        name = method
+    elif isinstance(call.func, cst.Name):
+        name = call.func.value
+    # What is called after a class makes an object, which keeps what it was given.
+    if not name or name.lstrip("_")[:1].isupper() or module.value(call.func).kind is Kind.CLASS:
+        return False
+    return not any(_left_device(module, node) for node in given) and _any(module, given, hops)
+
+
+def _left_device(module: Module, node: cst.BaseExpression) -> bool:
+    value = module.value(node)
+    return value.kind is Kind.NDARRAY or (value.kind is Kind.TENSOR and value.device is Device.CPU)
