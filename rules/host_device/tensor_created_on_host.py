@@ -10,6 +10,7 @@ from torchlint.diagnostics import Applicability, Edit, Fix, Span
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.factories import Factory, created_on, factory
 from torchlint.semantics.module import Module
+from torchlint.semantics.names import Binding
 from torchlint.semantics.places import Phase
 from torchlint.semantics.scalars import sent_each_step, sent_scalar
 from torchlint.semantics.transfers import MOVING_METHODS, Move, move_to_accelerator
@@ -65,12 +66,14 @@ def tensor_created_on_host(call: cst.Call, module: Module) -> Iterator[Finding]:
 
     * for random tensors in a file that seeds a random generator, since the device has a stream of its own
       and draws other numbers from the same seed;
+    * for a tensor that is expanded before it moves, whose copy alone could be written to;
     * with `requires_grad`, since the moved tensor was not a leaf of the graph and the new one is;
     * for `.cuda(index)` where the file does not show that `index` is a number: `None` means the current
       device there;
     * where a comment would be lost with the statement that moved the tensor.
 
-    No fix is offered with `out=` or `memory_format=`, for `torch.FloatTensor(x)` where `x` may be a size
+    No fix is offered where the tensor moves on a condition (`if cuda: x = x.cuda()`), with `out=` or
+    `memory_format=`, for `torch.FloatTensor(x)` where `x` may be a size
     or data, and where the device is only known after the tensor is made.
 
     ## References
@@ -116,10 +119,15 @@ def _only_value(module: Module, name: cst.Name) -> cst.BaseExpression | None:
 def _moved_later(module: Module, made: Factory, move: Move, name: cst.Name) -> Iterator[Finding]:
     """``noise = torch.randn(…)`` whose only use is ``noise.to(device)`` in the same block."""
     (binding,) = module.bindings(name)
-    if binding.value is None or module.uses(binding) != [name]:
+    if binding.value is None:
         return
     tree = module.tree
     first, second = tree.statement(binding.node), tree.statement(move.call)
+    if module.uses(binding) != [name]:
+        if _moved_if(module, binding, name):
+            related = ((move.call, "moved here, on a condition"),)
+            yield Finding(binding.value, _message(module, made), related=related)
+        return
     if tree.parent(first) is not tree.parent(second) or isinstance(second, cst.BaseCompoundStatement):
         return
     if not isinstance(tree.parent(binding.node), cst.AssignTarget) or not _only_name(module, first):
@@ -129,6 +137,36 @@ def _moved_later(module: Module, made: Factory, move: Move, name: cst.Name) -> I
     if fix is not None and _has_comment(module, second):
         fix = Fix(fix.message, fix.edits, Applicability.UNSAFE)
     yield Finding(binding.value, _message(module, made), fix, related=((move.call, "moved here"),))
+
+
+def _moved_if(module: Module, binding: Binding, name: cst.Name) -> bool:
+    """``if cuda: noise = noise.cuda()`` or ``noise.cuda() if cuda else noise`` before any other use."""
+    tree = module.tree
+    first, second = tree.statement(binding.node), tree.statement(name)
+    others = [use for use in module.uses(binding) if use is not name]
+    for around in tree.ancestors(name):
+        if isinstance(around, cst.IfExp):
+            return others == [around.orelse] and tree.parent(first) is tree.parent(second)
+        if isinstance(around, cst.If):
+            break
+        if around is second and not _gives_back(second, name):
+            return False
+    else:
+        return False
+    if around.orelse is not None or tree.parent(around) is not tree.parent(first):
+        return False
+    end = tree.span(around).end
+    return tree.parent(second) is around.body and all(tree.span(use).start >= end for use in others)
+
+
+def _gives_back(statement: cst.CSTNode, name: cst.Name) -> bool:
+    """Whether a statement assigns to the variable of this name, and does nothing else."""
+    match statement:
+        case cst.SimpleStatementLine(
+            body=[cst.Assign(targets=[cst.AssignTarget(target=cst.Name(value=word))])]
+        ):
+            return word == name.value
+    return False
 
 
 def _only_name(module: Module, statement: cst.CSTNode) -> bool:
@@ -205,7 +243,7 @@ def _fix(module: Module, made: Factory, move: Move, removal: Edits | None) -> Fi
         removal, dtype = (Edit(removal[0].span, f".to({dtype})"),), None
     creation = created_on(module, made, move.code, dtype)
     message = f"Create the tensor with `device={move.code}`"
-    if made.leaf or not move.certain or (made.random and module.seeded):
+    if made.leaf or made.overlapping or not move.certain or (made.random and module.seeded):
         return module.unsafe(message, creation, removal)
     return module.safe(message, creation, removal)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.semantics.api import results
-from torchlint.semantics.conventions import LOSS_NAME
+from torchlint.semantics.conventions import CRITERION_NAME, LOSS_NAME
 from torchlint.semantics.names import BindingKind
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import Kind
@@ -74,6 +74,11 @@ def _bound(module: Module, node: cst.Name, binding: Binding, hops: int) -> bool 
         return None if by_name else False
     if module.value(binding.value).kind is Kind.NUMBER:
         return True
+    if isinstance(binding.value, cst.IfExp) and LOSS_NAME.match(node.value):
+        # ``losses[0] if isinstance(losses, tuple) else losses``: a loss, however many came with it.
+        either = (binding.value.body, binding.value.orelse)
+        parts = (part.value if isinstance(part, cst.Subscript) else part for part in either)
+        return False if any(has_no_dimension(module, part, hops - 1) is False for part in parts) else None
     found = has_no_dimension(module, binding.value, hops - 1)
     if found is False and by_name and isinstance(binding.value, cst.Call):
         # What a model or another file computes as a loss, and is backpropagated.
@@ -97,7 +102,7 @@ def _called(module: Module, call: cst.Call, hops: int) -> bool | None:
         made = criterion.origin
         return _is_reduced(made) if isinstance(made, cst.Call) else None
     if criterion.kind is Kind.MODULE and criterion.definition is None:
-        return None if "criterion" in (last_name(call.func) or "").lower() else False
+        return None if CRITERION_NAME.match(last_name(call.func) or "") else False
     if isinstance(call.func, cst.Attribute):
         method, receiver = call.func.attr.value, call.func.value
         if method in _REDUCING and not call.args and module.value(receiver).tensorlike:

@@ -36,11 +36,14 @@ _VIEWS = frozenset(
         "contiguous",
         "clone",
         "detach",
+        "expand",
         "flatten",
         "permute",
+        "repeat",
         "reshape",
         "squeeze",
         "t",
+        "tile",
         "transpose",
         "unflatten",
         "unsqueeze",
@@ -62,6 +65,7 @@ class Factory:
         random: whether its numbers, or those filled in afterwards, come from a random stream.
         leaf: whether autograd was asked to track it before it moves.
         cast: whether its dtype is changed before it moves.
+        overlapping: whether it is expanded before it moves; then the copy alone has memory for each element.
         writes_elsewhere: whether ``out=`` holds the result.
     """
 
@@ -70,6 +74,7 @@ class Factory:
     random: bool = False
     leaf: bool = False
     cast: bool = False
+    overlapping: bool = False
     writes_elsewhere: bool = False
 
     @property
@@ -111,6 +116,7 @@ def factory(module: Module, node: cst.BaseExpression) -> Factory | None:
         random=made.random or name in _RANDOM_FILLS,
         leaf=made.leaf or name == "requires_grad_",
         cast=made.cast or typed or name in _CASTS,
+        overlapping=(made.overlapping or name == "expand") and name not in ("contiguous", "clone"),
     )
 
 

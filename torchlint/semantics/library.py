@@ -622,8 +622,9 @@ class Library:
         kinds = {left.kind, right.kind}
         if Kind.TENSOR in kinds or (Kind.BATCH in kinds and kinds <= {Kind.BATCH, Kind.NUMBER}):
             result = self.tensor(left, right, node=node)
+            # ``mask * mask`` is an older way to write ``mask & mask``.
             logical = isinstance(node, cst.BinaryOperation) and isinstance(
-                node.operator, (cst.BitAnd, cst.BitOr, cst.BitXor)
+                node.operator, (cst.BitAnd, cst.BitOr, cst.BitXor, cst.Multiply, cst.Add)
             )
             masks = logical and all(v.dtype == "torch.bool" for v in (left, right))
             if Kind.TENSOR not in kinds and any(v.part for v in (left, right)):

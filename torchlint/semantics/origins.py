@@ -24,7 +24,9 @@ _OPEN = frozenset({Kind.UNKNOWN, Kind.LIST, Kind.TUPLE, Kind.DICT, Kind.ITERATOR
 # What owns functions of other files, as far as this one shows.
 _FOREIGN = frozenset({Kind.UNKNOWN, Kind.NAMESPACE, Kind.OBJECT, Kind.MODULE})
 _HOST_PACKAGES = frozenset({"numpy", "math", "sklearn", "scipy", "pandas", "statistics", "random"})
-_PASSING_BUILTINS = frozenset({"sum", "max", "min", "next", "iter", "list", "tuple", "dict", "zip", "enumerate"})
+_PASSING_BUILTINS = frozenset(
+    {"sum", "max", "min", "next", "iter", "list", "tuple", "dict", "zip", "enumerate"}
+)
 # What is asked of a structure or a tensor and gives parts of it, or others like it.
 _PASSING_METHODS = frozenset(
     {"values", "items", "get", "pop", "mean", "sum", "max", "min", "abs", "norm", "median", "detach", "clone"}
