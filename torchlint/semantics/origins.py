@@ -85,7 +85,7 @@ def _named(module: Module, name: cst.Name, hops: int) -> bool:
 
 
 def _on_host(module: Module, binding: Binding) -> bool:
-    """Whether one definition of a variable gives it something that has left the device, or never was there."""
+    """Whether one definition of a variable gives it what has left the device or never was there."""
     if binding.kind is not BindingKind.ASSIGN or binding.value is None or binding.path:
         return False
     value = module.value(binding.value)
