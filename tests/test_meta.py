@@ -91,6 +91,7 @@ CATALOGUE = {
     "TL311": ("inference-mode", "note", "unsafe"),
     "TL401": ("bias-before-batch-norm", "warning", "safe"),
     "TL402": ("hand-written-attention", "warning", "unsafe"),
+    "TL404": ("hand-written-activation", "warning", "safe"),
     "TL406": ("unfused-log-math", "warning", "safe"),
     "TL601": ("cache-emptied-in-loop", "warning", "safe"),
 }

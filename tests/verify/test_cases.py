@@ -50,6 +50,7 @@ ROUNDED = {
     "TL206": "the mean is taken over another selection of rows",
     "TL401": "the norm subtracts a mean that has no bias in it",
     "TL402": "the kernel of attention sums in another order",
+    "TL404": "the fused function rounds once",
     "TL406": "the fused functions round once",
 }
 

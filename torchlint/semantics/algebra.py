@@ -26,41 +26,58 @@ class Product:
     factors: tuple[cst.BaseExpression, ...]
 
 
-def product(module: Module, node: cst.BaseExpression, depth: int = _DEPTH) -> Product:
-    """The number and the factors that an expression is the product of; names with one use are looked into."""
+def product(
+    module: Module, node: cst.BaseExpression, names: list[cst.Name] | None = None, depth: int = _DEPTH
+) -> Product:
+    """The number and the factors that an expression is the product of; names with one use are looked into.
+
+    Those names are added to ``names``.
+    """
     operations = module.dataflow.operations
     number = operations.number(node)
     if number is not None:
         return Product(number, ())
-    operation = only_here(module, node)
+    through: list[cst.Name] = []
+    operation = only_here(module, node, through)
     if operation is None or operation.in_place or not depth or operation.options:
         return Product(1.0, (node,))
+
+    def inner(operand: cst.BaseExpression) -> Product:
+        return product(module, operand, through, depth - 1)
+
+    found: Product | None = None
     match operation.name:
         case "mul":
-            left, right = (product(module, o, depth - 1) for o in operation.operands)
-            return Product(left.number * right.number, (*left.factors, *right.factors))
+            left, right = (inner(o) for o in operation.operands)
+            found = Product(left.number * right.number, (*left.factors, *right.factors))
         case "div":
             divisor = operations.number(operation.operands[1])
             if divisor:
-                left = product(module, operation.operands[0], depth - 1)
-                return Product(left.number / divisor, left.factors)
+                left = inner(operation.operands[0])
+                found = Product(left.number / divisor, left.factors)
         case "neg":
-            inner = product(module, operation.operands[0], depth - 1)
-            return Product(-inner.number, inner.factors)
+            left = inner(operation.operands[0])
+            found = Product(-left.number, left.factors)
         case "pow":
             exponent = operations.integer(operation.operands[1])
             if exponent is not None and 1 < exponent <= 4:
-                inner = product(module, operation.operands[0], depth - 1)
-                return Product(inner.number**exponent, inner.factors * exponent)
+                left = inner(operation.operands[0])
+                found = Product(left.number**exponent, left.factors * exponent)
         case "square":
-            inner = product(module, operation.operands[0], depth - 1)
-            return Product(inner.number**2, inner.factors * 2)
-    return Product(1.0, (node,))
+            left = inner(operation.operands[0])
+            found = Product(left.number**2, left.factors * 2)
+    if found is None:
+        return Product(1.0, (node,))
+    if names is not None:
+        names += through
+    return found
 
 
-def plus_number(module: Module, node: cst.BaseExpression) -> tuple[cst.BaseExpression, float] | None:
+def plus_number(
+    module: Module, node: cst.BaseExpression, names: list[cst.Name] | None = None
+) -> tuple[cst.BaseExpression, float] | None:
     """The term and the number of ``x + 3`` or ``3 + x``; of ``x - 3`` the number is negative."""
-    operation = only_here(module, node)
+    operation = only_here(module, node, names)
     if operation is None or operation.name not in ("add", "sub") or operation.options or operation.in_place:
         return None
     left, right = operation.operands
@@ -71,8 +88,10 @@ def plus_number(module: Module, node: cst.BaseExpression) -> tuple[cst.BaseExpre
     return (right, number) if number is not None and operation.name == "add" else None
 
 
-def only_here(module: Module, node: cst.BaseExpression) -> Operation | None:
-    """The operation behind an expression, or behind a name that is read nowhere else."""
+def only_here(
+    module: Module, node: cst.BaseExpression, names: list[cst.Name] | None = None
+) -> Operation | None:
+    """The operation behind an expression, or behind a name that is read nowhere else (added to ``names``)."""
     operations = module.dataflow.operations
     if not isinstance(node, cst.Name):
         return operations.of(node)
@@ -82,6 +101,8 @@ def only_here(module: Module, node: cst.BaseExpression) -> Operation | None:
     definition = operations.definition(bindings[0])
     if definition is None or not still(module, definition, node):
         return None
+    if names is not None:
+        names.append(node)
     return operations.of(definition)
 
 

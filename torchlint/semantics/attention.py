@@ -668,11 +668,12 @@ def _is_root_of_head_size(module: Module, node: cst.BaseExpression, found: Atten
                 return False
         case _:
             return False
-    return (
-        owner is not None
-        and found.scores.name != "einsum"
-        and module.dataflow.operations.same(owner, found.scores.operands[0])
-    )
+    if owner is None or found.scores.name == "einsum":
+        return False
+    query, key = found.scores.operands
+    keys = module.dataflow.operations.of(key) if _is_transposed(module, key) else None
+    candidates = [query] if keys is None else [query, keys.operands[0]]
+    return any(module.dataflow.operations.same(owner, candidate) for candidate in candidates)
 
 
 def is_number(module: Module, node: cst.BaseExpression, depth: int = 6) -> bool:
@@ -873,20 +874,14 @@ def _undisturbed(
     if not removed:
         return True
     tree = module.tree
-    start, end = tree.span(removed[0]).start, tree.span(final).start
-    read = {
-        name.value
-        for node in (*removed, found.product.node)
-        for name in (node, *tree.descendants(node))
-        if isinstance(name, cst.Name)
-    }
-    scope = module.names.scope(found.product.node)
-    for name in read:
-        for binding in scope.bindings.get(name, ()):
-            place = tree.span(binding.node).start
-            inside = any(tree.contains(statement, binding.node) for statement in removed)
-            if start <= place < end and not inside:
-                return False
+    end, scope = tree.span(final).start, module.names.scope(found.product.node)
+    for statement in removed:
+        start = tree.span(statement).end
+        for name in {name.value for name in module.dataflow.operations.read_names(statement)}:
+            for binding in scope.bindings.get(name, ()):
+                inside = any(tree.contains(other, binding.node) for other in removed)
+                if start <= tree.span(binding.node).start < end and not inside:
+                    return False
     # Anything between that is not part of it may change what is read, or draw random numbers.
     return _between(module, removed, final)
 

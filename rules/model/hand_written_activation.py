@@ -1,0 +1,105 @@
+"""TL404: activation functions computed step by step that torch has as one function."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from torchlint.diagnostics import Fix
+from torchlint.rule import NOTE, WARNING, Finding, rule
+from torchlint.semantics.activations import Activation, activation
+from torchlint.semantics.algebra import argument, one_line, removable, still
+from torchlint.semantics.fallbacks import for_older_releases
+from torchlint.semantics.module import Module
+
+
+@rule(
+    "TL404",
+    "hand-written-activation",
+    severity=WARNING,
+    fix="safe",
+    on=(cst.BinaryOperation, cst.Call),
+    mentions=("torch", "sigmoid|Sigmoid|erf|tanh|Tanh|relu6|ReLU6|clamp|clip|softplus|Softplus"),
+)
+def hand_written_activation(node: cst.BinaryOperation | cst.Call, module: Module) -> Iterator[Finding]:
+    """
+    ## What it does
+
+    Finds GELU by `erf` or `tanh`, SiLU (`x * sigmoid(x)`), hard swish and Mish that are written out, in any
+    order of the factors and with names for the steps. For the quick GELU (`x * sigmoid(1.702 * x)`), of which
+    torch has no fused twin, there is a note. What stands in for older releases (in `except ImportError`, or
+    behind `hasattr`) is left alone.
+
+    ## Why is this bad?
+
+    Every step is a kernel that reads and writes a whole tensor, and autograd keeps the steps for the backward
+    pass. The function of torch is one kernel forward and one backward, and keeps its input only.
+
+    ## Example
+
+    ```python
+    return 0.5 * x * (1.0 + torch.erf(x / math.sqrt(2.0)))
+    ```
+
+    ## Use instead
+
+    ```python
+    return F.gelu(x)
+    ```
+
+    ## Fix safety
+
+    The formulas are equal, and the fix is safe. It is unsafe where a constant is rounded to fewer digits
+    than float32 has. It is offered only if every release that may run the program has the function (`mish`
+    since 1.9, `approximate="tanh"` since 1.12), and where the steps have no comments.
+
+    ## References
+
+    - [PyTorch performance tuning guide: fuse operations](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html)
+    - [torch.nn.functional.gelu](https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.gelu.html)
+    """
+    if isinstance(node, cst.BinaryOperation):
+        if not isinstance(node.operator, (cst.Multiply, cst.Divide)):
+            return
+    else:
+        name = node.func.attr if isinstance(node.func, cst.Attribute) else node.func
+        if not isinstance(name, cst.Name) or name.value.rstrip("_") not in ("mul", "multiply", "div"):
+            return
+    found = activation(module, node)
+    if found is None or for_older_releases(module, node):
+        return
+    if found.function is None:
+        yield Finding(
+            node,
+            f"{found.title} is written out, and torch has no fused one; `F.gelu` is one, and `torch.compile` "
+            "fuses any",
+            severity=NOTE,
+        )
+        return
+    yield Finding(
+        node,
+        f"{found.title} is written out, and each step stores a tensor; "
+        f"`F.{found.function.rpartition('.')[2]}` is one kernel",
+        fix=_fix(module, node, found),
+    )
+
+
+def _fix(module: Module, node: cst.BaseExpression, found: Activation) -> Fix | None:
+    assert found.function is not None
+    gone = [removable(module, name) for name in found.names]
+    code = argument(module, found.x)
+    spelling = module.spell(found.function, node)
+    if spelling is None or None in gone or not one_line(code) or not still(module, found.x, node):
+        return None
+    if found.since != "1.7" and not module.target.at_least(found.since):
+        return None
+    arguments = ", ".join(part for part in (code, found.options) if part)
+    grade = module.safe if found.exact else module.unsafe
+    statements = dict.fromkeys(statement for statement in gone if statement is not None)
+    return grade(
+        f"Use `{spelling.text}`",
+        module.replace(node, f"{spelling.text}({arguments})"),
+        spelling.edits,
+        *(module.remove_statement(statement) for statement in statements),
+    )

@@ -1,0 +1,29 @@
+"""Code that stands in for what an older release of a library does not have."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+if TYPE_CHECKING:
+    from torchlint.semantics.module import Module
+
+_ASKS_FOR_RELEASE = re.compile(r"\bhasattr\b|__version__|\b_?is_torch\w*|version\b", re.IGNORECASE)
+
+
+def for_older_releases(module: Module, node: cst.CSTNode) -> bool:
+    """Whether a node stands in ``except ImportError``, or where something is asked of the release."""
+    child: cst.CSTNode = node
+    for ancestor in module.tree.ancestors(node):
+        if isinstance(ancestor, cst.ExceptHandler) and child is ancestor.body:
+            if ancestor.type is None or re.search(
+                r"ImportError|AttributeError|ModuleNotFoundError", module.source(ancestor.type)
+            ):
+                return True
+        if isinstance(ancestor, (cst.If, cst.IfExp)) and child is not ancestor.test:
+            if _ASKS_FOR_RELEASE.search(module.source(ancestor.test)):
+                return True
+        child = ancestor
+    return False
