@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.semantics.conventions import MODEL_USE
+from torchlint.semantics.fixpoint import Answers
 from torchlint.semantics.names import BindingKind
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.throttling import FUNCTIONS, Function
@@ -50,9 +51,14 @@ _CONTEXTS = {
     "torch.enable_grad": Grad.ON,
 }
 _HOLDERS: frozenset[type] = frozenset({cst.With, *FUNCTIONS})
+_SETTING_WORDS = ("set_grad_enabled", "enter_context", "__enter__")
 _SETTERS = frozenset({"torch.set_grad_enabled", "torch._C._set_grad_enabled"})
 # A context or decorator of another file with such a name probably turns autograd off.
 _SUSPECTS = re.compile(r"no_?grad|inference|eval_?mode|evaluating|disable_grad|grad_enabled", re.IGNORECASE)
+
+_Setters = dict[cst.CSTNode | None, list[tuple[cst.CSTNode, Grad | None]]]
+_SETTERS_KNOWN: Answers[_Setters] = Answers(nothing={}, unknown={})
+_ENTRIES = Answers(nothing=Grad.UNKNOWN, unknown=Grad.UNKNOWN)
 
 
 class GradModes:
@@ -63,9 +69,8 @@ class GradModes:
         self.tree = model.tree
         self.names = model.names
         self._modes: dict[cst.CSTNode, Grad] = {}
-        self._entries: dict[cst.CSTNode, Grad] = {}
         self._regions: dict[cst.CSTNode, cst.CSTNode] = {}
-        self._statements: dict[cst.CSTNode | None, list[tuple[cst.CSTNode, Grad | None]]] | None = None
+        self._sets_modes = any(word in self.tree.text for word in _SETTING_WORDS)
 
     def mode(self, node: cst.CSTNode) -> Grad:
         """Whether autograd records what ``node`` computes."""
@@ -76,7 +81,8 @@ class GradModes:
                 found = inside
             else:
                 found = self._entry(function) if function is not None else Grad.ON
-            self._modes[node] = found
+            if not self.model.fixpoint.busy:
+                self._modes[node] = found
         return found
 
     # ------------------------------------------------------------------ inside a function
@@ -112,17 +118,22 @@ class GradModes:
         return None
 
     @property
-    def _setters(self) -> dict[cst.CSTNode | None, list[tuple[cst.CSTNode, Grad | None]]]:
+    def _setters(self) -> _Setters:
         """The statements that set the mode from there on, by function; None: back to the one before."""
-        if self._statements is None:
-            self._statements = {}
-            if any(word in self.tree.text for word in ("set_grad_enabled", "enter_context", "__enter__")):
-                for call in self.tree.nodes(cst.Call):
-                    if isinstance(self.tree.parent(call), (cst.Expr, cst.Assign)):
-                        setting = self._setting(call)
-                        if setting is not None:
-                            self._statements.setdefault(self.model.function(call), []).append(setting)
-        return self._statements
+        if not self._sets_modes:
+            return {}
+        question = "setters", self.tree.root
+        found: _Setters = self.model.fixpoint.ask(question, self._find_setters, _SETTERS_KNOWN)
+        return found
+
+    def _find_setters(self, _: object) -> _Setters:
+        found: _Setters = {}
+        for call in self.tree.nodes(cst.Call):
+            if isinstance(self.tree.parent(call), (cst.Expr, cst.Assign)):
+                setting = self._setting(call)
+                if setting is not None:
+                    found.setdefault(self.model.function(call), []).append(setting)
+        return found
 
     def _setting(self, call: cst.Call) -> tuple[cst.CSTNode, Grad | None] | None:
         if self.names.qualified(call.func) in _SETTERS and call.args:
@@ -282,28 +293,29 @@ class GradModes:
 
     def _entry(self, function: Function) -> Grad:
         """The mode in which a function starts: its decorators, its framework, its callers."""
-        found = self._entries.get(function)
-        if found is None:
-            modes: set[Grad] = set()
-            seen: set[Function] = {function}
-            waiting: list[Function] = [function]
-            while waiting:
-                current = waiting.pop()
-                own = self._own_entry(current)
-                if own is not None:
-                    modes.add(own)
-                    continue
-                places: list[cst.BaseExpression | Function] = [*self.model.callers(current)]
-                for place in places or [current]:
-                    inside, outer = self._inside(place)
-                    if inside is not None or outer is None:
-                        modes.add(inside or Grad.ON)
-                    elif outer not in seen:
-                        seen.add(outer)
-                        waiting.append(outer)
-            found = Grad.UNKNOWN if len(modes) > 1 else modes.pop() if modes else Grad.ON
-            self._entries[function] = found
+        found: Grad = self.model.fixpoint.ask(("entry", function), self._find_entry, _ENTRIES)
         return found
+
+    def _find_entry(self, question: tuple[str, Function]) -> Grad:
+        _, function = question
+        modes: set[Grad] = set()
+        seen: set[Function] = {function}
+        waiting: list[Function] = [function]
+        while waiting:
+            current = waiting.pop()
+            own = self._own_entry(current)
+            if own is not None:
+                modes.add(own)
+                continue
+            places: list[cst.BaseExpression | Function] = [*self.model.callers(current)]
+            for place in places or [current]:
+                inside, outer = self._inside(place)
+                if inside is not None or outer is None:
+                    modes.add(inside or Grad.ON)
+                elif outer not in seen:
+                    seen.add(outer)
+                    waiting.append(outer)
+        return Grad.UNKNOWN if len(modes) > 1 else modes.pop() if modes else Grad.ON
 
     def _own_entry(self, function: Function) -> Grad | None:
         """As far as the function itself shows it; None: its callers, or its maker, decide."""

@@ -35,6 +35,7 @@ from torchlint.semantics.conventions import (
     OTHER_RUNTIME_CLASS,
     RECORDS_NAME,
 )
+from torchlint.semantics.fixpoint import Answers, Fixpoint
 from torchlint.semantics.library import DISTRIBUTION_METHODS, MODULE_CONTAINERS, TENSOR_TYPES, Library
 from torchlint.semantics.names import Binding, BindingKind, Names, dotted_text
 from torchlint.semantics.spellings import last_name
@@ -70,9 +71,8 @@ Function = cst.FunctionDef | cst.Lambda
 # limit that some do reach makes the answers depend on which question was asked first.
 _MAX_DEPTH = 500
 _MAX_CALL_SITES = 12
-_VAIN = 8
-"""How often a node is asked again that depends on nothing but what is being worked out."""
-_NOTHING = 1 << 30  # deeper than any node in work
+_VALUES = Answers(nothing=BOTTOM, unknown=UNKNOWN)
+_CALLERS: Answers[list[cst.Call]] = Answers(nothing=[], unknown=[])
 
 
 class Inference:
@@ -88,67 +88,28 @@ class Inference:
         self.classes = classes
         self.grad_off: Callable[[cst.CSTNode], bool] = lambda node: False
         self.library = Library(self)
-        self._values: dict[cst.CSTNode, Value] = {}
-        self._provisional: dict[cst.CSTNode, Value] = {}
-        self._vain: dict[cst.CSTNode, int] = {}
-        self._stack: dict[cst.CSTNode, int] = {}
-        self._lowest = _NOTHING
+        self.fixpoint: Fixpoint[Any, Any] = Fixpoint(self._place_of, depth=_MAX_DEPTH)
+        self._settled: dict[Any, Any] = self.fixpoint.settled
         self._signatures: dict[cst.CSTNode, calls.Signature] = {}
         self._bound: dict[tuple[cst.Call, Function, tuple[cst.Call, ...]], calls.BoundCall] = {}
         self._callees: dict[cst.Call, Function | None] = {}
-        self._callers: dict[cst.CSTNode, list[cst.Call]] = {}
 
     # ------------------------------------------------------------------ the evaluator
 
     def value(self, node: cst.CSTNode) -> Value:
-        """What ``node`` can evaluate to.
+        """What ``node`` can evaluate to, for the definition of a function what its calls return.
 
-        A definition that depends on itself (``x = f(x)`` in a loop) contributes nothing to its own
-        value: the search stops where it meets a node that is being evaluated.
+        A definition that depends on itself (``x = f(x)`` in a loop) contributes nothing of its own: its
+        value is the least that agrees with everything else that it depends on.
         """
-        return self._values.get(node) or self._solve(node, self._evaluate)
+        known: Value = self._settled.get(node) or self.fixpoint.ask(node, self._evaluate, _VALUES)
+        return known
 
-    def _solve(self, node: cst.CSTNode, work_out: Callable[[cst.CSTNode], Value]) -> Value:
-        """The remembered answer for a node, else a new one, found without going in circles.
-
-        An answer that leaned on a node still in work is provisional: it serves until that node is done
-        and is worked out again afterwards.
-        """
-        known = self._values.get(node) or self._provisional.get(node)
-        if known is not None:
-            return known
-        position = self._stack.get(node)
-        if position is not None:
-            self._lowest = min(self._lowest, position)
-            return BOTTOM
-        if len(self._stack) > _MAX_DEPTH:
-            return UNKNOWN
-        outer, self._lowest = self._lowest, _NOTHING
-        own = self._stack[node] = len(self._stack)
-        try:
-            result = work_out(node)
-        finally:
-            del self._stack[node]
-        if self._lowest >= own:
-            # Nothing further out was asked back for: the answer stands.
-            result = self._values[node] = solid(result)
-            if self._lowest == own:
-                self._provisional.clear()
-                self._vain.clear()
-            self._lowest = outer
-        else:
-            if result is not BOTTOM or self._asked_in_vain(node):
-                self._provisional[node] = result
-            self._lowest = min(outer, self._lowest)
-        return result
-
-    def _asked_in_vain(self, node: cst.CSTNode) -> bool:
-        """Whether a node has led into a circle so often that it is not asked again before that is closed.
-
-        Functions that all call each other would otherwise be gone through in every order.
-        """
-        times = self._vain[node] = self._vain.get(node, 0) + 1
-        return times >= _VAIN
+    def _place_of(self, question: cst.CSTNode | tuple[str, cst.CSTNode]) -> tuple[int, str]:
+        """Where in the file a question stands: a node for its value, or what else is asked of it."""
+        if isinstance(question, tuple):
+            return self.tree.order[question[1]], question[0]
+        return self.tree.order[question], ""
 
     def _evaluate(self, node: cst.CSTNode) -> Value:
         work_out = _BY_TYPE.get(node.__class__)
@@ -353,18 +314,16 @@ class Inference:
         return any(value.kind is Kind.NUMBER and value.constant is MISSING for value in values)
 
     @cached_property
-    def _type_tests(self) -> dict[str, list[tuple[cst.Call, Value]]]:
-        """By variable: the calls ``isinstance(x, int)`` and what they prove ``x`` to be."""
-        found: dict[str, list[tuple[cst.Call, Value]]] = {}
+    def _type_tests(self) -> dict[str, list[tuple[cst.Call, list[cst.BaseExpression]]]]:
+        """By variable: the calls ``isinstance(x, int)`` and the types that they test for."""
+        found: dict[str, list[tuple[cst.Call, list[cst.BaseExpression]]]] = {}
         for call in self.tree.nodes(cst.Call):
             match call:
                 case cst.Call(
                     func=cst.Name("isinstance"), args=[cst.Arg(value=cst.Name(name)), cst.Arg(value=types)]
                 ):
                     parts = [e.value for e in types.elements] if isinstance(types, cst.Tuple) else [types]
-                    shown = self._join(self.annotated(part) for part in parts)
-                    if shown is not BOTTOM and shown.kind in _HOST_KINDS:
-                        found.setdefault(name, []).append((call, shown))
+                    found.setdefault(name, []).append((call, parts))
                 case _:
                     pass
         return found
@@ -374,7 +333,7 @@ class Inference:
         return self._narrowed(node, self.names.bindings(node))
 
     def _narrowed(self, node: cst.Name, bindings: Sequence[Binding]) -> Value | None:
-        for test, shown in self._type_tests.get(node.value, ()):
+        for test, types in self._type_tests.get(node.value, ()):
             holder, proven = self.tree.parent(test), False
             condition: cst.CSTNode = test
             while isinstance(holder, cst.BooleanOperation) and isinstance(holder.operator, cst.And):
@@ -387,7 +346,9 @@ class Inference:
                 and holder is not None
                 and not any(self.tree.contains(holder, b.node) for b in bindings)
             ):
-                return shown
+                shown = self._join(self.annotated(part) for part in types)
+                if shown is not BOTTOM and shown.kind in _HOST_KINDS:
+                    return shown
         return None
 
     def _open(self, binding: Binding) -> bool:
@@ -1158,7 +1119,7 @@ class Inference:
         func = call.func
         value = self.value(func) if self.names.qualified(func) is None else UNKNOWN
         found = self._run_by(value)
-        if func in self._values:
+        if func in self._settled:
             self._callees[call] = found
         return found
 
@@ -1191,16 +1152,17 @@ class Inference:
 
     def callers(self, function: cst.CSTNode) -> list[cst.Call]:
         """The calls in this file that run a function of this file, in source order."""
-        found = self._callers.get(function)
-        if found is None:
-            self._callers[function] = []  # a search that comes back here finds no further call
-            overridden = self._overridden(function)
-            found = self._callers[function] = [
-                call
-                for call in self._candidates(function)
-                if self.callee(call) is function or (overridden and self._dispatches(call, overridden))
-            ]
+        found: list[cst.Call] = self.fixpoint.ask(("callers", function), self._find_callers, _CALLERS)
         return found
+
+    def _find_callers(self, question: tuple[str, cst.CSTNode]) -> list[cst.Call]:
+        _, function = question
+        overridden = self._overridden(function)
+        return [
+            call
+            for call in self._candidates(function)
+            if self.callee(call) is function or (overridden and self._dispatches(call, overridden))
+        ]
 
     @cached_property
     def _instance_calls(self) -> list[cst.Call]:
@@ -1376,10 +1338,9 @@ class Inference:
         """What a function of this file returns, whoever calls it; a generator is an iterator."""
         if isinstance(function, cst.Lambda):
             return self.value(function.body)
-        return self._solve(function, self._returned)
+        return self.value(function)
 
-    def _returned(self, function: cst.CSTNode) -> Value:
-        assert isinstance(function, cst.FunctionDef)
+    def _returned(self, function: cst.FunctionDef) -> Value:
         exits = self._exits.get(function, [])
         yielded = [
             self.iterated(self.value(e.value.item)) if isinstance(e.value, cst.From) else self.value(e.value)
@@ -1511,4 +1472,5 @@ _BY_TYPE: dict[type[cst.CSTNode], Callable[[Inference, Any], Value]] = {
     cst.Index: Inference._held,
     cst.Expr: Inference._held,
     cst.Await: Inference._awaited,
+    cst.FunctionDef: Inference._returned,
 }

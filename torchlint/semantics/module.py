@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
+from typing import Any, Protocol
 
 import libcst as cst
 
@@ -26,6 +26,7 @@ from torchlint.semantics.evidence import (
     device_evidence,
     imports_test_library,
 )
+from torchlint.semantics.fixpoint import Fixpoint
 from torchlint.semantics.gradients import Gradients
 from torchlint.semantics.inference import Function, Inference
 from torchlint.semantics.iterations import Iterations
@@ -148,6 +149,11 @@ class Module:
         inference = Inference(self.tree, self.names, self.classes)
         inference.grad_off = lambda node: self.grad(node) is Grad.OFF
         return inference
+
+    @property
+    def fixpoint(self) -> Fixpoint[Any, Any]:
+        """What remembers the answers on which values depend, and which depend on values."""
+        return self.inference.fixpoint
 
     @cached_property
     def dataflow(self) -> Dataflow:

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
-from typing import Protocol, TypeAlias, cast
+from typing import Any, Protocol, TypeAlias, cast
 
 import libcst as cst
 
@@ -32,6 +32,7 @@ from torchlint.semantics.api.frameworks import (
 )
 from torchlint.semantics.api.results import TENSOR_METHODS
 from torchlint.semantics.classes import Classes, ClassInfo
+from torchlint.semantics.fixpoint import Fixpoint
 from torchlint.semantics.gradmode import Grad, GradModes
 from torchlint.semantics.names import BindingKind, Names
 from torchlint.semantics.phases import Phase, Phases, is_training_step
@@ -87,6 +88,8 @@ class Model(Protocol):
     def names(self) -> Names: ...
     @property
     def classes(self) -> Classes: ...
+    @property
+    def fixpoint(self) -> Fixpoint[Any, Any]: ...
     def value(self, node: cst.BaseExpression) -> Value: ...
     def callee(self, call: cst.Call) -> Function | None: ...
     def callers(self, function: Function) -> list[cst.Call]: ...

@@ -1,0 +1,201 @@
+"""Answers to questions that lean on one another, in circles too, whichever of them is asked first.
+
+Each question is worked out by asking others. Those that lead back to themselves are one component (a
+strongly connected one, of the graph of who asked whom), and are solved together: all of them start from
+an answer that says nothing, and are gone through in an order of their own, not that of the asking, until
+every answer agrees with those that it was worked out from. Only then is any of them remembered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+Q = TypeVar("Q", bound=Hashable)
+A = TypeVar("A")
+
+_ROUNDS = 12
+"""How often a component is gone through before answers that still change are given up."""
+_RESTARTS = 8
+"""How often a component starts again because more questions turned out to belong to it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answers(Generic[A]):
+    """The answers there are to one sort of question.
+
+    Attributes:
+        nothing: what a question says that is still being worked out, neutral wherever answers meet.
+        unknown: what is said where no answer holds.
+    """
+
+    nothing: A
+    unknown: A
+
+
+@dataclass(frozen=True, slots=True)
+class _Question(Generic[Q, A]):
+    key: Q
+    work_out: Callable[[Q], A]
+    answers: Answers[A]
+
+
+class Fixpoint(Generic[Q, A]):
+    """Works out questions and remembers their answers.
+
+    ``order`` tells in which order the questions of a component are gone through; questions that are alike
+    in it must not be in one component. ``depth`` bounds how deep one question may lead into others at a
+    time: whatever lies deeper is solved like a component, step by step.
+    """
+
+    def __init__(self, order: Callable[[Q], tuple[int, str]], *, depth: int) -> None:
+        self.settled: dict[Q, A] = {}
+        """The answers that hold, whatever else is asked."""
+        self._order = order
+        self._depth = depth
+        # Open questions in the order in which they were met, and the number of each; those of a component
+        # that is being gone through have the same. ``_bounds`` has the numbers at which, as far as has been
+        # seen, components begin (H. N. Gabow, Path-based depth-first search, 2000).
+        self._open: list[_Question[Q, A]] = []
+        self._numbers: dict[Q, int] = {}
+        self._bounds: list[int] = []
+        self._working: set[Q] = set()
+        self._current: dict[Q, A] = {}
+        self._previous: dict[Q, A] = {}
+        self._leaned: dict[Q, A] = {}
+        """The questions that were asked while in work, and what they said then."""
+
+    @property
+    def busy(self) -> bool:
+        """Whether a question is being worked out, so that what is found may rest on an open one."""
+        return bool(self._open)
+
+    def ask(self, key: Q, work_out: Callable[[Q], A], answers: Answers[A]) -> A:
+        """The answer to a question; inside a component that is still open, what it says so far."""
+        known = self.settled.get(key)
+        if known is not None:
+            return known
+        number = self._numbers.get(key)
+        if number is not None:
+            return self._again(key, number, work_out, answers)
+        number = len(self._open)
+        self._numbers[key] = number
+        self._open.append(_Question(key, work_out, answers))
+        if len(self._working) >= self._depth:
+            self._merge(0)
+            self._leaned[key] = answers.nothing
+            return answers.nothing
+        self._bounds.append(number)
+        answer = self._work_out(key, work_out)
+        if self._bounds[-1] != number:
+            self._current[key] = answer
+            return answer
+        if len(self._open) == number + 1 and key not in self._leaned:
+            self._bounds.pop()
+            self._open.pop()
+            del self._numbers[key]
+            answer = self.settled[key] = answers.unknown if answer is answers.nothing else answer
+            return answer
+        self._current[key] = answer
+        self._solve(number)
+        settled = self.settled.get(key)
+        return settled if settled is not None else self._current[key]
+
+    def _again(self, key: Q, number: int, work_out: Callable[[Q], A], answers: Answers[A]) -> A:
+        """What an open question says at present."""
+        self._merge(number)
+        current = self._current.get(key)
+        if current is not None:
+            return current
+        if key in self._working or len(self._working) >= self._depth:
+            present = self._leaned[key] = self._previous.get(key, answers.nothing)
+            return present
+        answer = self._current[key] = self._work_out(key, work_out)
+        return answer
+
+    def _merge(self, number: int) -> None:
+        """Take everything from this number on for one component: it leads back there."""
+        while self._bounds[-1] > number:
+            self._bounds.pop()
+
+    def _work_out(self, key: Q, work_out: Callable[[Q], A]) -> A:
+        self._working.add(key)
+        try:
+            answer = work_out(key)
+        except BaseException:
+            self._abandon()
+            raise
+        self._working.discard(key)
+        return answer
+
+    def _abandon(self) -> None:
+        """Forget all open questions, since the work on them was broken off."""
+        self._open.clear()
+        self._bounds.clear()
+        for table in (self._numbers, self._current, self._previous, self._leaned):
+            table.clear()
+        self._working.clear()
+
+    def _solve(self, base: int) -> None:
+        """Settle the open questions from a number on, if none of them leads back behind it."""
+        members = self._gather(base)
+        given_up: dict[Q, A] = {}
+        rounds = restarts = 0
+        while True:
+            rounds += 1
+            self._go_through(members, given_up)
+            if self._bounds[-1] < base:
+                # It leads further back than was seen before, and will be solved with that.
+                self._forget(self._previous, members)
+                return
+            if len(self._open) > base + len(members):
+                members = self._gather(base)
+                if restarts < _RESTARTS:
+                    restarts, rounds = restarts + 1, 0
+                    given_up.clear()
+                    self._forget(self._previous, members)
+                continue
+            disputed = [
+                q for q in members if self._leaned.get(q.key, self._current[q.key]) != self._current[q.key]
+            ]
+            silent = [
+                q for q in members if self._current[q.key] is q.answers.nothing is not q.answers.unknown
+            ]
+            if not disputed and not silent:
+                self._settle(base, members)
+                return
+            self._previous.update((q.key, self._current[q.key]) for q in members)
+            if rounds > _ROUNDS:
+                given_up.update((q.key, q.answers.unknown) for q in (*disputed, *silent))
+            elif not disputed:
+                # What nothing outside of the component tells anything of is unknown in it, too.
+                self._previous.update((q.key, q.answers.unknown) for q in silent)
+
+    def _gather(self, base: int) -> list[_Question[Q, A]]:
+        """The open questions from a number on, as one component, in the order in which to go through them."""
+        members = sorted(self._open[base:], key=lambda question: self._order(question.key))
+        self._numbers.update((question.key, base) for question in members)
+        return members
+
+    def _go_through(self, members: Sequence[_Question[Q, A]], given_up: Mapping[Q, A]) -> None:
+        """Work out every question of a component once; what is still in work answers as the time before."""
+        self._forget(self._current, members)
+        self._forget(self._leaned, members)
+        self._current.update(given_up)
+        for question in members:
+            if question.key not in self._current:
+                self._current[question.key] = self._work_out(question.key, question.work_out)
+
+    def _settle(self, base: int, members: Sequence[_Question[Q, A]]) -> None:
+        """Remember the answers of a component, which is no longer open."""
+        self.settled.update((question.key, self._current[question.key]) for question in members)
+        for table in (self._current, self._previous, self._leaned, self._numbers):
+            self._forget(table, members)
+        del self._open[base:]
+        self._bounds.pop()
+
+    @staticmethod
+    def _forget(table: dict[Q, Any], members: Sequence[_Question[Q, A]]) -> None:
+        for question in members:
+            table.pop(question.key, None)
