@@ -6,6 +6,7 @@ interrupted measurement still reports what it has.
 
 from __future__ import annotations
 
+import math
 import os
 import shutil
 import time
@@ -20,7 +21,7 @@ import numpy as np
 
 from torchlint.verify import judge
 from torchlint.verify.awake import processors_awake
-from torchlint.verify.plan import LEAST_REPLICATES, Costs, Plan, Wishes, plan
+from torchlint.verify.plan import LEAST_REPLICATES, REPLICATES, Costs, Plan, Wishes, plan
 from torchlint.verify.processes import PATIENCE, Failure, Nurseries, Process, Times, torchrun_variables
 from torchlint.verify.results import (
     AGAIN,
@@ -188,6 +189,7 @@ class Session:
     _run_steps: int = 0
     """How far the programs of the replicate at hand have come."""
     _awake: int = 0
+    _planned: Plan | None = None
     _end: float = field(init=False)
     """Until when the budget lasts, on the clock ``time.monotonic``."""
 
@@ -202,6 +204,12 @@ class Session:
     def begun(self) -> bool:
         """Whether there is anything to tell."""
         return bool(self.examinations or self.notes)
+
+    @property
+    def half_width(self) -> float:
+        """How wide the widest interval is, as ``Interval.half_width``; infinite where nothing was timed."""
+        found = [item.wall.half_width for item in self.measurement().comparisons if item.wall is not None]
+        return max(found, default=math.inf)
 
     @property
     def spreads(self) -> bool:
@@ -313,23 +321,41 @@ class Session:
             )
         if len(planned.variants) <= len((ORIGINAL, AGAIN)):
             return
-        with nullcontext(0) if self.spreads else processors_awake() as self._awake:
-            self._replicates_of(planned, needed, alone, progress)
+        self._planned = planned
+        self._replicates_of(planned, needed, alone, progress)
+
+    def time_more(self, progress: Progress) -> None:
+        """Add replicates to those of ``time``, if the budget has time for one and the verdicts want it."""
+        planned = self._planned
+        if planned is None or self._decided() or self._costs().replicate(planned) > self._left():
+            return
+        wanted = self.settings.wishes.replicates or REPLICATES
+        needed = [name for name in planned.variants if name in (ORIGINAL, AGAIN, TOGETHER)]
+        alone = [name for name in planned.variants if name not in needed]
+        self._replicates_of(replace(planned, replicates=wanted), needed, alone, progress)
 
     def _replicates_of(
         self, planned: Plan, needed: Sequence[str], alone: Sequence[str], progress: Progress
     ) -> None:
         """Run the replicates of a plan, until the verdicts are clear or the budget ends."""
+        with nullcontext(0) if self.spreads else processors_awake() as self._awake:
+            self._replicates_awake(planned, needed, alone, progress)
+
+    def _replicates_awake(
+        self, planned: Plan, needed: Sequence[str], alone: Sequence[str], progress: Progress
+    ) -> None:
         groups = self._groups(planned)
-        for replicate in range(planned.replicates):
+        for replicate in range(self._replicates, planned.replicates):
             for number, group in enumerate(groups):
                 share = (replicate + number / len(groups)) / planned.replicates
                 # A case has few, which its verdict needs, and they were planned to fit.
                 enough = LEAST_REPLICATES if self.pool.subject.reruns else 1
                 if replicate >= enough and self._left() <= 0:
-                    self.notes.append(
-                        f"the budget ended after {replicate} of {planned.replicates} replicates"
-                    )
+                    # A case may yet get what others leave of the budget.
+                    if not self.pool.subject.reruns:
+                        self.notes.append(
+                            f"the budget ended after {replicate} of {planned.replicates} replicates"
+                        )
                     return
                 if number == 0 and replicate >= LEAST_REPLICATES and self._decided():
                     return

@@ -74,6 +74,7 @@ class Run:
             self._examine(subjects, pools, sessions, found)
             for of_case, pool in zip(sessions, pools, strict=True):
                 self._time(of_case, found, pool)
+            self._time_more()
 
     def syncs(self, script: Script, folder: Path, report_of: ReportOf) -> None:
         """Run a script once, and join where it waits for the device with where it is predicted to.
@@ -194,6 +195,18 @@ class Run:
                 with _failures_noted(session):
                     session.allow(self._left() / (len(self._sessions) - number))
                     session.time(progress)
+
+    def _time_more(self) -> None:
+        """Spend what is left of the budget where a few more replicates may settle something."""
+        # The narrowest of the intervals that are too wide are the easiest to narrow.
+        for session in sorted(self._sessions, key=lambda session: session.half_width):
+
+            def progress(text: str, _: float, session: Session = session) -> None:
+                self._progress(f"{session.pool.subject.name} {session.size}: {text}", 1.0)
+
+            session.allow(self._left())
+            with session.pool.closing(), _failures_noted(session):
+                session.time_more(progress)
 
     def _start(self, pool: Pool, found: Machine) -> None:
         """Let the processes of a case find the device at once, as many as there is room for."""

@@ -2,9 +2,9 @@
 
 One step trains for two epochs. The workers copy the images out of a store that is in memory.
 
-- small: 4 batches of 16 images of 32 by 32 pixels an epoch, one layer; most time goes into starting workers
-- medium: 16 batches of 64 images of 64 by 64 pixels an epoch, four layers of 32 channels
-- large: 32 batches of 64 images of 112 by 112 pixels an epoch, eight layers of 64 channels
+- small: 2 batches of 16 images of 32 by 32 pixels an epoch, one layer; most time goes into starting workers
+- medium: 6 batches of 64 images of 64 by 64 pixels an epoch, four layers of 32 channels
+- large: 6 batches of 64 images of 112 by 112 pixels an epoch, eight layers of 64 channels
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import torch
 from torch import nn
 from torch.utils.data import DataLoader, Dataset
 
-SIZES = {"small": (4, 16, 32, 1, 16), "medium": (16, 64, 64, 4, 32), "large": (32, 64, 112, 8, 64)}
+SIZES = {"small": (2, 16, 32, 1, 16), "medium": (6, 64, 64, 4, 32), "large": (6, 64, 112, 8, 64)}
 CLASSES = 10
 
 
@@ -35,7 +35,7 @@ class Trainer:
     ) -> None:
         self.device = device
         data = Images(batches * images, pixels)
-        self.loader = DataLoader(data, batch_size=images, num_workers=4, pin_memory=True)
+        self.loader = DataLoader(data, batch_size=images, num_workers=2, pin_memory=True)
         layers: list[nn.Module] = [nn.Conv2d(3, channels, 3, padding=1), nn.ReLU()]
         for _ in range(depth - 1):
             layers += [nn.Conv2d(channels, channels, 3, padding=1), nn.ReLU()]

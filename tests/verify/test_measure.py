@@ -1,0 +1,88 @@
+"""How many replicates a case gets: enough for a verdict, more while all cases' budget has time for them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from torchlint.verify.measure import Pool, Session, Settings
+from torchlint.verify.plan import LEAST_REPLICATES, REPLICATES, Plan
+from torchlint.verify.results import (
+    AGAIN,
+    ORIGINAL,
+    TOGETHER,
+    Agreement,
+    Block,
+    Examination,
+    Machine,
+    Sameness,
+    Variant,
+)
+from torchlint.verify.worker.job import Job
+
+
+class Case:
+    """A subject of which no process is ever started."""
+
+    name, source, reruns = "TL000", "", True
+
+    def job(self, variant: str, task: str) -> Job:
+        """Nobody asks for one."""
+        raise AssertionError(variant, task)
+
+
+class Timed(Session):
+    """A session whose replicates are made up: they differ from each other by ``spread``."""
+
+    spread = 0.0
+
+    def _replicate(self, planned: Plan, number: int) -> int | None:
+        for turn in range(4):
+            for place, name in enumerate(planned.variants):
+                faster = 1 - self.spread * number if name == TOGETHER else 1
+                self.blocks.append(Block(name, number, turn, place, 1, 0.1 * faster, None, None))
+        return None
+
+
+@pytest.fixture
+def session(tmp_path: Path) -> Timed:
+    """A case with a sound fix, of whose original a step takes 0.1 s."""
+    made = Timed(Pool(Case()), Settings(device="cpu"), Machine("cpu"), tmp_path)
+    same = Sameness(Agreement.IDENTICAL)
+    for name in (ORIGINAL, AGAIN, TOGETHER):
+        made.variants.append(Variant(name))
+        # It keeps several processors busy, so that none has to be kept awake.
+        made.examinations[name] = Examination(name, steps=9, step_seconds=0.1, busy=2.0, sameness=same)
+    return made
+
+
+def replicates(session: Session) -> list[int]:
+    """The numbers of the replicates, in the order in which they ran."""
+    return list(dict.fromkeys(block.replicate for block in session.blocks))
+
+
+def test_a_clear_verdict_takes_the_fewest_replicates(session: Timed) -> None:
+    session.time(lambda *_: None)
+    assert replicates(session) == list(range(LEAST_REPLICATES))
+    session.time_more(lambda *_: None)
+    assert replicates(session) == list(range(LEAST_REPLICATES))
+
+
+def test_a_wide_interval_gets_more_replicates_where_there_is_time_for_them(session: Timed) -> None:
+    session.spread = 0.1
+    session.allow(1.0)
+    session.time(lambda *_: None)
+    assert replicates(session) == list(range(LEAST_REPLICATES)), "they were planned to fit, or have to be"
+    session.time_more(lambda *_: None)
+    assert replicates(session) == list(range(LEAST_REPLICATES)), "one more would take longer than a second"
+    session.allow(100.0)
+    session.time_more(lambda *_: None)
+    assert replicates(session) == list(range(REPLICATES))
+    assert session.half_width > 0.03
+
+
+def test_what_was_never_timed_gets_no_more(session: Timed) -> None:
+    session.time_more(lambda *_: None)
+    assert replicates(session) == []
+    assert session.half_width == float("inf")
