@@ -93,6 +93,8 @@ CATALOGUE = {
     "TL402": ("hand-written-attention", "warning", "unsafe"),
     "TL404": ("hand-written-activation", "warning", "safe"),
     "TL406": ("unfused-log-math", "warning", "safe"),
+    "TL407": ("softmax-before-cross-entropy", "error", "unsafe"),
+    "TL408": ("sigmoid-before-bce", "warning", "unsafe"),
     "TL601": ("cache-emptied-in-loop", "warning", "safe"),
 }
 

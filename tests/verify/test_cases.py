@@ -42,6 +42,7 @@ WITHOUT_CASE = {
     "TL308",
     "TL309",
     "TL310",
+    "TL407",
 }
 
 # Forms that sum in another order. All others compute the same bit for bit on the CPU.
@@ -52,6 +53,7 @@ ROUNDED = {
     "TL402": "the kernel of attention sums in another order",
     "TL404": "the fused function rounds once",
     "TL406": "the fused functions round once",
+    "TL408": "the fused function rounds once",
 }
 
 A_CASE = "SIZES = {'small': 1}\ndef setup(device, size): ...\ndef step(state): ...\n"

@@ -94,7 +94,7 @@ class _Search:
         kept = any(statement is None for statement in removed)
         movable = all(still(self.module, node, self.node) for node in read) and (
             # A step that is needed elsewhere stays, and so what it is computed of must not be computed twice.
-            not kept or not names or all(_is_at_hand(node) for node in read)
+            not kept or not names or all(self.module.dataflow.operations.at_hand(node) for node in read)
         )
         if code is None or not movable or not one_line(code):
             return Fused(formula, qualified, None, exact)
@@ -205,14 +205,3 @@ class _Search:
 def fused_form(module: Module, node: cst.BaseExpression) -> Fused | None:
     """The function that computes an expression in one step; None if it is no such pair of steps."""
     return _Search(module, node).find()
-
-
-def _is_at_hand(node: cst.BaseExpression) -> bool:
-    """Whether an expression only looks at what there is."""
-    match node:
-        case cst.Attribute() | cst.Subscript():
-            return _is_at_hand(node.value)
-        case cst.UnaryOperation():
-            return _is_at_hand(node.expression)
-        case _:
-            return isinstance(node, (cst.Name, cst.Integer, cst.Float, cst.Tuple))

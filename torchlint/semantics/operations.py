@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.semantics.names import Binding, BindingKind
-from torchlint.semantics.values import MISSING, Kind
+from torchlint.semantics.values import Kind
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
@@ -403,9 +403,15 @@ class Operations:
                     return False
         return True
 
-    def is_constant(self, node: cst.CSTNode | None) -> bool:
-        """Whether an expression is a Python constant that is known."""
-        return node is not None and self.module.value(node).constant is not MISSING
+    def at_hand(self, node: cst.BaseExpression) -> bool:
+        """Whether an expression computes nothing, but only looks at what there is."""
+        match node:
+            case cst.Attribute() | cst.Subscript():
+                return self.at_hand(node.value)
+            case cst.UnaryOperation():
+                return self.at_hand(node.expression)
+            case _:
+                return isinstance(node, (cst.Name, cst.Integer, cst.Float, cst.Tuple))
 
 
 _QUESTIONS = frozenset({"size", "dim", "numel", "ndimension", "item", "abs", "sign", "softmax", "detach"})

@@ -1,0 +1,88 @@
+"""TL408: binary cross entropy of a sigmoid, for which there is one stable function."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from torchlint.diagnostics import Fix
+from torchlint.rule import WARNING, Finding, rule
+from torchlint.semantics.losses import GivenTo, given_to
+from torchlint.semantics.lossinputs import without_ending
+from torchlint.semantics.module import Module
+
+_FUNCTION, _LAYER = "torch.nn.functional.binary_cross_entropy", "torch.nn.BCELoss"
+_STABLE = {
+    _FUNCTION: "torch.nn.functional.binary_cross_entropy_with_logits",
+    _LAYER: "torch.nn.BCEWithLogitsLoss",
+}
+
+
+@rule(
+    "TL408",
+    "sigmoid-before-bce",
+    severity=WARNING,
+    fix="unsafe",
+    on=cst.Call,
+    mentions=("BCELoss|binary_cross_entropy", "igmoid"),
+)
+def sigmoid_before_bce(call: cst.Call, module: Module) -> Iterator[Finding]:
+    """
+    ## What it does
+
+    Finds `nn.BCELoss` and `F.binary_cross_entropy` that are given the output of a sigmoid, however it is
+    spelt, also where it is the last step or layer of a model of the file.
+
+    ## Why is this bad?
+
+    `BCEWithLogitsLoss` computes both in one kernel, and stays exact where the sigmoid rounds to 0 or 1, so
+    that the logarithm of it is cut off and its gradient gone. Under autocast to half precision `BCELoss`
+    raises an error.
+
+    ## Example
+
+    ```python
+    loss = F.binary_cross_entropy(torch.sigmoid(logits), target)
+    ```
+
+    ## Use instead
+
+    ```python
+    loss = F.binary_cross_entropy_with_logits(logits, target)
+    ```
+
+    ## Fix safety
+
+    Unsafe: where the sigmoid saturates, the loss and its gradients are others (the right ones). No fix is
+    offered where the sigmoid belongs to the model, whose output others may want as it is, or where one
+    `BCELoss` is called in several places.
+
+    ## References
+
+    - [torch.nn.BCEWithLogitsLoss](https://docs.pytorch.org/docs/stable/generated/torch.nn.BCEWithLogitsLoss.html)
+    - [Automatic mixed precision: prefer the form with logits](https://docs.pytorch.org/docs/stable/amp.html)
+    """
+    name = call.func.attr if isinstance(call.func, cst.Attribute) else call.func
+    if not isinstance(name, cst.Name) or not ("BCE" in name.value or "ross" in name.value):
+        return
+    found = given_to(module, call, _FUNCTION, _LAYER, ("sigmoid",))
+    if found is None:
+        return
+    stable = _STABLE[module.qualified(call.func) or ""]
+    yield Finding(
+        call,
+        f"`{name.value}` of a sigmoid is neither stable nor fused; `{stable.rpartition('.')[2]}` is both",
+        fix=_fix(module, call, found, stable),
+        related=((found.ending.node, "the sigmoid"),),
+    )
+
+
+def _fix(module: Module, call: cst.Call, found: GivenTo, stable: str) -> Fix | None:
+    edits = without_ending(module, found) if found.uses == 1 else None
+    spelling = module.spell(stable, call)
+    if edits is None or spelling is None:
+        return None
+    return module.unsafe(
+        f"Use `{spelling.text}`", module.replace(call.func, spelling.text), spelling.edits, *edits
+    )

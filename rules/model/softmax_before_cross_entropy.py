@@ -1,0 +1,84 @@
+"""TL407: a loss that takes logits is given what softmax made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from torchlint.rule import ERROR, WARNING, Finding, rule
+from torchlint.semantics.losses import given_to
+from torchlint.semantics.lossinputs import without_ending
+from torchlint.semantics.module import Module
+
+
+@rule(
+    "TL407",
+    "softmax-before-cross-entropy",
+    severity=ERROR,
+    fix="unsafe",
+    on=cst.Call,
+    mentions=("CrossEntropyLoss|cross_entropy", "oftmax"),
+)
+def softmax_before_cross_entropy(call: cst.Call, module: Module) -> Iterator[Finding]:
+    """
+    ## What it does
+
+    Finds `nn.CrossEntropyLoss` and `F.cross_entropy` that are given probabilities: the output of `softmax`,
+    however it is spelt, also where it is the last step or layer of a model of the file. A `log_softmax` in
+    front of them is a warning: the loss computes it again.
+
+    ## Why is this bad?
+
+    Cross entropy takes logits and applies `log_softmax` itself. Of probabilities, which lie between 0 and 1,
+    it makes a nearly uniform distribution: the loss cannot come near zero, gradients are small, and the model
+    learns slowly and badly without any error.
+
+    ## Example
+
+    ```python
+    loss = F.cross_entropy(F.softmax(logits, dim=1), target)
+    ```
+
+    ## Use instead
+
+    ```python
+    loss = F.cross_entropy(logits, target)
+    ```
+
+    ## Fix safety
+
+    The fix takes the softmax out of what the loss is given. It is unsafe, since it changes what is learnt,
+    and is not offered where the softmax belongs to the model, whose output others may want as it is.
+
+    ## References
+
+    - [torch.nn.CrossEntropyLoss](https://docs.pytorch.org/docs/stable/generated/torch.nn.CrossEntropyLoss.html)
+    """
+    name = call.func.attr if isinstance(call.func, cst.Attribute) else call.func
+    if not isinstance(name, cst.Name) or "ross" not in name.value:
+        return
+    found = given_to(
+        module,
+        call,
+        "torch.nn.functional.cross_entropy",
+        "torch.nn.CrossEntropyLoss",
+        ("softmax", "log_softmax"),
+    )
+    if found is None:
+        return
+    twice = found.ending.name == "log_softmax"
+    loss = name.value
+    message = (
+        f"`{loss}` computes `log_softmax`, and what it is given has been through it already"
+        if twice
+        else f"`{loss}` takes logits and is given what `softmax` made of them"
+    )
+    edits = without_ending(module, found)
+    yield Finding(
+        call,
+        message,
+        severity=WARNING if twice else None,
+        fix=module.unsafe("Give the logits to the loss", *edits) if edits is not None else None,
+        related=((found.ending.node, f"`{found.ending.name}`"),),
+    )

@@ -1,0 +1,239 @@
+"""Losses and what they are given: followed back to the last operation, through models of the file.
+
+A loss that wants logits and is given probabilities, or the other way round, is only seen by following its
+input through names, reshapes, arguments of helpers, and the ``forward`` or the last layer of a model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchlint.semantics.attributes import SEQUENTIAL
+from torchlint.semantics.names import BindingKind
+from torchlint.semantics.operations import Operation
+from torchlint.semantics.sequences import argument_steps
+
+if TYPE_CHECKING:
+    from torchlint.semantics.module import Module
+    from torchlint.semantics.names import Binding
+
+# What changes neither the elements nor their order along the classes enough to matter here.
+_RESHAPES = frozenset(
+    {"view", "reshape", "squeeze", "unsqueeze", "flatten", "contiguous", "clone", "float", "to", "permute"}
+) | {"transpose", "type", "type_as"}
+_LAST_LAYERS = {
+    "torch.nn.Softmax": "softmax",
+    "torch.nn.LogSoftmax": "log_softmax",
+    "torch.nn.Sigmoid": "sigmoid",
+}
+_DEPTH = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """The last operation behind a value.
+
+    Attributes:
+        name: its name: ``softmax``, ``log_softmax`` or ``sigmoid``.
+        node: where it stands: the expression, or the call that makes the layer.
+        operation: the operation, if it stands in the function that asks.
+        through: the names between, from the one that is read on.
+        reshaped: whether something stands between that changes the shape.
+    """
+
+    name: str
+    node: cst.CSTNode
+    operation: Operation | None = None
+    through: tuple[cst.Name, ...] = ()
+    reshaped: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class GivenTo:
+    """A loss, and what its input ends in.
+
+    Attributes:
+        call: the call of the loss.
+        given: the input.
+        ending: the last operation behind it.
+        uses: how often this loss is called in the file.
+    """
+
+    call: cst.Call
+    given: cst.BaseExpression
+    ending: Ending
+    uses: int
+
+
+def given_to(
+    module: Module, node: cst.Call, function: str, layer: str, names: Collection[str]
+) -> GivenTo | None:
+    """What the loss ``node`` is given, if it ends in one of these operations.
+
+    ``node`` is a call of the function, or the call that makes the layer; of a layer the first call counts
+    whose input ends so.
+    """
+    qualified = module.qualified(node.func)
+    if qualified == function:
+        return _first(module, [node], names)
+    if qualified != layer:
+        return None
+    calls = [
+        call
+        for call in module.tree.nodes(cst.Call)
+        if call is not node and _may_be_loss(call) and module.value(call.func).origin is node
+    ]
+    return _first(module, calls, names)
+
+
+def _may_be_loss(call: cst.Call) -> bool:
+    return len(call.args) >= 2 and isinstance(call.func, (cst.Name, cst.Attribute, cst.Call))
+
+
+def _first(module: Module, calls: Sequence[cst.Call], names: Collection[str]) -> GivenTo | None:
+    for call in calls:
+        given = _input(call)
+        ending = ending_of(module, given) if given is not None else None
+        if given is not None and ending is not None and ending.name in names:
+            return GivenTo(call, given, ending, len(calls))
+    return None
+
+
+def _input(call: cst.Call) -> cst.BaseExpression | None:
+    for arg in call.args:
+        if arg.star:
+            return None
+        if arg.keyword is None or arg.keyword.value == "input":
+            return arg.value
+    return None
+
+
+def ending_of(module: Module, node: cst.BaseExpression) -> Ending | None:
+    """The last operation behind an expression, if it is known and one that losses care for."""
+    return _Search(module).expression(node, True, _DEPTH)
+
+
+@dataclass(slots=True)
+class _Search:
+    module: Module
+
+    def expression(self, node: cst.BaseExpression, here: bool, depth: int) -> Ending | None:
+        """``here``: whether the expression stands in the function that asks."""
+        if not depth:
+            return None
+        if isinstance(node, cst.Name):
+            return self._name(node, here, depth)
+        if isinstance(node, cst.Attribute):
+            return None
+        operation = self.module.dataflow.operations.of(node)
+        if operation is not None:
+            if operation.name in ("softmax", "log_softmax", "sigmoid") and not operation.in_place:
+                return Ending(operation.name, node, operation if here else None)
+            if operation.name not in _RESHAPES:
+                return None
+            found = self.expression(operation.operands[0], here, depth - 1)
+            if found is None:
+                return None
+            return Ending(found.name, found.node, found.operation, found.through, True)
+        return self._called(node, None, depth) if isinstance(node, cst.Call) else None
+
+    def _name(self, name: cst.Name, here: bool, depth: int) -> Ending | None:
+        bindings = self.module.bindings(name)
+        endings = [self._binding(binding, here, depth) for binding in bindings]
+        found = _agreed(endings)
+        if found is None:
+            return None
+        if len(bindings) > 1:
+            return Ending(found.name, found.node)
+        return Ending(found.name, found.node, found.operation, (name, *found.through), found.reshaped)
+
+    def _binding(self, binding: Binding, here: bool, depth: int) -> Ending | None:
+        if binding.kind is BindingKind.PARAMETER:
+            return self._parameter(binding, depth)
+        if binding.kind not in (BindingKind.ASSIGN, BindingKind.WALRUS) or binding.value is None:
+            return None
+        if not binding.path:
+            return self.expression(binding.value, here, depth - 1)
+        if len(binding.path) == 1 and isinstance(binding.value, cst.Call) and binding.path[0] is not None:
+            return self._called(binding.value, binding.path[0], depth - 1)
+        return None
+
+    def _parameter(self, binding: Binding, depth: int) -> Ending | None:
+        """What the callers in the file give for a parameter."""
+        function = binding.scope.node
+        if not isinstance(function, cst.FunctionDef):
+            return None
+        found = []
+        for call in self.module.callers(function):
+            argument = self.module.argument(call, binding.name)
+            if argument.node is None:
+                return None
+            found.append(self.expression(argument.node, False, depth - 1))
+        return _away(_agreed(found))
+
+    def _called(self, call: cst.Call, index: int | None, depth: int) -> Ending | None:
+        """What the output, or one part of it, of a model or function of the file ends in."""
+        if not depth:
+            return None
+        function = self.module.callee(call)
+        if isinstance(function, cst.FunctionDef):
+            returned = self._returned(function, index)
+            if returned is None:
+                return None
+            return _away(_agreed(self.expression(node, False, depth - 1) for node in returned))
+        if index is not None or self.module.qualified(call.func) is not None:
+            return None
+        makers = self.module.dataflow.layers.makers(call.func)
+        if not makers:
+            return None
+        return _away(_agreed(self._layer(maker, depth - 1) for maker in makers))
+
+    def _returned(self, function: cst.FunctionDef, index: int | None) -> list[cst.BaseExpression] | None:
+        found = []
+        for node in self.module.tree.nodes(cst.Return):
+            if self.module.function(node) is not function:
+                continue
+            value: cst.BaseExpression | None = node.value
+            if index is not None:
+                if not isinstance(value, cst.Tuple) or not -1 < index < len(value.elements):
+                    return None
+                value = value.elements[index].value
+            if value is None:
+                return None
+            found.append(value)
+        return found or None
+
+    def _layer(self, maker: cst.Call, depth: int) -> Ending | None:
+        """What the output of the layer that a call makes ends in."""
+        layers = self.module.dataflow.layers
+        name = layers.called(maker)
+        if name in _LAST_LAYERS:
+            return Ending(_LAST_LAYERS[name], maker)
+        if name != SEQUENTIAL or not depth:
+            return None
+        owner = layers.owner_of(maker)
+        filling = layers.filling(owner) if owner is not None else None
+        if filling is not None and (filling.broken or len(filling.steps) > 1):
+            return None
+        steps = argument_steps(maker.args)
+        if not steps or steps[-1].many:
+            return None
+        last = layers.makers(steps[-1].node)
+        return _agreed(self._layer(call, depth - 1) for call in last) if last else None
+
+
+def _away(ending: Ending | None) -> Ending | None:
+    """The ending as seen from another function, which cannot take it out."""
+    return Ending(ending.name, ending.node) if ending is not None else None
+
+
+def _agreed(endings: Iterable[Ending | None]) -> Ending | None:
+    """The one answer, if all say the same."""
+    found = list(endings)
+    if not found or any(e is None or e.name != (found[0].name if found[0] else None) for e in found):
+        return None
+    return found[0]
