@@ -37,6 +37,7 @@ EXPECTED: Mapping[str, Mapping[str, int]] = {
         "TL302": 1,
         "TL303": 2,
         "TL401": 3,
+        "TL408": 1,
     },
     "diffusion.py": {
         "TL102": 1,
