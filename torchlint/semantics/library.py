@@ -7,17 +7,17 @@ device and graph of the result.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache, cached_property
-from typing import Protocol
 
 import libcst as cst
 
 from torchlint.semantics.api import results
-from torchlint.semantics.classes import Classes, kind_of_class
+from torchlint.semantics.classes import kind_of_class
 from torchlint.semantics.conventions import CRITERION_NAME
-from torchlint.semantics.names import Names, dotted_text
+from torchlint.semantics.evaluator import Evaluator
+from torchlint.semantics.names import dotted_text
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import (
     BOOL,
@@ -43,7 +43,6 @@ from torchlint.semantics.values import (
     join_graphs,
     solid,
 )
-from torchlint.syntax import SyntaxTree
 
 # Calls that hand on what they are given, an iterable as an iterable of the same items.
 _PASSING = frozenset(
@@ -238,30 +237,6 @@ def _plain(dotted: str) -> Value | None:
 
 
 _FROM_OPERANDS = frozenset({"tensor", "tensors", "same", "parameters", "distribution", "packed", "unknown"})
-
-
-class Evaluator(Protocol):
-    """What library calls ask of the evaluator of expressions."""
-
-    tree: SyntaxTree
-    names: Names
-    classes: Classes
-    grad_off: Callable[[cst.CSTNode], bool]
-
-    def value(self, node: cst.CSTNode) -> Value:
-        """What an expression can be."""
-
-    def attribute(self, base: Value, attr: str) -> Value:
-        """``base.attr``."""
-
-    def iterated(self, value: Value) -> Value:
-        """What ``for x in value`` gives ``x``."""
-
-    def returned(self, function: cst.FunctionDef | cst.Lambda) -> Value:
-        """What a function of the file returns."""
-
-    def instance(self, definition: cst.ClassDef) -> Value:
-        """An instance of a class of the file."""
 
 
 class Library:

@@ -20,6 +20,7 @@ from torchlint.semantics.classes import Classes, kind_of_class
 from torchlint.semantics.dataflow import Dataflow
 from torchlint.semantics.evaluation import Evaluation
 from torchlint.semantics.evaluationmode import left_evaluating
+from torchlint.semantics.evaluator import Function
 from torchlint.semantics.evidence import (
     Evidence,
     defined_for_others,
@@ -28,7 +29,7 @@ from torchlint.semantics.evidence import (
 )
 from torchlint.semantics.fixpoint import Fixpoint
 from torchlint.semantics.gradients import Gradients
-from torchlint.semantics.inference import Function, Inference
+from torchlint.semantics.inference import Inference
 from torchlint.semantics.iterations import Iterations
 from torchlint.semantics.loaders import Loaders
 from torchlint.semantics.names import Binding, Names
@@ -244,7 +245,7 @@ class Module:
         if found is None:
             signature, presets = self._signature(call)
             found = self._bound[call] = calls.bind(
-                call, signature, presets=presets, resolve=self.inference.literal
+                call, signature, presets=presets, resolve=self.inference.callgraph.literal
             )
         return found
 
@@ -325,11 +326,11 @@ class Module:
 
     def callee(self, call: cst.Call) -> Function | None:
         """The function of this file that a call runs (a method, a lambda, a module's ``forward``)."""
-        return self.inference.callee(call)
+        return self.inference.callgraph.callee(call)
 
     def callers(self, function: cst.CSTNode) -> list[cst.Call]:
         """The calls in this file that run a function of this file."""
-        return self.inference.callers(function)
+        return self.inference.callgraph.callers(function)
 
     def function(self, node: cst.CSTNode) -> Function | None:
         """The function or lambda whose body holds a node; a decorator or default is outside it."""

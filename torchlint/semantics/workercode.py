@@ -14,7 +14,7 @@ from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import Device, Kind
 
 if TYPE_CHECKING:
-    from torchlint.semantics.inference import Function
+    from torchlint.semantics.evaluator import Function
     from torchlint.semantics.module import Module
 
 _DEPTH = 6

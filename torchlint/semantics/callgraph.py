@@ -1,0 +1,251 @@
+"""Who calls whom in a file: which function a call runs, and which calls run a function."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+
+import libcst as cst
+
+from torchlint.semantics import calls
+from torchlint.semantics.api import results
+from torchlint.semantics.evaluator import Evaluator, Function
+from torchlint.semantics.fixpoint import Answers
+from torchlint.semantics.names import BindingKind
+from torchlint.semantics.spellings import last_name
+from torchlint.semantics.values import BOTTOM, UNKNOWN, Kind, Value
+
+_CALLERS: Answers[list[cst.Call]] = Answers(nothing=[], unknown=[])
+
+
+class CallGraph:
+    """The calls and functions of one file."""
+
+    def __init__(self, evaluator: Evaluator) -> None:
+        self.tree = evaluator.tree
+        self.names = evaluator.names
+        self.classes = evaluator.classes
+        self.fixpoint = evaluator.fixpoint
+        self._value = evaluator.value
+        self._signatures: dict[cst.CSTNode, calls.Signature] = {}
+        self._bound: dict[tuple[cst.Call, Function, tuple[cst.Call, ...]], calls.BoundCall] = {}
+        self._callees: dict[cst.Call, Function | None] = {}
+
+    def callee(self, call: cst.Call) -> Function | None:
+        """The function of this file that a call runs: a method, a lambda, a module's ``forward``."""
+        if call in self._callees:
+            return self._callees[call]
+        func = call.func
+        value = self._value(func) if self.names.qualified(func) is None else UNKNOWN
+        found = self._run_by(value)
+        if func in self.fixpoint.settled:
+            self._callees[call] = found
+        return found
+
+    def _run_by(self, value: Value) -> Function | None:
+        """The function of this file that runs when something is called."""
+        if value is BOTTOM:
+            return None
+        if value.kind is Kind.FUNCTION and isinstance(value.definition, (cst.FunctionDef, cst.Lambda)):
+            return value.definition
+        if isinstance(value.definition, cst.ClassDef):
+            info = self.classes.info(value.definition)
+            if value.kind is Kind.CLASS:
+                return info.method("__init__")
+            if value.kind is Kind.MODULE:
+                return info.method("forward") or info.method("__call__")
+            return info.method("__call__")
+        return None
+
+    @cached_property
+    def calls_by_name(self) -> dict[str, list[cst.Call]]:
+        """The calls of the file by the last word of what they call."""
+        found: dict[str, list[cst.Call]] = {}
+        for call in self.tree.nodes(cst.Call):
+            func = call.func
+            if isinstance(func, cst.Name):
+                found.setdefault(func.value, []).append(call)
+            elif isinstance(func, cst.Attribute):
+                found.setdefault(func.attr.value, []).append(call)
+        return found
+
+    def callers(self, function: cst.CSTNode) -> list[cst.Call]:
+        """The calls in this file that run a function of this file, in source order."""
+        found: list[cst.Call] = self.fixpoint.ask(("callers", function), self._find_callers, _CALLERS)
+        return found
+
+    def _find_callers(self, question: tuple[str, cst.CSTNode]) -> list[cst.Call]:
+        _, function = question
+        overridden = self._overridden(function)
+        return [
+            call
+            for call in self._candidates(function)
+            if self.callee(call) is function or (overridden and self._dispatches(call, overridden))
+        ]
+
+    @cached_property
+    def _instance_calls(self) -> list[cst.Call]:
+        """The calls that may be made to an instance, ``model(x)`` or ``self.head(x)``, in source order."""
+        return [call for call in self.tree.nodes(cst.Call) if self._may_call_instance(call)]
+
+    def _overridden(self, function: cst.CSTNode) -> set[cst.CSTNode]:
+        """The methods of other classes of the file that this method stands in for in instances of its own."""
+        owner = self.classes.owner(function)
+        if owner is None or not isinstance(function, cst.FunctionDef):
+            return set()
+        ancestors = self.classes.info(owner).lineage[1:]
+        named = (info.methods.get(function.name.value) for info in ancestors)
+        return {method for method in named if method is not None}
+
+    def _dispatches(self, call: cst.Call, methods: set[cst.CSTNode]) -> bool:
+        """Whether a call of one of these methods is made through ``self``, which may be an heir."""
+        func = call.func
+        through_self = isinstance(func, cst.Attribute) and self.classes.instance_class(func.value) is not None
+        return through_self and self.callee(call) in methods
+
+    def _candidates(self, function: cst.CSTNode) -> list[cst.Call]:
+        """The calls that could run a function, going by the names it goes by."""
+        names: set[str] = set()
+        if isinstance(function, cst.FunctionDef):
+            names.add(function.name.value)
+            owner = self.classes.owner(function)
+            if owner is not None and function.name.value == "__init__":
+                names.update(c.name.value for c in self.classes.heirs(owner))
+                names.update(self._aliases(names))
+            elif owner is not None and function.name.value in ("forward", "__call__"):
+                return self._instance_calls
+            else:
+                names.update(self._aliases(names))
+        else:
+            holder = self.tree.parent(function)
+            if isinstance(holder, cst.Assign):
+                for target in holder.targets:
+                    if isinstance(target.target, cst.Name):
+                        names.add(target.target.value)
+                    elif isinstance(target.target, cst.Attribute):
+                        names.add(target.target.attr.value)
+            elif isinstance(holder, cst.Call) and holder.func is function:
+                return [holder]
+        calls_found = [call for name in names for call in self.calls_by_name.get(name, ())]
+        return sorted(set(calls_found), key=self.tree.order.__getitem__)
+
+    def _aliases(self, names: set[str]) -> set[str]:
+        """Further names that functions or classes go by: those of variables, attributes and parameters.
+
+        They get them by plain assignment, ``partial``, as an argument, as a default, or as the result of
+        the function that defines them.
+        """
+        found: set[str] = set()
+        for name in names:
+            for read in self.names.reads.get(name, ()):
+                holder = self.tree.parent(read)
+                if isinstance(holder, cst.Param):
+                    found.add(holder.name.value)
+                elif isinstance(holder, cst.Return):
+                    found.update(self._names_of_results(holder))
+                elif isinstance(holder, cst.Arg):
+                    call = self.tree.parents[holder]
+                    found.update(self._received_as(call, holder))
+                    holder = self.tree.parent(call)
+                if isinstance(holder, cst.Assign):
+                    found.update(_assigned_names(holder))
+        return found
+
+    def _received_as(self, call: cst.CSTNode, argument: cst.Arg) -> Iterator[str]:
+        """The parameter of a function of this file that an argument may become, and what it is kept as."""
+        if argument.keyword is not None:
+            name: str | None = argument.keyword.value
+        else:
+            name = self._parameter_at(call, argument) if isinstance(call, cst.Call) else None
+        if name is not None:
+            yield name
+            for read in self.names.reads.get(name, ()):
+                kept = self.tree.parent(read)
+                if isinstance(kept, cst.Assign):
+                    yield from _assigned_names(kept)
+
+    def _parameter_at(self, call: cst.Call, argument: cst.Arg) -> str | None:
+        word = last_name(call.func)
+        for function in self._functions_by_name.get(word or "", ()):
+            positional = [param.name.value for param in function.params.params]
+            if self._binds_self(function):
+                positional = positional[1:]
+            index = next((i for i, given in enumerate(call.args) if given is argument), len(positional))
+            if index < len(positional):
+                return positional[index]
+        return None
+
+    @cached_property
+    def _functions_by_name(self) -> dict[str, list[cst.FunctionDef]]:
+        """The functions of the file by the name that they are called by, constructors by their class's."""
+        found: dict[str, list[cst.FunctionDef]] = {}
+        for function in self.tree.nodes(cst.FunctionDef):
+            owner = self.classes.owner(function) if function.name.value == "__init__" else None
+            found.setdefault((owner or function).name.value, []).append(function)
+        return found
+
+    def _names_of_results(self, returned: cst.Return) -> Iterator[str]:
+        """The names given to what a function returns: ``report = make_reporter()``."""
+        maker = self.names.scope(returned).node
+        if isinstance(maker, cst.FunctionDef):
+            for call in self.calls_by_name.get(maker.name.value, ()):
+                holder = self.tree.parent(call)
+                if isinstance(holder, cst.Assign):
+                    yield from _assigned_names(holder)
+
+    def _may_call_instance(self, call: cst.Call) -> bool:
+        """Whether a call may be one of a module instance: a variable or ``self.x``, not a known name."""
+        func = call.func
+        if isinstance(func, cst.Name):
+            if func.value in self._defined:
+                return False
+            return self.names.qualified(func) is None
+        if isinstance(func, cst.Attribute):
+            return isinstance(func.value, cst.Name) and func.attr.value not in results.TENSOR_METHODS
+        return isinstance(func, (cst.Subscript, cst.Call))
+
+    @cached_property
+    def _defined(self) -> frozenset[str]:
+        """The names of the functions and classes that the file defines."""
+        functions = (d.name.value for d in self.tree.nodes(cst.FunctionDef))
+        return frozenset((*functions, *(d.name.value for d in self.tree.nodes(cst.ClassDef))))
+
+    def bound_to(self, call: cst.Call, function: Function) -> calls.BoundCall:
+        """The arguments of a call bound to the parameters of a function of this file."""
+        signature = self._signatures.get(function)
+        if signature is None:
+            signature = calls.signature_of_function(function, bound=self._binds_self(function))
+            self._signatures[function] = signature
+        callee = self._value(call.func)
+        presets = callee.presets if callee.definition is function else ()
+        bound = self._bound.get((call, function, presets))
+        if bound is None:
+            bound = self._bound[call, function, presets] = calls.bind(call, signature, presets=presets)
+        return bound
+
+    def literal(self, node: cst.BaseExpression) -> cst.BaseExpression:
+        """The dict or list display that a variable stands for, if it can be no other and stays unchanged."""
+        if not isinstance(node, cst.Name):
+            return node
+        bindings = self.names.bindings(node)
+        if len(bindings) != 1 or bindings[0].kind is not BindingKind.ASSIGN or bindings[0].path:
+            return node
+        value = bindings[0].value
+        if not isinstance(value, (cst.Dict, cst.List, cst.Tuple, cst.Call)):
+            return node
+        for read in self.names.uses(bindings[0]):
+            holder = self.tree.parent(read)
+            unpacked = isinstance(holder, cst.Arg) and bool(holder.star)
+            if not unpacked:
+                return node
+        return value
+
+    def _binds_self(self, function: Function) -> bool:
+        return isinstance(function, cst.FunctionDef) and self.classes.self_name(function) is not None
+
+
+def _assigned_names(statement: cst.Assign) -> Iterator[str]:
+    """The last words of what an assignment gives its value to."""
+    for target in statement.targets:
+        if isinstance(target.target, (cst.Name, cst.Attribute)):
+            yield last_name(target.target) or ""

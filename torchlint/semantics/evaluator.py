@@ -1,0 +1,41 @@
+"""The evaluator of expressions, as its parts see it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import libcst as cst
+
+from torchlint.semantics.classes import Classes
+from torchlint.semantics.fixpoint import Fixpoint
+from torchlint.semantics.names import Names
+from torchlint.semantics.values import Value
+from torchlint.syntax import SyntaxTree
+
+Function = cst.FunctionDef | cst.Lambda
+
+
+class Evaluator(Protocol):
+    """What its parts, each for one sort of expression, ask of the evaluator."""
+
+    tree: SyntaxTree
+    names: Names
+    classes: Classes
+    fixpoint: Fixpoint[Any, Any]
+    grad_off: Callable[[cst.CSTNode], bool]
+
+    def value(self, node: cst.CSTNode) -> Value:
+        """What an expression can be."""
+
+    def attribute(self, base: Value, attr: str) -> Value:
+        """``base.attr``."""
+
+    def iterated(self, value: Value) -> Value:
+        """What ``for x in value`` gives ``x``."""
+
+    def returned(self, function: Function) -> Value:
+        """What a function of the file returns."""
+
+    def instance(self, definition: cst.ClassDef) -> Value:
+        """An instance of a class of the file."""
