@@ -1622,6 +1622,45 @@ PROGRAMS = {
                 net(x).mean().backward()
                 optimizer.step()
     """,
+    "models that the file does not show as such": """
+        import torch
+
+        device = torch.device("cuda")
+
+
+        def sample(sampler, shape, n):
+            for i in range(n):
+                use(1)  #: use(1) => hot=i
+                y = sampler(torch.randn(shape, device=device))
+            for j in range(n):
+                use(2)  #: use(2) => hot=no
+                y = sampler(shape)
+            for k in range(n):
+                use(3)  #: use(3) => hot=no
+                sampler(torch.randn(shape, device=device))
+
+
+        class Engine:
+            def __init__(self, made):
+                self.model = None
+                self.policy = made().to(device)
+                self.optimizer = torch.optim.Adam(self.policy.parameters())
+
+            def embed(self, images):
+                for image in images:
+                    use(4)  #: use(4) => hot=image
+                    y = self.model(image)
+
+            def play(self, states):
+                act, reset = self.policy.act, self.policy.reset_parameters
+                choose = self.policy.act
+                for state in states:
+                    use(5)  #: use(5) => hot=state
+                    choose(state)
+                for other in states:
+                    use(6)  #: use(6) => hot=no
+                    act(other)
+    """,
     "the main guard": """
         import multiprocessing as mp
 

@@ -789,6 +789,10 @@ class Inference:
         if base is BOTTOM:
             return base
         result = self.attribute(base, attr, node)
+        if result.kind is Kind.NONE and base.kind is Kind.OBJECT:
+            # ``self.model = None`` keeps the place for what heirs in other files, or callers, put there.
+            later = self._conventional(attr, node)
+            return later if later.kind in (Kind.MODULE, Kind.LOADER, Kind.OPTIMIZER) else result
         if result is BOTTOM or result.known:
             return result
         if NOISE_LEVEL.match(attr) and NOISE_SCHEDULER.search(dotted_text(node.value) or ""):

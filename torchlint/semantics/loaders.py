@@ -166,10 +166,17 @@ class Loaders:
         return None
 
     def _pinned_for_copies(self, call: cst.Call) -> bool | None:
-        """As ``pinned``, for a run on an accelerator: ``**({"pin_memory": True} if cuda else {})``."""
+        """As ``pinned``, for a run on an accelerator.
+
+        That is what ``pin_memory=torch.cuda.is_available()`` and ``**({"pin_memory": True} if cuda else {})``
+        ask for.
+        """
         certain = self.pinned(call)
-        if certain is not None or not self.module.argument(call, "pin_memory").unknown:
+        if certain is not None:
             return certain
+        argument = self.module.argument(call, "pin_memory")
+        if not argument.unknown:
+            return True if argument.node is not None and self._asks_for_cuda(argument.node) else None
         displays = [
             display
             for argument in call.args
@@ -184,6 +191,25 @@ class Loaders:
             and self.module.value(element.key).constant == "pin_memory"
         ]
         return True if given and all(self.module.value(v).constant is True for v in given) else None
+
+    def _asks_for_cuda(self, node: cst.BaseExpression) -> bool:
+        """Whether an expression is true on an accelerator only, if the program may use it."""
+        match node:
+            case cst.Call():
+                return self.module.qualified(node.func) == "torch.cuda.is_available"
+            case cst.BooleanOperation(operator=cst.And()):
+                return self._asks_for_cuda(node.left) or self._asks_for_cuda(node.right)
+            case cst.Comparison(comparisons=[cst.ComparisonTarget(operator=cst.Equal(), comparator=right)]):
+                sides = (self.module.value(side).constant for side in (node.left, right))
+                return any(isinstance(side, str) and side.startswith("cuda") for side in sides)
+            case cst.Name():
+                bindings = self.names.bindings(node)
+                if len(bindings) != 1 or bindings[0].value is None or bindings[0].path:
+                    return False
+                value = bindings[0].value
+                return not isinstance(value, cst.Name) and self._asks_for_cuda(value)
+            case _:
+                return False
 
     def _displays(self, node: cst.BaseExpression) -> Iterator[cst.Dict]:
         """The dict displays that a mapping is made of, in one branch or another, or is updated with."""

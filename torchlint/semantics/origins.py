@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.semantics.names import BindingKind
-from torchlint.semantics.values import MISSING, Device, Kind
+from torchlint.semantics.values import MISSING, Device, Graph, Kind
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
     from torchlint.semantics.names import Binding
+    from torchlint.semantics.places import Model
 
 _HOPS = 8
 _OPEN = frozenset({Kind.UNKNOWN, Kind.LIST, Kind.TUPLE, Kind.DICT, Kind.ITERATOR})
@@ -42,12 +43,27 @@ def computed_elsewhere(module: Module, node: cst.BaseExpression) -> bool:
     return module.accelerated and module.value(node).kind is Kind.UNKNOWN and _found(module, node, _HOPS)
 
 
+def runs_given_model(model: Model, call: cst.Call) -> bool:
+    """Whether a parameter of which nothing is known is called with a device tensor, for what it returns."""
+    if not isinstance(call.func, cst.Name) or model.value(call.func).kind is not Kind.UNKNOWN:
+        return False
+    bindings = model.names.bindings(call.func)
+    if not bindings or any(binding.kind is not BindingKind.PARAMETER for binding in bindings):
+        return False
+    if isinstance(model.tree.parent(call), (cst.Expr, cst.Await)):
+        return False
+    given = (model.value(argument.value) for argument in call.args)
+    return any(value.kind is Kind.TENSOR and value.device is Device.ACCELERATOR for value in given)
+
+
 def _found(module: Module, node: cst.BaseExpression, hops: int) -> bool:
     value = module.value(node)
     if value.kind is Kind.TENSOR:
         return value.device is not Device.CPU
     if value.kind is Kind.BATCH:
-        return value.device is Device.ACCELERATOR
+        # What a model returns is where the model is; of other batches that has to be shown.
+        computed = value.graph is Graph.ATTACHED and value.device is not Device.CPU
+        return computed or value.device is Device.ACCELERATOR
     if not hops or value.kind not in _OPEN:
         return False
     match node:

@@ -35,6 +35,7 @@ from torchlint.semantics.classes import Classes, ClassInfo
 from torchlint.semantics.fixpoint import Fixpoint
 from torchlint.semantics.gradmode import Grad, GradModes
 from torchlint.semantics.names import BindingKind, Names
+from torchlint.semantics.origins import runs_given_model
 from torchlint.semantics.phases import Phase, Phases, is_training_step
 from torchlint.semantics.repetition import repeats_part
 from torchlint.semantics.spellings import last_name
@@ -305,7 +306,7 @@ class Places:
             steps = last_name(call.func) == "step"
             reason = "the loop steps the optimizer" if steps else "the loop computes gradients"
             return _Work(Heat.HOT, True, reason)
-        func = call.func
+        func: cst.BaseExpression = call.func
         called = self.module.value(func)
         if called.kind is Kind.CLASS and self.module.value(call).kind in (Kind.OPTIMIZER, Kind.LOADER):
             return _START
@@ -317,6 +318,10 @@ class Places:
                 return None
             done = self._work_of(function)
             return done if done.heat is not Heat.COLD or done.steps else None
+        if isinstance(func, cst.Name) and called.kind is Kind.UNKNOWN:
+            if runs_given_model(self.module, call):
+                return _Work(Heat.HOT, False, f"the loop runs `{func.value}` on the device")
+            func = self._other_name_of(func)
         if isinstance(func, cst.Attribute) and called.kind is not Kind.CLASS:
             owner = self.module.value(func.value)
             if owner.kind is Kind.MODULE and owner.device is not Device.CPU:
@@ -326,6 +331,14 @@ class Places:
                     else _Work(Heat.HOT, False, "the loop runs a module")
                 )
         return None
+
+    def _other_name_of(self, func: cst.Name) -> cst.BaseExpression:
+        """The attribute that a variable is another name of: ``act = self.policy.act``."""
+        bindings = self.names.bindings(func)
+        if len(bindings) == 1 and bindings[0].kind is BindingKind.ASSIGN and not bindings[0].path:
+            value = bindings[0].value
+            return value if isinstance(value, cst.Attribute) else func
+        return func
 
     def _computes(self, call: cst.Call) -> bool:
         """Whether the call is an operation of some weight on a tensor of the accelerator."""

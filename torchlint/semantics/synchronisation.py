@@ -28,7 +28,7 @@ from torchlint.semantics.api.results import (
     METHOD_SYNCS,
     SIZED_BY_SCALARS,
 )
-from torchlint.semantics.origins import computed_elsewhere
+from torchlint.semantics.origins import computed_elsewhere, runs_given_model
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.throttling import FUNCTIONS
 from torchlint.semantics.values import Device, Kind, Value, item_of
@@ -303,6 +303,13 @@ def _copied(module: Module, call: cst.Call) -> cst.BaseExpression | None:
                 value = module.value(tensor)
                 if value.kind is Kind.UNKNOWN and value.device is not Device.CPU and module.accelerated:
                     return tensor
+            if (
+                moved
+                and module.accelerated
+                and isinstance(tensor, cst.Call)
+                and runs_given_model(module, tensor)
+            ):
+                return tensor
         case "to":
             moved = to_host(module, call)
         case "numpy":
