@@ -12,6 +12,7 @@ from torchlint.semantics.api import results
 from torchlint.semantics.dimensions import has_no_dimension
 from torchlint.semantics.module import Module
 from torchlint.semantics.places import Grad
+from torchlint.semantics.sharing import Fate, fate
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import Graph, Kind
 
@@ -85,6 +86,7 @@ def data_attribute(node: cst.Attribute, module: Module) -> Iterator[Finding]:
         or _is_indexed(node, module)
         or module.grad(node) is Grad.OFF
         or _is_kept_apart(node, module)
+        or fate(module, node) is Fate.WRITTEN
     ):
         return
     name = module.source(owner)

@@ -61,6 +61,7 @@ def tensor_from_device_scalars(call: cst.Call, module: Module) -> Iterator[Findi
     The fix is safe where a list written out holds nothing but tensors that provably have no dimensions: the
     result has the same values, dtype and device, and no graph. It is unsafe
 
+    * with a `dtype=` of whole numbers, where `torch.tensor` raises if something does not fit;
     * for a list in a variable and for a comprehension: `torch.stack` has no answer for an empty list, and
       gives tensors of one element another shape;
     * for NumPy, which refuses tensors on the device in most versions;

@@ -326,7 +326,7 @@ def _returns_single(module: Module, call: cst.Call, hops: int) -> bool:
     qualified = module.qualified(call.func)
     if qualified is not None:
         if qualified in FUNCTIONAL_LOSSES:
-            return module.argument(call, "reduction").constant != "none"
+            return _reduces(module, call)
         if qualified in _NORMS:
             return True
         package, _, name = qualified.rpartition(".")
@@ -340,8 +340,14 @@ def _returns_single(module: Module, call: cst.Call, hops: int) -> bool:
     criterion = module.value(call.func)
     if criterion.kind is Kind.MODULE and criterion.cls in NN_LOSSES:
         origin = criterion.origin
-        return isinstance(origin, cst.Call) and module.argument(origin, "reduction").constant != "none"
+        return isinstance(origin, cst.Call) and _reduces(module, origin)
     return False
+
+
+def _reduces(module: Module, loss: cst.Call) -> bool:
+    """Whether a loss, or its constructor, is certainly asked for one number, as it is by default."""
+    reduction = module.argument(loss, "reduction")
+    return reduction.absent or reduction.constant in ("mean", "sum", "batchmean")
 
 
 def _shaped(module: Module, node: cst.BaseExpression | None, hops: int) -> bool:

@@ -41,6 +41,12 @@ _OF_NUMPY = frozenset(
 )
 _EXTREMES = frozenset({"builtins.max", "builtins.min"})
 _COMPARING = _EXTREMES | {"builtins.sorted"}
+_FLOATING = frozenset(
+    {"torch.float", "torch.float32", "torch.double", "torch.float64", "torch.half", "torch.float16"}
+    | {"torch.bfloat16"}
+)
+_WHOLE = frozenset({"torch.bool", "torch.uint8", "torch.int8", "torch.int16", "torch.int32", "torch.int64"})
+_WIDE = frozenset({"torch.int64", "torch.long"})
 _READERS = _MAKERS | _LEGACY | _OF_NUMPY | _COMPARING
 
 
@@ -160,6 +166,13 @@ def _joins_alike(module: Module, read: ReadOneByOne) -> bool:
     given = any(a.keyword is not None and a.keyword.value == "device" for a in read.call.args)
     if not given and module.value(read.call).device is not Device.CPU:
         return False  # the default device is another one
+    keywords = {a.keyword.value: a.value for a in read.call.args if a.keyword is not None}
+    cast = read.name in _LEGACY or "dtype" in keywords
+    asked = module.value(keywords["dtype"]).cls if "dtype" in keywords else LEGACY_CONSTRUCTORS.get(read.name)
+    if cast and asked not in _FLOATING:
+        # ``torch.tensor`` refuses what does not fit into a narrow dtype, and a cast cuts it off.
+        if asked not in _WIDE or any(t.dtype not in _WHOLE for t in read.tensors):
+            return False
     return all(is_single_number(module, tensor) for tensor in read.written)
 
 
