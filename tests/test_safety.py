@@ -335,6 +335,75 @@ WAYS = (
         ("        print(model(x.cuda()", "            print(model(x.cuda()"),
     ),
     way(
+        "a move hoisted that something writes to by another name",
+        "TL208",
+        """
+        import torch
+        import torch.nn.functional as F
+
+        device = torch.device("cuda")
+
+
+        def train(model, loader):
+            mean, weights = torch.zeros(8), torch.ones(8)
+            variance = torch.ones(8)
+            scale = torch.ones(8)
+            steps = torch.ones(8)
+            plain = torch.ones(8)
+            first = steps[:1]
+            for x in loader:
+                x = F.batch_norm(x.to(device), None, variance.to(device), training=True)
+                row = torch.unsqueeze(scale.to(device), 0)
+                row += x.mean()
+                (model(x) * row * steps.to(device) + plain.to(device)).sum().backward()
+                first += 1
+        """,
+        ("    for x in loader:", "    plain = plain.to(device)\n    for x in loader:"),
+        ("+ plain.to(device)", "+ plain"),
+    ),
+    way(
+        "a whole number of NumPy taken for data",
+        "TL209",
+        """
+        import numpy as np
+        import torch
+
+        lengths = np.array([3, 5])
+        longest = torch.LongTensor(np.max(lengths))
+        all_of_them = torch.LongTensor(lengths)
+        """,
+        ("torch.LongTensor(lengths)", "torch.as_tensor(lengths, dtype=torch.int64)"),
+    ),
+    way(
+        "the quotes of an f-string inside of it",
+        "TL201",
+        """
+        import torch
+
+        print(f"{torch.ones(3).cuda()} {f'{torch.zeros(3).cuda()}'}")
+        """,
+        ("torch.ones(3).cuda()", "torch.ones(3, device='cuda')"),
+    ),
+    way(
+        "two objects made one, of which one is told to need a gradient",
+        "TL310",
+        """
+        import torch
+        from torch.autograd import Variable
+
+
+        def attack(model):
+            x = torch.rand(8)
+            kept = Variable(x)
+            x.requires_grad = True
+            plain = Variable(torch.rand(8))
+            model(kept * x + plain).backward()
+            return x.grad
+        """,
+        ("kept = Variable(x)", "kept = x.detach()"),
+        ("Variable(torch.rand(8))", "torch.rand(8)"),
+    ),
+    way(
         "a directive inside a string literal obeyed",
         "TL201 TL002",
         '''

@@ -202,6 +202,8 @@ def hoisted(module: Module, repeated: Repeated) -> Fix | None:
     bindings = [b for b in module.bindings(root) if b.value is not call]
     if len(bindings) != 1 or module.function(bindings[0].node) is not module.function(call):
         return None
+    if bindings[0].scope.kind is ScopeKind.CLASS:
+        return None  # it is an attribute, which anybody may read
     loop = _outermost(module, call, bindings[0])
     if loop is None:
         return None
