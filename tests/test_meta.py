@@ -92,6 +92,7 @@ CATALOGUE = {
     "TL401": ("bias-before-batch-norm", "warning", "safe"),
     "TL402": ("hand-written-attention", "warning", "unsafe"),
     "TL404": ("hand-written-activation", "warning", "safe"),
+    "TL405": ("hand-written-normalization", "warning", "unsafe"),
     "TL406": ("unfused-log-math", "warning", "safe"),
     "TL407": ("softmax-before-cross-entropy", "error", "unsafe"),
     "TL408": ("sigmoid-before-bce", "warning", "unsafe"),

@@ -126,7 +126,9 @@ def still(module: Module, definition: cst.CSTNode, at: cst.CSTNode) -> bool:
             return False
     if current is None:
         return False
-    start, end = tree.span(line).end, tree.span(at).start
+    # What a statement assigns to, it sets after it has computed the rest.
+    place = other if isinstance(other, cst.SimpleStatementLine) and len(other.body) == 1 else at
+    start, end = tree.span(line).end, tree.span(place).start
     if start > end:
         return False
     scope = module.names.scope(at)

@@ -27,3 +27,9 @@ def for_older_releases(module: Module, node: cst.CSTNode) -> bool:
                 return True
         child = ancestor
     return False
+
+
+def with_fused_kernel(module: Module, node: cst.CSTNode) -> bool:
+    """Whether a decorator of the class around gives it another kernel where there is one."""
+    owner = module.tree.enclosing(node, cst.ClassDef)
+    return owner is not None and any("kernel" in module.source(mark) for mark in owner.decorators)

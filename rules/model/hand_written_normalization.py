@@ -1,0 +1,103 @@
+"""TL405: layer norm and RMS norm computed step by step that torch has as one function."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from torchlint.diagnostics import Fix
+from torchlint.rule import WARNING, Finding, rule
+from torchlint.semantics.algebra import argument, loses_comment, one_line, still
+from torchlint.semantics.fallbacks import for_older_releases, with_fused_kernel
+from torchlint.semantics.module import Module
+from torchlint.semantics.normalizations import Normalization, normalization
+
+
+@rule(
+    "TL405",
+    "hand-written-normalization",
+    severity=WARNING,
+    fix="unsafe",
+    on=(cst.BinaryOperation, cst.Call),
+    mentions=("torch", "mean(", "sqrt|0.5", "keepdim"),
+)
+def hand_written_normalization(node: cst.BinaryOperation | cst.Call, module: Module) -> Iterator[Finding]:
+    """
+    ## What it does
+
+    Finds layer norm, `(x - mean) / sqrt(var + eps)`, and RMS norm, `x / sqrt(mean(x²) + eps)`, over the last
+    dimensions, with the steps written out in any of the usual ways. Other dimensions, variances of a sample
+    (`unbiased`), an `eps` outside of the root, and means or variances that something else reads are left
+    alone, and so are classes that a decorator gives another kernel.
+
+    ## Why is this bad?
+
+    The steps read and write the whole tensor several times, and autograd keeps most of what they give.
+    `F.layer_norm` and `F.rms_norm` (since torch 2.4) keep the input and two numbers a row at most.
+
+    ## Example
+
+    ```python
+    variance = x.pow(2).mean(-1, keepdim=True)
+    x = x * torch.rsqrt(variance + self.eps)
+    ```
+
+    ## Use instead
+
+    ```python
+    x = F.rms_norm(x, x.shape[-1:], eps=self.eps)
+    ```
+
+    ## Fix safety
+
+    Unsafe: the formulas are equal, but the functions sum in another order. The fix is offered where nothing
+    else reads the steps and they have no comments, where all are computed in one type, and `F.rms_norm` only
+    if every release that may run the program has it. A weight and bias stay where they are; given to the
+    function they cost nothing.
+
+    ## References
+
+    - [torch.nn.functional.layer_norm](https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.layer_norm.html)
+    - [torch.nn.functional.rms_norm](https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.rms_norm.html)
+    - [PyTorch performance tuning guide: fuse operations](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html)
+    """
+    if isinstance(node, cst.BinaryOperation):
+        if not isinstance(node.operator, (cst.Multiply, cst.Divide)):
+            return
+    else:
+        name = node.func.attr if isinstance(node.func, cst.Attribute) else node.func
+        if not isinstance(name, cst.Name) or name.value not in ("mul", "multiply", "div", "divide"):
+            return
+    found = normalization(module, node)
+    if found is None or for_older_releases(module, node) or with_fused_kernel(module, node):
+        return
+    title, function = ("layer norm", "layer_norm") if found.centred else ("RMS norm", "rms_norm")
+    if not found.centred and not module.target.admits("2.4"):
+        return
+    yield Finding(
+        node,
+        f"{title} is written out, and each step passes over the whole tensor; `F.{function}` is one function",
+        fix=_fix(module, node, found, function),
+    )
+
+
+def _fix(module: Module, node: cst.BaseExpression, found: Normalization, function: str) -> Fix | None:
+    if found.cast or (not found.centred and not module.target.at_least("2.4")):
+        return None
+    x, eps = argument(module, found.x), argument(module, found.eps)
+    spelling = module.spell(f"torch.nn.functional.{function}", node)
+    if spelling is None or not module.dataflow.operations.at_hand(found.x) or not one_line(x + eps):
+        return None
+    if not still(module, found.x, node) or not still(module, found.eps, node):
+        return None
+    for statement in found.statements:
+        simple = isinstance(statement, cst.SimpleStatementLine) and len(statement.body) == 1
+        if not simple or module.tree.contains(statement, node) or loses_comment(module, statement):
+            return None
+    return module.unsafe(
+        f"Use `{spelling.text}`",
+        module.replace(node, f"{spelling.text}({x}, {x}.shape[-{found.dimensions}:], eps={eps})"),
+        spelling.edits,
+        *(module.remove_statement(statement) for statement in found.statements),
+    )
