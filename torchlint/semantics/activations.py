@@ -80,14 +80,20 @@ def _of_product(module: Module, node: cst.BaseExpression) -> Activation | None:
 
 def _may_curve(module: Module, node: cst.BaseExpression) -> bool:
     """A cheap question first: whether a curve is named in the product, or in what a factor was made by."""
-    if _CURVES.search(module.source(node)):
+    if _names_curve(module, node):
         return True
     for name in module.dataflow.operations.read_names(node):
         bindings = module.bindings(name)
-        if len(bindings) == 1 and bindings[0].value is not None:
-            if _CURVES.search(module.source(bindings[0].value)):
-                return True
+        if len(bindings) == 1 and bindings[0].value is not None and _names_curve(module, bindings[0].value):
+            return True
     return False
+
+
+def _names_curve(module: Module, node: cst.BaseExpression) -> bool:
+    return any(
+        isinstance(part, cst.Name) and _CURVES.search(part.value) is not None
+        for part in (node, *module.tree.descendants(node))
+    )
 
 
 @dataclass(slots=True)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -119,29 +118,45 @@ def still(module: Module, definition: cst.CSTNode, at: cst.CSTNode) -> bool:
     if line is other:
         return True
     block = tree.parent(line)
-    current: cst.CSTNode | None = other
-    while current is not None and tree.parent(current) is not block:
-        current = tree.parent(current)
-        if isinstance(current, (cst.For, cst.While, cst.Try, cst.FunctionDef)):
+    top: cst.CSTNode | None = other
+    while top is not None and tree.parent(top) is not block:
+        top = tree.parent(top)
+        if isinstance(top, (cst.For, cst.While, cst.Try, cst.FunctionDef)):
             return False
-    if current is None:
+    if top is None or not isinstance(block, (cst.IndentedBlock, cst.Module)):
         return False
-    # What a statement assigns to, it sets after it has computed the rest.
-    place = other if isinstance(other, cst.SimpleStatementLine) and len(other.body) == 1 else at
-    start, end = tree.span(line).end, tree.span(place).start
-    if start > end:
+    body: list[cst.CSTNode] = list(block.body)
+    first, last = body.index(line), body.index(top)
+    if first > last:
         return False
-    scope = module.names.scope(at)
     names = {name.value for name in module.dataflow.operations.read_names(definition)}
-    if not names:
-        return True
-    for name in names:
-        if any(start <= tree.span(b.node).start < end for b in scope.bindings.get(name, ())):
+    # What a statement of one line assigns to, it sets after it has computed the rest.
+    between = body[first + 1 : last] + ([] if top is other else [top])
+    return not any(_changes(node, names) for part in between for node in (part, *tree.descendants(part)))
+
+
+def _changes(node: cst.CSTNode, names: Collection[str]) -> bool:
+    """Whether a node sets one of these names, stores into it, or calls a method that changes it."""
+    match node:
+        case cst.AssignTarget() | cst.AnnAssign() | cst.AugAssign() | cst.NamedExpr() | cst.For():
+            targets = [node.target]
+        case cst.Call(func=cst.Attribute(attr=cst.Name(method), value=owner)) if method.endswith("_"):
+            targets = [owner]
+        case cst.Del():
+            targets = [node.target]
+        case cst.AsName():
+            return True
+        case _:
             return False
-    between = tree.text[start:end]
-    changed = "|".join(map(re.escape, sorted(names)))
-    # Stores into it, and methods that change it: ``x[0] = 1``, ``self.x = y``, ``x.mul_(2)``
-    return not re.search(rf"\b({changed})\b[\w.\[\], :]*([-+*/]?=(?!=)|\b\w+_\()", between)
+    while targets:
+        target = targets.pop()
+        if isinstance(target, (cst.Tuple, cst.List)):
+            targets += [element.value for element in target.elements]
+        while isinstance(target, (cst.Attribute, cst.Subscript)):
+            target = target.value
+        if isinstance(target, cst.Name) and target.value in names:
+            return True
+    return False
 
 
 def argument(module: Module, node: cst.BaseExpression) -> str:

@@ -933,4 +933,8 @@ def has_fused_form(module: Module, node: cst.CSTNode) -> bool:
     function = module.function(node)
     if function is not None:
         around.append(function)
-    return any(word in module.source(part) for part in around for word in _FUSED)
+    return any(
+        isinstance(name, (cst.Name, cst.SimpleString)) and any(word in name.value for word in _FUSED)
+        for part in around
+        for name in module.tree.descendants(part)
+    )

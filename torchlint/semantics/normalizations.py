@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -13,8 +12,6 @@ from torchlint.semantics.operations import Operation
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
     from torchlint.semantics.names import Binding
-
-_ROOT = re.compile(r"sqrt|0\.5|1 ?/ ?2")
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +92,12 @@ def _may_be_root(module: Module, node: cst.BaseExpression) -> bool:
         if len(bindings) != 1 or bindings[0].value is None:
             return False
         node = bindings[0].value
-    return _ROOT.search(module.source(node)) is not None
+    return any(
+        (isinstance(part, cst.Name) and "sqrt" in part.value)
+        or (isinstance(part, cst.BinaryOperation) and isinstance(part.operator, cst.Power))
+        or (isinstance(part, cst.Name) and part.value == "pow")
+        for part in (node, *module.tree.descendants(node))
+    )
 
 
 def _under_root(walk: _Walk, node: cst.BaseExpression, *, inverse: bool) -> cst.BaseExpression | None:

@@ -110,6 +110,11 @@ _FUNCTIONAL = {
 }
 _NAMES = frozenset(FORMS) | _OPEN | frozenset(_ALIASES)
 _PREFIXES = ("torch.nn.functional.", "torch.Tensor.", "torch.special.", "torch.linalg.", "torch.")
+# Methods that nothing but tensors has, or arrays in the same sense.
+_OF_TENSORS_ONLY = frozenset(
+    {"softmax", "log_softmax", "sigmoid", "masked_fill", "matmul", "bmm", "transpose", "permute", "view"}
+    | {"reshape", "contiguous", "unsqueeze", "squeeze", "type_as", "rsqrt"}
+)
 # Layers that compute one operation, and which of their own arguments are its options.
 _LAYERS = {
     "torch.nn.Softmax": "softmax",
@@ -216,8 +221,10 @@ class Operations:
             extra = _FUNCTIONAL.get(name) if prefix == "torch.nn.functional." else None
             return self._bound(call, name, [], extra)
         if isinstance(func, cst.Attribute) and isinstance(last, str) and last.rstrip("_") in _NAMES:
-            receiver = self.module.value(func.value)
-            if receiver.kind in (Kind.TENSOR, Kind.BATCH, Kind.UNKNOWN) and not self._of_super(func):
+            if not self._of_super(func) and (
+                last in _OF_TENSORS_ONLY
+                or self.module.value(func.value).kind in (Kind.TENSOR, Kind.BATCH, Kind.UNKNOWN)
+            ):
                 return self._bound(call, last, [func.value], None)
         return self._layer(call)
 
@@ -347,13 +354,15 @@ class Operations:
             return False
         return self.repeatable(first)
 
-    def _text(self, node: cst.CSTNode) -> str:
-        """The source without the brackets around it and without spaces."""
-        text = self.tree.source(node)
-        for _ in getattr(node, "lpar", ()):
-            if text.startswith("("):
-                text = text[1:-1]
-        return "".join(text.split())
+    def _text(self, node: cst.CSTNode) -> list[object]:
+        """What an expression is made of, without spaces and brackets around it."""
+        found: list[object] = []
+        for part in (node, *self.tree.descendants(node)):
+            if isinstance(part, (cst.Name, cst.Integer, cst.Float, cst.SimpleString)):
+                found.append(part.value)
+            elif isinstance(part, _MEANING):
+                found.append(type(part))
+        return found
 
     def _same_origin(self, first: cst.CSTNode, second: cst.CSTNode) -> bool:
         """Whether one is another name of the other: ``y = x``."""
@@ -414,6 +423,18 @@ class Operations:
                 return isinstance(node, (cst.Name, cst.Integer, cst.Float, cst.Tuple))
 
 
+# The nodes that make a difference, besides names and literals.
+_MEANING = (
+    *(
+        cst.BaseExpression,
+        cst.BaseSlice,
+        cst.BaseBinaryOp,
+        cst.BaseUnaryOp,
+        cst.BaseBooleanOp,
+        cst.BaseCompOp,
+    ),
+    *(cst.Arg, cst.BaseElement, cst.BaseDictElement, cst.SubscriptElement),
+)
 _QUESTIONS = frozenset({"size", "dim", "numel", "ndimension", "item", "abs", "sign", "softmax", "detach"})
 _PURE = frozenset({"builtins.len", "builtins.int", "builtins.float", "builtins.abs"}) | _SQUARE_ROOTS
 
