@@ -77,6 +77,7 @@ CATALOGUE = {
     "TL208": ("repeated-transfer", "warning", "safe"),
     "TL209": ("legacy-tensor-constructor", "note", "safe"),
     "TL210": ("scalar-sent-every-step", "warning", "safe"),
+    "TL211": ("double-precision-on-device", "note", "none"),
     "TL212": ("tensor-from-device-scalars", "warning", "safe"),
     "TL301": ("evaluation-with-autograd", "warning", "safe"),
     "TL302": ("grad-zeroed-in-place", "warning", "safe"),

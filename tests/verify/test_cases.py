@@ -49,6 +49,7 @@ WITHOUT_CASE = {
 ROUNDED = {
     "TL202": "the total is a float32 tensor instead of a Python float",
     "TL206": "the mean is taken over another selection of rows",
+    "TL211": "the loss is worked out in single instead of double precision",
     "TL401": "the norm subtracts a mean that has no bias in it",
     "TL402": "the kernel of attention sums in another order",
     "TL404": "the fused function rounds once",

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchlint.semantics import dtypes
 from torchlint.semantics.api.results import LEGACY_CONSTRUCTORS
 from torchlint.semantics.names import Binding, BindingKind
 from torchlint.semantics.values import Kind, item_of
@@ -38,11 +39,6 @@ _MAKERS = _listed(
     transpose tril triu vstack zeros_like
     """,
 )
-# ... and of double precision unless another is asked for.
-_DOUBLES = _listed(
-    "numpy.", "empty eye fromfile hamming hanning identity linspace loadtxt logspace ones zeros"
-)
-_DTYPE_SECOND = _listed("numpy.", "array asarray ascontiguousarray empty frombuffer identity ones zeros")
 # Functions that are applied to each element: arrays give arrays, numbers give numbers.
 _ELEMENTWISE = _listed(
     "numpy.",
@@ -52,13 +48,6 @@ _ELEMENTWISE = _listed(
     multiply nan_to_num negative power real rint round sign sin sinh sqrt square subtract tan tanh where
     """,
 )
-# Functions that draw numbers: one by default, an array if they are asked for a size, which is this argument.
-_DRAWS = {
-    **dict.fromkeys(_listed("numpy.random.", "random random_sample standard_normal"), 0),
-    **dict.fromkeys(_listed("numpy.random.", "choice exponential poisson"), 1),
-    **dict.fromkeys(_listed("numpy.random.", "beta binomial gamma laplace normal randint uniform"), 2),
-}
-_OTHER_DRAWS = _listed("numpy.random.", "binomial choice poisson randint")
 _IMAGES = _listed(
     "cv2.",
     """
@@ -74,42 +63,6 @@ _REDUCTIONS = _listed("", "max mean min std sum var")
 _TAKING = frozenset({"clear", "pop", "popleft", "remove"})
 _ASKING = frozenset({"copy", "count", "index", "reverse"})
 
-_DTYPES = {
-    **{
-        name: name for name in _listed("", "float16 float32 float64 int8 int16 int32 int64 uint8 uint16 bool")
-    },
-    "float": "float64",
-    "double": "float64",
-    "single": "float32",
-    "half": "float16",
-    "int": "int64",
-    "int_": "int64",
-    "long": "int64",
-    "longlong": "int64",
-    "intc": "int32",
-    "short": "int16",
-    "byte": "int8",
-    "ubyte": "uint8",
-    "bool_": "bool",
-    "float_": "float64",
-}
-_OF_TENSORS = {
-    "torch.float": "float32",
-    "torch.double": "float64",
-    "torch.half": "float16",
-    "torch.long": "int64",
-    "torch.int": "int32",
-    "torch.short": "int16",
-}
-_RANGES = {
-    "bool": (0, 1),
-    "uint8": (0, 2**8 - 1),
-    "int8": (-(2**7), 2**7 - 1),
-    "int16": (-(2**15), 2**15 - 1),
-    "int32": (-(2**31), 2**31 - 1),
-    "int64": (-(2**63), 2**63 - 1),
-}
-_FLOATS = frozenset({"float16", "float32", "float64", "bfloat16"})
 # Their parameter for the data.
 _FROM_DATA = {"torch.tensor": "data", "torch.as_tensor": "data", "torch.asarray": "obj"}
 # Arrays of the other byte order: only from a list of them is a tensor made.
@@ -192,8 +145,8 @@ def _any_of(found: Iterable[Array | None]) -> Array | None:
     arrays = [option for option in options if option is not None]
     if not arrays or len(arrays) < len(options):
         return None
-    dtypes = {one.dtype for one in arrays}
-    return Array(dtypes.pop() if len(dtypes) == 1 else None, all(one.numeric for one in arrays))
+    shared = {one.dtype for one in arrays}
+    return Array(shared.pop() if len(shared) == 1 else None, all(one.numeric for one in arrays))
 
 
 def _of_operation(module: Module, node: cst.BinaryOperation, depth: int) -> Array | None:
@@ -223,7 +176,7 @@ def _of_call(module: Module, call: cst.Call, depth: int) -> Array | None:
             return Array()
         if method == "numpy":
             # What has this method and is no tensor of torch is one of TensorFlow, say.
-            return Array(_of_tensor(module.value(owner).dtype), numeric=True)
+            return Array(dtypes.of_tensor(module.value(owner).dtype), numeric=True)
         if method in _METHODS:
             found = array(module, owner, depth + 1)
             if found is None or method not in ("astype", "argsort", "cumsum"):
@@ -247,12 +200,12 @@ def _of_function(module: Module, call: cst.Call, name: str, depth: int) -> Array
     positional = [arg.value for arg in call.args if arg.keyword is None and not arg.star]
     given = {arg.keyword.value: arg.value for arg in call.args if arg.keyword is not None}
     asked = given.get("dtype")
-    if name in _MAKERS or name in _DOUBLES:
-        if asked is None and name in _DTYPE_SECOND and len(positional) > 1:
+    if name in _MAKERS or name in dtypes.DOUBLE_MAKERS:
+        if asked is None and name in dtypes.DTYPE_SECOND and len(positional) > 1:
             asked = positional[1]
         if asked is not None:
             return _typed(module, asked)
-        if name in _DOUBLES:
+        if name in dtypes.DOUBLE_MAKERS:
             return Array("float64", numeric=True)
         return _of_data(module, positional[0], depth) if positional else Array()
     if name in _ELEMENTWISE:
@@ -260,9 +213,9 @@ def _of_function(module: Module, call: cst.Call, name: str, depth: int) -> Array
         return Array(numeric=all(one.numeric for one in found)) if found else None
     if name in ("numpy.random.rand", "numpy.random.randn"):
         return Array("float64", numeric=True) if call.args else None
-    if name in _DRAWS:
-        dtype = None if name in _OTHER_DRAWS or asked is not None else "float64"
-        sized = "size" in given or len(positional) > _DRAWS[name]
+    if name in dtypes.DRAWS:
+        dtype = None if name in dtypes.OTHER_DRAWS or asked is not None else "float64"
+        sized = "size" in given or len(positional) > dtypes.DRAWS[name]
         return Array(dtype, numeric=name != "numpy.random.choice") if sized else None
     return Array(numeric=True) if name in _IMAGES else None
 
@@ -337,21 +290,9 @@ def _typed(module: Module, asked: cst.BaseExpression) -> Array:
     return Array(dtype, numeric=dtype is not None)
 
 
-def _of_tensor(dtype: str | None) -> str | None:
-    """What NumPy calls a dtype of torch."""
-    name = _OF_TENSORS.get(dtype or "", (dtype or "").rpartition(".")[2])
-    return name if name in _RANGES or name in _FLOATS else None
-
-
 def named_dtype(module: Module, node: cst.BaseExpression) -> str | None:
     """The dtype that ``np.float32``, ``"float32"``, ``float`` or ``torch.float32`` stands for."""
-    constant = module.value(node).constant
-    if isinstance(constant, str):
-        return _DTYPES.get(constant)
-    name = module.qualified(node) or ""
-    if name.startswith("torch."):
-        return _of_tensor(name)
-    return _DTYPES.get(name.rpartition(".")[2]) if name.startswith(("numpy.", "builtins.")) else None
+    return dtypes.named(module.value(node))
 
 
 # --- lists -------------------------------------------------------------------------------------------
@@ -377,8 +318,8 @@ def list_of_arrays(module: Module, node: cst.BaseExpression, depth: int = 0) -> 
         filled, alike = filled and inner.filled, alike and inner.alike
     if not items:
         return None
-    dtypes = {one.dtype for one in items}
-    return Arrays(tuple(items), filled, alike or (len(dtypes) == 1 and None not in dtypes))
+    shared = {one.dtype for one in items}
+    return Arrays(tuple(items), filled, alike or (len(shared) == 1 and None not in shared))
 
 
 def _held(module: Module, node: cst.BaseExpression) -> tuple[Sequence[cst.BaseExpression], bool] | None:
@@ -513,11 +454,11 @@ def same_through_one_array(module: Module, call: cst.Call, arrays: Arrays) -> bo
         dtype = named_dtype(module, asked.node)
     else:
         legacy = _legacy_dtype(name) or ""
-        dtype = "float32" if legacy == "float" else _of_tensor(legacy)
-    if dtype in _FLOATS or dtype == "bool":
+        dtype = "float32" if legacy == "float" else dtypes.of_tensor(legacy)
+    if dtype in dtypes.FLOATS or dtype == "bool":
         return all(one.numeric for one in arrays.items)
-    if dtype not in _RANGES:
+    if dtype not in dtypes.RANGES:
         return False
-    lowest, highest = _RANGES[dtype]
-    held = [_RANGES.get(one.dtype or "") for one in arrays.items]
+    lowest, highest = dtypes.RANGES[dtype]
+    held = [dtypes.RANGES.get(one.dtype or "") for one in arrays.items]
     return all(h is not None and lowest <= h[0] and h[1] <= highest for h in held)

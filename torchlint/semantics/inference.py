@@ -206,7 +206,7 @@ class Inference:
                 dtype="torch.bool",
             )
         if any(v.kind is Kind.NDARRAY for v in operands):
-            return NDARRAY
+            return replace(NDARRAY, dtype="bool", part=any(v.part for v in operands))
         shown = [
             v.kind is Kind.BATCH and self._shown_tensor(n, v) for n, v in zip(nodes, operands, strict=True)
         ]
@@ -465,7 +465,9 @@ class Inference:
             return replace(value, kind=kind, part=True)
         if value.kind is Kind.TENSOR:
             return Value(Kind.TENSOR, device=value.device, graph=value.graph, dtype=value.dtype)
-        if value.kind in (Kind.SHAPE, Kind.NDARRAY, Kind.STRING):
+        if value.kind is Kind.NDARRAY:
+            return replace(value, part=True)
+        if value.kind in (Kind.SHAPE, Kind.STRING):
             return NUMBER if value.kind is Kind.SHAPE else replace(value, constant=MISSING)
         if value.kind is Kind.MODULE and value.cls in MODULE_CONTAINERS:
             return value.item if value.item is not None else MODULE.on(value.device)
@@ -835,7 +837,8 @@ class Inference:
                     return Value(Kind.DEVICE, device=base.device)
                 if fact == "tensor":
                     graph = Graph.DETACHED if attr in results.DETACHED_ATTRIBUTES else base.graph
-                    return Value(Kind.TENSOR, device=base.device, graph=graph)
+                    dtype = base.dtype if attr in ("T", "mT", "data") else None
+                    return Value(Kind.TENSOR, device=base.device, graph=graph, dtype=dtype)
                 return self.library.from_fact(fact, (base,))
             case Kind.BATCH:
                 if attr == "device":
@@ -854,6 +857,8 @@ class Inference:
             case Kind.LOADER | Kind.OPTIMIZER | Kind.SCHEDULER | Kind.SCALER | Kind.NDARRAY | Kind.DEVICE:
                 if base.kind is Kind.NDARRAY and attr == "shape":
                     return SHAPE
+                if base.kind is Kind.NDARRAY and attr == "T":
+                    return base
                 fact = results.ATTRIBUTES.get(base.kind.value, {}).get(attr)
                 if fact is not None:
                     return self.library.from_fact(fact, (base,))
@@ -1022,7 +1027,10 @@ class Inference:
             if base.kind is Kind.TENSOR and isinstance(constant, str):
                 return UNKNOWN  # a dictionary, whatever was promised
         if base.tensorlike and base.kind is Kind.TENSOR:
-            return self.library.tensor(base, node=node)
+            taken = self.library.tensor(base, node=node)
+            return taken if base.dtype is None else replace(taken, dtype=base.dtype)
+        if base.kind is Kind.NDARRAY and all(isinstance(e.slice, cst.Slice) for e in node.slice):
+            return replace(base, constant=MISSING)
         return self.element(base, position)
 
     def _stored(self, node: cst.Subscript) -> Value:

@@ -13,6 +13,7 @@ from functools import cache, cached_property
 
 import libcst as cst
 
+from torchlint.semantics import dtypes
 from torchlint.semantics.api import results
 from torchlint.semantics.classes import kind_of_class
 from torchlint.semantics.conventions import CRITERION_NAME
@@ -212,6 +213,10 @@ TENSOR_TYPES = {
 }
 
 
+_OF_DATA = frozenset({"torch.from_numpy", "torch.tensor", "torch.as_tensor", "torch.asarray"})
+_FLOATING = frozenset({"torch.float16", "torch.bfloat16", "torch.float32", "torch.float64"})
+_PLACES = frozenset({Kind.DEVICE, Kind.STRING, Kind.NUMBER, Kind.BOOL, Kind.NONE})
+
 # Classes and functions whose result depends on what they are given, though its kind does not.
 _BY_ARGUMENTS = MODULE_CONTAINERS | _PASSING
 # How far back among the arguments of an unknown wrapper the loader can stand.
@@ -272,6 +277,8 @@ class Library:
     def call(self, node: cst.Call, dotted: str) -> Value:
         """The result of calling a library function or class by its dotted name."""
         plain = _plain(dotted)
+        if plain is NDARRAY:
+            return self._array(node, dotted)
         if plain is not None:
             return plain
         if dotted in ("tqdm.trange", "tqdm.auto.trange", "tqdm.notebook.trange", "tqdm.tnrange"):
@@ -307,6 +314,23 @@ class Library:
         if dotted.rpartition(".")[2] in _SENDING:
             return self._sent(args)
         return next((arg for arg in args if arg.kind is Kind.LOADER), UNKNOWN)
+
+    def _array(self, node: cst.Call, dotted: str) -> Value:
+        """The array that a function of NumPy returns, of the dtype that its arguments show."""
+        if any(arg.star for arg in node.args):
+            return NDARRAY
+        given = [self._value(arg.value) for arg in node.args if arg.keyword is None]
+        named = {arg.keyword.value: self._value(arg.value) for arg in node.args if arg.keyword is not None}
+        dtype = dtypes.of_call(dotted, given, named)
+        return NDARRAY if dtype is None else replace(NDARRAY, dtype=dtype)
+
+    def _array_method(self, base: Value, name: str, node: cst.Call) -> Value | None:
+        """What a method of an array returns, if that is an array or one of its numbers."""
+        if results.METHODS["ndarray"].get(name) not in ("ndarray", "ndarray_or_number"):
+            return None
+        given = [] if any(arg.star for arg in node.args) else [self._value(arg.value) for arg in node.args]
+        dtype = dtypes.of_method(base, name, given)
+        return replace(NDARRAY, dtype=dtype, part=base.part or dtypes.reduces(name))
 
     def _sent(self, args: Sequence[Value]) -> Value:
         """What a helper of another file gives that is called after sending what it gets to a device.
@@ -434,8 +458,9 @@ class Library:
         graph = Graph.DETACHED
         if keywords.get("requires_grad", BOOL).constant is True:
             graph = Graph.ATTACHED
-        dtype = keywords.get("dtype")
-        return Value(Kind.TENSOR, device=device, graph=graph, dtype=dtype.cls if dtype else None, origin=node)
+        asked = keywords.get("dtype")
+        dtype = asked.cls if asked is not None else _dtype_of_data(dotted, args[0] if args else UNKNOWN)
+        return Value(Kind.TENSOR, device=device, graph=graph, dtype=dtype, origin=node)
 
     @cached_property
     def _default_device_changed(self) -> bool:
@@ -461,7 +486,8 @@ class Library:
             # It takes one tensor, and lets go of its graph.
             return self._variable(node, first)
         device = Device.ACCELERATOR if dotted.startswith("torch.cuda.") else Device.CPU
-        return Value(Kind.TENSOR, device=device, graph=Graph.DETACHED, origin=node)
+        dtype = results.LEGACY_CONSTRUCTORS.get(dotted.replace("torch.cuda.", "torch."))
+        return Value(Kind.TENSOR, device=device, graph=Graph.DETACHED, dtype=dtype, origin=node)
 
     def _variable(self, node: cst.Call, first: Value) -> Value:
         options = [a.keyword.value if a.keyword is not None else "requires_grad" for a in node.args[1:]]
@@ -605,9 +631,12 @@ class Library:
             if Kind.TENSOR not in kinds and any(v.part for v in (left, right)):
                 # The input of a forward may as well be a number; arithmetic does not tell.
                 return replace(result, kind=Kind.BATCH, part=True)
-            return replace(result, dtype="torch.bool", graph=Graph.DETACHED) if masks else result
+            if masks:
+                return replace(result, dtype="torch.bool", graph=Graph.DETACHED)
+            return replace(result, dtype=_of_arithmetic(left, right, node)) if not logical else result
         if Kind.NDARRAY in kinds:
-            return NDARRAY
+            dtype = dtypes.of_operation(left, right, division=_divides(node))
+            return NDARRAY if dtype is None else replace(NDARRAY, dtype=dtype, part=left.part or right.part)
         if Kind.STRING in kinds:
             # ``path / "name"`` is no string; ``"%d" % x`` and ``"a" + x`` are.
             joined = isinstance(node, cst.BinaryOperation) and isinstance(
@@ -652,6 +681,8 @@ class Library:
             return _STRING_METHODS.get(name, STRING)
         if base.kind is Kind.ACCELERATOR:
             return self._accelerator_method(name, node)
+        if base.kind is Kind.NDARRAY and (made := self._array_method(base, name, node)) is not None:
+            return made
         if base.kind is Kind.SCALER and name == "scale":
             return self._value(node.args[0].value) if node.args else UNKNOWN
         if base.kind in (Kind.LIST, Kind.DICT, Kind.TUPLE):
@@ -674,7 +705,8 @@ class Library:
             kind = base.kind
             if kind is Kind.BATCH and (base.part or name != "to"):
                 kind = Kind.TENSOR
-            return Value(kind, device=moved, graph=base.graph, dtype=base.dtype, origin=base.origin)
+            dtype = self._cast_to(base, node) if name in ("to", "type") else base.dtype
+            return Value(kind, device=moved, graph=base.graph, dtype=dtype, origin=base.origin)
         if base.kind is Kind.BATCH and name in ("items", "values", "keys", "get", "pop"):
             return self._batch_method(base, name)
         fact = results.TENSOR_METHODS.get(name)
@@ -696,7 +728,14 @@ class Library:
         if fact == "same":
             return base
         graphless = name in results.GRAPHLESS_METHODS
-        return self.from_fact(fact, operands, node=node, graphless=graphless, name=name)
+        result = self.from_fact(fact, operands, node=node, graphless=graphless, name=name)
+        if base.dtype is not None and name in results.LAYOUT_METHODS and result.kind is Kind.TENSOR:
+            return replace(result, dtype=base.dtype, origin=base.origin)
+        if name == "type" and result.kind is Kind.TENSOR:
+            return replace(result, dtype=self._cast_to(base, node))
+        if fact == "ndarray" and base.dtype is not None:
+            return replace(result, dtype=dtypes.of_tensor(base.dtype))
+        return result
 
     @staticmethod
     def _batch_method(base: Value, name: str) -> Value:
@@ -755,6 +794,24 @@ class Library:
             if target.startswith("torch.cuda."):
                 return Device.ACCELERATOR
         return None
+
+    def _cast_to(self, base: Value, node: cst.Call) -> str | None:
+        """The dtype of a tensor after ``.to(...)`` or ``.type(...)``."""
+        dtype = base.dtype
+        for position, arg in enumerate(node.args):
+            if arg.star:
+                return None
+            word = arg.keyword.value if arg.keyword is not None else None
+            if word in ("device", "non_blocking", "copy", "memory_format"):
+                continue
+            value = self._value(arg.value)
+            if value.kind is Kind.TENSOR or value.kind is Kind.DTYPE or word in ("dtype", "other"):
+                dtype = value.dtype if value.kind is Kind.TENSOR else value.cls
+            elif position == 0 and value.kind is Kind.CLASS:
+                dtype = results.LEGACY_CONSTRUCTORS.get((value.cls or "").replace("torch.cuda.", "torch."))
+            elif position == 0 and not (value.kind in _PLACES or value.device is not Device.UNKNOWN):
+                dtype = base.dtype if base.dtype == "torch.bool" else None
+        return dtype
 
     def _only_dtype(self, node: cst.Call) -> bool:
         return all(
@@ -909,6 +966,31 @@ class Library:
             outside = self._tensor_result(args, node, attached=True, module=module)
             return replace(outside, kind=Kind.BATCH)
         return result
+
+
+def _dtype_of_data(dotted: str, data: Value) -> str | None:
+    """The dtype of a tensor made without one: that of the array or tensor which it is made of or like."""
+    if dotted in results.LEGACY_CONSTRUCTORS:
+        return results.LEGACY_CONSTRUCTORS[dotted]
+    if data.kind is Kind.TENSOR:
+        return data.dtype if dotted in results.LIKE_FACTORIES | _OF_DATA else None
+    if data.kind is not Kind.NDARRAY or dotted not in _OF_DATA:
+        return None
+    # Of what may be a scalar, ``from_numpy`` makes no tensor at all.
+    return dtypes.for_tensor(data.dtype) if dotted == "torch.from_numpy" or not data.part else None
+
+
+def _of_arithmetic(left: Value, right: Value, node: cst.CSTNode | None) -> str | None:
+    """The dtype of arithmetic on a tensor: a floating-point one is not changed by a number."""
+    if left.kind is Kind.TENSOR and right.kind is Kind.TENSOR:
+        return left.dtype if left.dtype == right.dtype and left.dtype in _FLOATING else None
+    tensor, other = (left, right) if left.kind is Kind.TENSOR else (right, left)
+    number = other.kind is Kind.NUMBER or other.kind is Kind.BOOL
+    return tensor.dtype if number and tensor.dtype in _FLOATING else None
+
+
+def _divides(node: cst.CSTNode | None) -> bool:
+    return isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.Divide)
 
 
 def _differentiates_twice(call: cst.Call) -> bool:

@@ -85,6 +85,7 @@ class Value:
     """What is known of an expression.
 
     Attributes:
+        dtype: of a tensor, as torch calls it (``torch.float64``), of an array, as NumPy does (``float64``).
         cls: dotted library name: of the class of an instance, or of the class, function or module that
             the expression itself names.
         definition: the class (of an instance or named) or function of this file.
@@ -96,7 +97,8 @@ class Value:
         receiver: the instance that a method is bound to.
         presets: the ``functools.partial`` calls around a callable, innermost first.
         leaf: a tensor that is a parameter.
-        part: an item taken out of a batch, or an input of a forward: what moves to a device is a tensor.
+        part: an item taken out of a batch, or an input of a forward: what moves to a device is a tensor. Of
+            an array: an item or a sum, which may be a scalar.
     """
 
     kind: Kind

@@ -320,6 +320,15 @@ METHOD_DTYPES: Mapping[str, str] = {
 """Methods (and ``torch.`` functions of the same names) whose result has one dtype whatever the operand
 has."""
 
+LAYOUT_METHODS: Final = frozenset(
+    _words("""
+    clone contiguous detach expand expand_as flatten flip movedim narrow permute pin_memory ravel repeat
+    repeat_interleave reshape reshape_as roll select squeeze swapaxes swapdims t tile transpose
+    unflatten unsqueeze view view_as index_select gather masked_select take requires_grad_
+""")
+)
+"""Methods whose result has the dtype of the receiver, and its numbers as they are."""
+
 TENSOR_ONLY_METHODS: Final = frozenset(
     _words(
         # What NumPy, pandas, JAX, TensorFlow, PIL, modules, optimizers and Accelerate do not have, and

@@ -1,0 +1,159 @@
+"""The dtypes of arrays and of the tensors that are made of them, held against NumPy and torch themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import libcst as cst
+import numpy as np
+import pytest
+import torch
+
+from torchlint.semantics.module import Module
+
+# Names that the expressions below use.
+SETUP = """
+import numpy as np
+import torch
+wide = np.linspace(0, 1, 6)
+single = np.zeros(6, dtype=np.float32)
+half = np.ones(6, "float16")
+whole = np.array([1, 2, 3], dtype=np.int64)
+small = np.array([1, 2, 3]).astype(np.uint8)
+tensor = torch.from_numpy(wide)
+image = torch.zeros(6, dtype=torch.float32)
+mask = torch.zeros(6) > 0.5
+"""
+
+# What the file shows.
+KNOWN = (
+    "np.zeros(3)",
+    "np.zeros((2, 3), float)",
+    "np.zeros(3, np.float32)",
+    "np.zeros(3, dtype='uint8')",
+    "np.zeros(3, dtype=None)",
+    "np.ones(3, dtype=np.double)",
+    "np.eye(3)",
+    "np.hanning(8)",
+    "np.array([0.5, 1])",
+    "np.array([[0.5, 1.0], [1.0, 2.0]])",
+    "np.array([wide, wide])",
+    "np.asarray(single)",
+    "np.arange(0, 1, 0.1)",
+    "np.arange(3.0)",
+    "np.random.rand(3)",
+    "np.random.normal(0, 1, 3)",
+    "np.random.uniform(size=3)",
+    "np.random.randint(0, 5, (3,))",
+    "np.random.randint(0, 5, 3) / 5",
+    "np.stack([wide, wide])",
+    "np.concatenate((single, single))",
+    "np.zeros_like(single)",
+    "np.sqrt(wide)",
+    "np.sin(single)",
+    "np.exp(whole)",
+    "np.cumprod(1.0 - wide)",
+    "np.clip(single, 0, 1)",
+    "np.maximum(wide, single)",
+    "np.abs(whole)",
+    "single * 2.5",
+    "half / 2",
+    "single + single",
+    "single * wide",
+    "whole / 2",
+    "whole * 0.5",
+    "small // 2",
+    "small * small",
+    "-wide",
+    "2.0 ** wide",
+    "wide > 0.5",
+    "wide.reshape(2, 3).T",
+    "wide[1:]",
+    "wide[2]",
+    "wide.copy()",
+    "wide.mean()",
+    "whole.mean()",
+    "single.std()",
+    "single.max()",
+    "wide.astype(np.float32)",
+    "single.astype('float64')",
+    "whole.astype(int)",
+    "tensor.numpy()",
+    "image.numpy()",
+    "tensor",
+    "torch.from_numpy(single)",
+    "torch.from_numpy(wide[2:])",
+    "torch.tensor(wide)",
+    "torch.as_tensor(whole)",
+    "torch.tensor(wide, dtype=torch.float32)",
+    "torch.from_numpy(wide > 0.5)",
+    "torch.zeros_like(tensor)",
+    "torch.DoubleTensor([1, 2])",
+    "tensor.float()",
+    "image.double()",
+    "tensor.reshape(2, 3).T",
+    "tensor[1:]",
+    "tensor[0]",
+    "tensor.clone().unsqueeze(0)",
+    "tensor * 2",
+    "1 - tensor",
+    "tensor + tensor",
+    "tensor.to('cpu')",
+    "tensor.to(torch.float32)",
+    "tensor.to('cpu', torch.float16)",
+    "tensor.to(dtype=torch.bfloat16)",
+    "tensor.to(image)",
+    "tensor.type(torch.float32)",
+    "tensor.type(torch.FloatTensor)",
+    "tensor.detach()",
+    "mask",
+    "mask[1:]",
+    "mask.to('cpu')",
+    "mask.to(torch.int64)",
+    "~mask",
+)
+# What it does not show, or what is not followed.
+UNKNOWN = (
+    "np.load",
+    "np.array(given)",
+    "np.array([given, 1.0])",
+    "np.arange(n)",
+    "np.random.normal()",
+    "np.random.rand()",
+    "np.random.choice(given, 3)",
+    "np.zeros(3, dtype=given)",
+    "np.zeros(*given)",
+    "single.astype(given)",
+    "single * given",
+    "single + whole",
+    "tensor + given",
+    "tensor * image",
+    "tensor.to(given)",
+    "torch.zeros(3)",
+    "torch.tensor([0.5, 1.5])",
+    "torch.tensor(wide[2])",
+    "torch.tensor(wide.mean())",
+    "torch.tensor(given)",
+    "torch.exp(tensor)",
+)
+
+
+def dtype_of(code: str, semantic_model: Callable[[str], Module]) -> str | None:
+    """The dtype that the model gives an expression after ``SETUP``."""
+    module = semantic_model(f"{SETUP}\nresult = {code}\n")
+    assign = list(module.tree.nodes(cst.Assign))[-1]
+    return module.value(assign.value).dtype
+
+
+@pytest.mark.parametrize("code", KNOWN)
+def test_dtype_is_what_numpy_and_torch_give(code: str, semantic_model: Callable[[str], Module]) -> None:
+    scope: dict[str, object] = {}
+    exec(SETUP, scope)
+    result = eval(code, scope)
+    assert isinstance(result, (np.ndarray, np.generic, torch.Tensor))
+    assert dtype_of(code, semantic_model) == str(result.dtype)
+
+
+@pytest.mark.parametrize("code", UNKNOWN)
+def test_nothing_is_said_of_what_is_not_shown(code: str, semantic_model: Callable[[str], Module]) -> None:
+    assert dtype_of(code, semantic_model) is None

@@ -1,0 +1,265 @@
+"""Double precision that reaches an accelerator: what brings it there, and whether that may be meant.
+
+Arrays of NumPy are of double precision unless they are asked for another, and the tensors made of them keep
+that. Who writes ``.double()`` means it, more often than not: what is worked out in double precision and cast
+back, on purpose, is left alone, and what a whole program is slowed down by is not: a model, its input, the
+default.
+"""
+
+from __future__ import annotations
+
+import enum
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchlint.semantics.evidence import Evidence
+from torchlint.semantics.names import Binding, BindingKind
+from torchlint.semantics.spellings import last_name
+from torchlint.semantics.transfers import Move, move_to_accelerator, on_host
+from torchlint.semantics.values import Kind
+
+if TYPE_CHECKING:
+    from torchlint.semantics.module import Module
+
+_DOUBLE = "torch.float64"
+_MAKERS = frozenset({"torch.from_numpy", "torch.tensor", "torch.as_tensor", "torch.asarray"})
+_KEEPERS = frozenset({"torch.nn.Parameter", "torch.nn.parameter.Parameter", "torch.nn.Buffer"})
+_DEFAULTS = frozenset({"torch.set_default_dtype", "torch.set_default_tensor_type"})
+_DOUBLE_TYPES = frozenset({"torch.DoubleTensor", "torch.cuda.DoubleTensor"})
+_CASTING_METHODS = frozenset({"double", "to", "type"})
+_METHODS = _CASTING_METHODS | {"cuda", "register_buffer"}
+# What is done in double precision because the digits are needed.
+_EXACTING = re.compile(
+    r"linalg|cholesky|gradcheck|LBFGS|\bsvd\b|\beigh?\b|\binverse\(|gpytorch|botorch|pyro\b|torchdiffeq|torchsde"
+    r"|e3nn|odeint"
+)
+_HOPS = 4
+_ABOUT_PRECISION = re.compile(r"double|float_?64|fp64|f64|precision|dtype", re.IGNORECASE)
+
+
+class Cause(enum.Enum):
+    """What brings double precision to an accelerator."""
+
+    ARRAY = "array"
+    """A tensor made of an array of double precision."""
+    MODULE = "module"
+    """A module that is cast to double precision."""
+    INPUT = "input"
+    """A batch, or what a model is given, that is cast to double precision."""
+    DEFAULT = "default"
+    """The default dtype."""
+
+
+@dataclass(frozen=True, slots=True)
+class Doubled:
+    """How double precision reaches an accelerator, and the call that made a tensor of an array."""
+
+    cause: Cause
+    made: cst.Call | None = None
+
+
+def doubled(module: Module, call: cst.Call) -> Doubled | None:
+    """How ``call`` brings double precision to an accelerator, unless that seems to be meant; else None."""
+    func = call.func
+    if isinstance(func, cst.Attribute) and func.attr.value in _METHODS and module.qualified(func) is None:
+        if not module.accelerated:
+            return None
+        if func.attr.value == "register_buffer":
+            made = _of_array(module, call.args[1].value) if len(call.args) > 1 else None
+        else:
+            made = _moved(module, call)
+        return Doubled(Cause.ARRAY, made) if made is not None else _cast(module, call)
+    qualified = module.qualified(func)
+    if qualified in _MAKERS:
+        sent = _sends(module, call) and module.accelerated and _of_array(module, call) is call
+        return Doubled(Cause.ARRAY, call) if sent else None
+    if qualified in _KEEPERS and call.args and module.accelerated:
+        made = _of_array(module, call.args[0].value)
+        return Doubled(Cause.ARRAY, made) if made is not None else None
+    if qualified in _DEFAULTS and _is_double(module, call) and module.evidence is Evidence.ACCELERATOR:
+        meant = _is_option(module, call) or _is_exacting(module) or _default_changes_back(module, call)
+        return None if meant else Doubled(Cause.DEFAULT)
+    return None
+
+
+# --- arrays -----------------------------------------------------------------------------------------
+
+
+def _of_array(module: Module, tensor: cst.BaseExpression) -> cst.Call | None:
+    """The call that made a tensor of an array of double precision, and nothing has changed that."""
+    value = module.value(tensor)
+    made = value.origin
+    if value.kind is not Kind.TENSOR or value.dtype != _DOUBLE or not isinstance(made, cst.Call):
+        return None
+    if module.qualified(made.func) not in _MAKERS or module.argument(made, "dtype").given:
+        return None
+    return made
+
+
+def _moved(module: Module, call: cst.Call) -> cst.Call | None:
+    """As ``_of_array``, for the tensor that a call moves to the accelerator as it is."""
+    assert isinstance(call.func, cst.Attribute)
+    move = move_to_accelerator(module, call)
+    if move is None or _casts(move):
+        return None
+    return _of_array(module, call.func.value)
+
+
+def _casts(move: Move) -> bool:
+    return move.dtype is not None or move.dtype_code is not None or move.other is not None
+
+
+def _sends(module: Module, call: cst.Call) -> bool:
+    """Whether a factory is told to make its tensor on the accelerator."""
+    device = module.argument(call, "device")
+    if device.node is None or device.constant is None:
+        return False
+    return not on_host(module, device.node)
+
+
+# --- casts ------------------------------------------------------------------------------------------
+
+
+def _cast(module: Module, call: cst.Call) -> Doubled | None:
+    """A cast of a model, or of what it is given, to double precision."""
+    assert isinstance(call.func, cst.Attribute)
+    owner = call.func.value
+    if call.func.attr.value not in _CASTING_METHODS or not _casts_to_double(module, call):
+        return None
+    kind = module.value(owner).kind
+    if kind is Kind.MODULE:
+        cause = Cause.MODULE
+        if module.evidence is not Evidence.ACCELERATOR or _is_self(owner) or _cast_back(module, owner):
+            return None
+    elif module.on_device(owner) or _comes_from_loader(module, owner):
+        cause = Cause.INPUT
+        if not _is_input(module, call) or _casts_a_module(module):
+            return None
+    else:
+        return None
+    meant = _is_option(module, call) or _is_exacting(module)
+    return None if meant else Doubled(cause)
+
+
+def _casts_to_double(module: Module, call: cst.Call) -> bool:
+    assert isinstance(call.func, cst.Attribute)
+    if call.func.attr.value == "double":
+        return not call.args
+    return _is_double(module, call)
+
+
+def _is_double(module: Module, call: cst.Call) -> bool:
+    """Whether one of the arguments is the dtype or tensor type of double precision."""
+    for arg in call.args:
+        value = module.value(arg.value)
+        if value.kind is Kind.DTYPE and value.cls == _DOUBLE:
+            return True
+        named = value.constant if isinstance(value.constant, str) else value.cls
+        if named in _DOUBLE_TYPES:
+            return True
+    return False
+
+
+def _is_self(node: cst.BaseExpression) -> bool:
+    match node:
+        case cst.Name(value="self") | cst.Call(func=cst.Name(value="super")):
+            return True
+        case _:
+            return False
+
+
+def _cast_back(module: Module, owner: cst.BaseExpression) -> bool:
+    """Whether the same module is cast to another dtype as well."""
+    spelt = module.source(owner)
+    for call in module.tree.nodes(cst.Call):
+        func = call.func
+        if not isinstance(func, cst.Attribute) or module.source(func.value) != spelt:
+            continue
+        if func.attr.value in ("float", "half", "bfloat16"):
+            return True
+    return False
+
+
+def _comes_from_loader(module: Module, node: cst.BaseExpression, hops: int = _HOPS) -> bool:
+    """Whether a tensor is part of a batch of a loader, moved or not."""
+    match node:
+        case cst.Call(func=cst.Attribute(value=owner, attr=cst.Name(value="to" | "cuda"))) if hops:
+            return _comes_from_loader(module, owner, hops - 1)
+        case cst.Name() if hops:
+            return any(_binds_batch(module, binding, hops) for binding in module.bindings(node))
+        case cst.Subscript() if hops:
+            return _comes_from_loader(module, node.value, hops - 1)
+        case _:
+            return False
+
+
+def _binds_batch(module: Module, binding: Binding, hops: int) -> bool:
+    if binding.kind is BindingKind.LOOP:
+        loop = module.tree.enclosing(binding.node, cst.For)
+        return loop is not None and module.over_loader(loop)
+    if binding.kind is BindingKind.ASSIGN and binding.value is not None:
+        return _comes_from_loader(module, binding.value, hops - 1)
+    return False
+
+
+def _is_input(module: Module, call: cst.Call) -> bool:
+    """Whether a tensor is a batch of a loader, or goes into a model or loss."""
+    assert isinstance(call.func, cst.Attribute)
+    if _comes_from_loader(module, call.func.value):
+        return True
+    node: cst.CSTNode = call
+    parent = module.tree.parent(node)
+    while isinstance(parent, cst.Attribute) and parent.attr.value in ("to", "cuda", "unsqueeze", "view"):
+        outer = module.tree.parent(parent)
+        if not isinstance(outer, cst.Call):
+            return False
+        node, parent = outer, module.tree.parent(outer)
+    if not isinstance(parent, cst.Arg):
+        return False
+    taker = module.tree.parent(parent)
+    return isinstance(taker, cst.Call) and module.value(taker.func).kind is Kind.MODULE
+
+
+def _casts_a_module(module: Module) -> bool:
+    """Whether a module is cast to double precision somewhere: its input follows."""
+    return any(
+        isinstance(call.func, cst.Attribute)
+        and call.func.attr.value in _CASTING_METHODS
+        and module.value(call.func.value).kind is Kind.MODULE
+        and _casts_to_double(module, call)
+        for call in module.tree.nodes(cst.Call)
+    )
+
+
+# --- what is meant ------------------------------------------------------------------------------------
+
+
+def _is_option(module: Module, node: cst.CSTNode) -> bool:
+    """Whether it was chosen: ``if args.double: …``, or a function or class whose subject is precision."""
+    child = node
+    for around in module.tree.ancestors(node):
+        if isinstance(around, (cst.If, cst.IfExp)) and child is not around.test:
+            if _ABOUT_PRECISION.search(module.source(around.test)):
+                return True
+        elif isinstance(around, (cst.FunctionDef, cst.ClassDef)) and _ABOUT_PRECISION.search(
+            around.name.value
+        ):
+            return True
+        child = around
+    return False
+
+
+def _is_exacting(module: Module) -> bool:
+    """Whether the file does what takes double precision: linear algebra, differential equations, checks."""
+    return _EXACTING.search(module.tree.text) is not None
+
+
+def _default_changes_back(module: Module, call: cst.Call) -> bool:
+    """Whether the default is set to something else as well."""
+    return any(
+        other is not call and last_name(other.func) in ("set_default_dtype", "set_default_tensor_type")
+        for other in module.tree.nodes(cst.Call)
+    )
