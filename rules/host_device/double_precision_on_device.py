@@ -69,10 +69,8 @@ def double_precision_on_device(call: cst.Call, module: Module) -> Iterator[Findi
     found = doubled(module, call)
     if found is None:
         return
-    related = ()
-    if found.made is not None and found.made is not call:
-        related = ((found.made, "made of a float64 array here"),)
-    yield Finding(call, _MESSAGES[found.cause], related=related)
+    elsewhere = [] if found.made in (None, call) else [(found.made, "made of a float64 array here")]
+    yield Finding(call, _MESSAGES[found.cause], related=tuple(elsewhere))
 
 
 _COST = "slow on most accelerators, and an error on MPS"

@@ -49,6 +49,8 @@ KNOWN = (
     "np.stack([wide, wide])",
     "np.concatenate((single, single))",
     "np.zeros_like(single)",
+    "np.append(1.0, wide)",
+    "np.append(wide[1:], 0.0)",
     "np.sqrt(wide)",
     "np.sin(single)",
     "np.exp(whole)",

@@ -150,6 +150,9 @@ def of_call(dotted: str, given: Sequence[Value], keywords: Mapping[str, Value]) 
     if not given:
         return None
     first = given[0]
+    if dotted == "numpy.append":
+        doubles = any(v.kind is Kind.NDARRAY and v.dtype == "float64" for v in given[:2])
+        return "float64" if doubles and all(v.known for v in given[:2]) else None
     if dotted in _KEEPING:
         return _of_data(first)
     if dotted in _FLOATING:

@@ -393,7 +393,7 @@ class Library:
             return value.constant
         if value.kind is Kind.TENSOR:
             return results.TENSOR
-        if value.kind in (Kind.NUMBER, Kind.STRING, Kind.DTYPE, Kind.TUPLE, Kind.LIST):
+        if value.kind in (Kind.NUMBER, Kind.STRING, Kind.DTYPE, Kind.CLASS, Kind.TUPLE, Kind.LIST):
             return True
         return results.UNKNOWN
 
