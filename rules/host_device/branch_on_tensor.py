@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.rule import NOTE, WARNING, Finding, rule
+from torchlint.semantics.api.results import UNCHECKED_TWINS
 from torchlint.semantics.module import Module
 from torchlint.semantics.places import Hot
 from torchlint.semantics.synchronisation import (
@@ -45,7 +46,8 @@ def branch_on_tensor(node: cst.CSTNode, module: Module) -> Iterator[Finding]:
     every forward pass: `if`, `while`, `assert`, `and`, `or`, `not`, ternaries, chained comparisons, `in`, the
     builtins `any`, `all`, `min`, `max`, `sorted` and `sum`, and `torch.equal` and `torch.allclose`; and the
     decisions that calls make by themselves: a distribution of `torch.distributions` checks its parameters
-    when it is made, and `clip_grad_norm_(..., error_if_nonfinite=True)` the norm.
+    when it is made, `clip_grad_norm_(..., error_if_nonfinite=True)` the norm, `torch.normal` the deviations,
+    and `torch.linalg.inv`, `solve`, `cholesky` and `lu_factor` whether they have succeeded.
 
     ## Why is this bad?
 
@@ -80,8 +82,9 @@ def branch_on_tensor(node: cst.CSTNode, module: Module) -> Iterator[Finding]:
 
     `torch.maximum` is `max` on the device, a `GradScaler` finds infinite gradients by itself, and
     `Normal(mean, scale, validate_args=False)` believes its parameters
-    (`torch.distributions.Distribution.set_default_validate_args(False)` does so for all of them). Where the
-    sample is an action that an environment waits for, the check of the distribution is a note.
+    (`torch.distributions.Distribution.set_default_validate_args(False)` does so for all of them).
+    `torch.linalg.inv_ex` and its like return the outcome instead of looking at it. Where the sample is an
+    action that an environment waits for, the check of the distribution is a note.
 
     ## Fix safety
 
@@ -127,11 +130,16 @@ def branch_on_tensor(node: cst.CSTNode, module: Module) -> Iterator[Finding]:
 def _of_check(module: Module, call: cst.Call, argument: str, hot: Hot) -> str:
     name = f"`{module.tree.source(call.func)}`"
     often = when(module, hot)
+    if argument in UNCHECKED_TWINS.values():
+        return f"{name} looks whether it has succeeded, and the host waits {often}; `{argument}` does not"
+    if argument == "std":
+        return f"{name} looks at the deviations, and the host waits for the device {often}; {_DRAWN}"
     if argument == "validate_args":
         return f"{name} looks at its parameters, and the host waits for the device {often}; {_UNCHECKED}"
     return f"with `{argument}=True` {name} looks at the norm, and the host waits for the device {often}"
 
 
+_DRAWN = "`mean + std * torch.randn_like(std)` does not"
 _UNCHECKED = "`validate_args=False` spares that"
 
 

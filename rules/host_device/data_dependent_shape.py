@@ -11,6 +11,7 @@ from torchlint.rule import NOTE, WARNING, Finding, rule
 from torchlint.semantics.module import Module
 from torchlint.semantics.synchronisation import (
     after_a_slice,
+    indexed_by_number,
     mask_of,
     shape_wait,
     trail,
@@ -35,8 +36,9 @@ def data_dependent_shape(node: cst.Call | cst.Subscript, module: Module) -> Iter
     iteration of a hot loop or in every forward pass: `nonzero`, `torch.where` with one argument,
     `masked_select`, `unique`, indexing by a boolean mask, assignment of a tensor through one,
     `repeat_interleave` by a tensor, `bincount`, `one_hot` without `num_classes`, slices that end where a
-    tensor says (`x[:, : lengths.max()]`), and factories that take their size from one
-    (`torch.arange(lengths.max())`).
+    tensor says (`x[:, : lengths.max()]`), items that are taken by a number on the device
+    (`x[scores.argmax()]`), and what takes its size from one: factories (`torch.arange(lengths.max())`),
+    `narrow`, `split`, `chunk`, `topk`, `repeat`, `expand` and `F.pad`.
 
     ## Why is this bad?
 
@@ -57,6 +59,7 @@ def data_dependent_shape(node: cst.Call | cst.Subscript, module: Module) -> Iter
     scores = torch.where(scores < 0, scores.mean(), scores)
     ```
 
+    An index with a dimension is looked up by the device: `x.index_select(0, scores.argmax().view(1))`.
     Weighted sums take the place of selections (`(x * mask).sum() / mask.sum()`), `repeat_interleave` takes
     `output_size=`, `one_hot` takes `num_classes`, and `torch.nonzero_static` a fixed size.
 
@@ -88,7 +91,10 @@ def data_dependent_shape(node: cst.Call | cst.Subscript, module: Module) -> Iter
     if mask_of(module, node) is None:
         if after_a_slice(module, node):
             return
+        number = indexed_by_number(module, node)
         message = "where this slice begins or ends is on the device: the host waits for it"
+        if number is not None:
+            message = f"`{module.source(number)}` is a number on the device: the host waits for it"
         yield Finding(node, f"{message} {when(module, hot)}", related=related)
     elif assigned is None:
         message = "indexing by a mask gives a size that depends on the data: the host waits for it"

@@ -7,9 +7,11 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.rule import WARNING, Finding, rule
-from torchlint.semantics.elements import made_step_by_step, read_one_by_one, stacked
+from torchlint.semantics.api.results import READING_FILL
+from torchlint.semantics.elements import filled_in, made_step_by_step, read_one_by_one, stacked
 from torchlint.semantics.module import Module
-from torchlint.semantics.synchronisation import may_be_on_device, trail, waiting_place, when
+from torchlint.semantics.spellings import last_name
+from torchlint.semantics.synchronisation import after_a_guard, may_be_on_device, trail, waiting_place, when
 
 
 @rule(
@@ -18,20 +20,22 @@ from torchlint.semantics.synchronisation import may_be_on_device, trail, waiting
     severity=WARNING,
     fix="safe",
     on=cst.Call,
-    mentions=("torch|lightning|accelerate", "ensor(|asarray(|full(|np.|numpy|max(|min(|sorted("),
+    mentions=("torch|lightning|accelerate", "ensor(|asarray(|full|_fill|np.|numpy|max(|min(|sorted("),
 )
 def tensor_from_device_scalars(call: cst.Call, module: Module) -> Iterator[Finding]:
     """## What it does
 
     Finds tensors on the accelerator that are handed over in a list and read one by one:
     `torch.tensor([loss_a, loss_b])`, NumPy functions and the builtins `max`, `min` and `sorted` given a list
-    of device tensors, and `torch.full(size, device_scalar)`. Outside of hot places, a list counts if a hot
+    of device tensors, and device scalars that are filled in: `torch.full(size, scalar)`, `full_like`,
+    `new_full`, `masked_fill`, `index_fill`. Outside of hot places, a list counts if a hot
     loop has filled it.
 
     ## Why is this bad?
 
     Each element is copied to the host by itself, and the host waits for the device at each: a thousand losses
     are a thousand round trips. `torch.stack` joins them on the device, and one copy, or none, serves all.
+    NumPy refuses tensors on the device.
 
     ## Example
 
@@ -75,31 +79,34 @@ def tensor_from_device_scalars(call: cst.Call, module: Module) -> Iterator[Findi
     * [PyTorch performance tuning guide: avoid unnecessary CPU-GPU synchronization](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html)
     * [torch.stack](https://docs.pytorch.org/docs/stable/generated/torch.stack.html)
     """
-    if module.qualified(call.func) == "torch.full":
+    if last_name(call.func) in READING_FILL:
         yield from _filled_with_tensor(call, module)
         return
     read = read_one_by_one(module, call)
-    if read is None:
+    if read is None or after_a_guard(module, call):
         return
     name, builtin = module.source(call.func), read.name.startswith("builtins.")
     hot = waiting_place(module, call)
     if hot is not None and not builtin:
         often = when(module, hot)
         message = f"`{name}` reads the tensors of the list one by one, and the host waits for each {often}"
+        if read.refused:
+            message = f"`{name}` raises for tensors on the accelerator; stack them, and copy once"
         yield Finding(call, message, stacked(module, read), related=trail(module, hot))
     elif hot is None and (made := made_step_by_step(module, read.items)) is not None:
         message = f"`{name}` reads what the loop has collected tensor by tensor, and the host waits for each"
+        if read.refused:
+            message = f"`{name}` raises for tensors on the accelerator; stack what the loop has collected"
         yield Finding(call, message, stacked(module, read), related=trail(module, made))
 
 
 def _filled_with_tensor(call: cst.Call, module: Module) -> Iterator[Finding]:
     if not module.may_repeat(call):
         return
-    value = module.argument(call, "fill_value").node
+    value = filled_in(module, call)
     hot = waiting_place(module, call) if value is not None and may_be_on_device(module, value) else None
     if hot is not None:
         name, often = module.source(call.func), when(module, hot)
-        message = (
-            f"`{name}` reads the tensor that it fills in, and the host waits {often}; `expand` reads nothing"
-        )
+        other = "`torch.where`" if "mask" in name else "`expand`"
+        message = f"`{name}` reads the tensor that it fills in, and the host waits {often}; {other} does not"
         yield Finding(call, message, related=trail(module, hot))

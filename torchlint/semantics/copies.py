@@ -13,8 +13,9 @@ import libcst as cst
 from torchlint.semantics.arrays import array, named_dtype
 from torchlint.semantics.names import Binding, BindingKind
 from torchlint.semantics.places import Phase
+from torchlint.semantics.spellings import last_name
 from torchlint.semantics.transfers import moved_at_once
-from torchlint.semantics.values import Device, Kind
+from torchlint.semantics.values import Device, Kind, item_of
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
@@ -70,7 +71,7 @@ def copied(module: Module, call: cst.Call) -> Copied | None:
             return None
     if moved_at_once(module, call) is not None or not _often(module, call):
         return None
-    if _read_only(module, data) or _backwards(data):
+    if _read_only(module, data) or _backwards(data) or _counted_out(module, data):
         return None
     return (
         None if not _fresh(module, data) and _copy_needed(module, call, data) else Copied(data, tensor=False)
@@ -131,6 +132,22 @@ def _read_only(module: Module, data: cst.BaseExpression) -> bool:
         return False
     mapped = any(arg.keyword is not None and arg.keyword.value == "mmap_mode" for arg in made.args)
     return mapped or module.qualified(made.func) in _READ_ONLY
+
+
+def _counted_out(module: Module, data: cst.BaseExpression) -> bool:
+    """Whether the array is made of a list of numbers, which takes far longer than copying it."""
+    made = module.loaders.data.made(data)
+    match made:
+        case cst.Call(args=[cst.Arg(value=held, keyword=None), *_]) if module.qualified(made.func) in (
+            "numpy.array",
+            "numpy.asarray",
+        ):
+            numbers = item_of(module.value(held))
+            if numbers is not None and numbers.kind in (Kind.NUMBER, Kind.BOOL):
+                return True
+            return isinstance(held, cst.Call) and last_name(held.func) == "tolist"
+        case _:
+            return False
 
 
 def _fresh(module: Module, data: cst.BaseExpression) -> bool:

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from torchlint.semantics.names import Binding
 
 # Without arguments these take all dimensions of a tensor together.
-_REDUCING = frozenset({"mean", "sum", "max", "min", "prod", "std", "var", "median", "norm"})
+_REDUCING = frozenset(
+    {"argmax", "argmin", "max", "mean", "median", "min", "norm", "prod", "std", "sum", "var"}
+)
 _KEEPING = frozenset({"data", "detach", "clone", "cpu", "cuda", "to", "float", "double", "half"})
 _HOPS = 6
 
@@ -41,6 +43,8 @@ def has_no_dimension(module: Module, node: cst.BaseExpression, hops: int = _HOPS
             return has_no_dimension(module, node.expression, hops - 1)
         case cst.BinaryOperation():
             return _both(_operand(module, side, hops) for side in (node.left, node.right))
+        case cst.Subscript(slice=[cst.SubscriptElement(slice=cst.Index(value=index))]):
+            return module.value(index).kind is Kind.NUMBER and _is_row(module, node.value, hops - 1)
         case _:
             return False
 
@@ -67,6 +71,8 @@ def _named(module: Module, node: cst.Name, hops: int) -> bool | None:
 def _bound(module: Module, node: cst.Name, binding: Binding, hops: int) -> bool | None:
     if binding.kind is BindingKind.AUGMENT and binding.value is not None:
         return _operand(module, binding.value, hops)
+    if binding.kind in (BindingKind.LOOP, BindingKind.COMPREHENSION) and binding.value is not None:
+        return not binding.path and _is_row(module, binding.value, hops - 1)
     if binding.value is None or binding.kind is not BindingKind.ASSIGN:
         return False
     by_name = LOSS_NAME.match(node.value) is not None and "backward" in module.inference.used_attributes(node)
@@ -84,6 +90,40 @@ def _bound(module: Module, node: cst.Name, binding: Binding, hops: int) -> bool 
         # What a model or another file computes as a loss, and is backpropagated.
         return None if module.qualified(binding.value.func) is None else False
     return found
+
+
+def _is_row(module: Module, node: cst.BaseExpression, hops: int) -> bool:
+    """Whether a tensor certainly has one dimension, by what makes it."""
+    if hops <= 0:
+        return False
+    match node:
+        case cst.Name():
+            bindings = module.bindings(node)
+            return bool(bindings) and all(
+                b.kind is BindingKind.ASSIGN
+                and b.value is not None
+                and not b.path
+                and _is_row(module, b.value, hops - 1)
+                for b in bindings
+            )
+        case cst.Call(func=cst.Attribute(value=owner, attr=cst.Name(value=method))) if (
+            module.qualified(node.func) is None
+        ):
+            if method == "flatten" and not node.args:
+                return module.is_tensor(owner)
+            return method in _KEEPING and _is_row(module, owner, hops - 1)
+        case cst.Call():
+            made = module.qualified(node.func)
+            if made == "torch.tensor" and node.args:
+                data = module.value(node.args[0].value).elements
+                return bool(data) and all(one.kind in (Kind.NUMBER, Kind.BOOL) for one in data or ())
+            return made in _ROWS
+        case _:
+            return False
+
+
+# Functions whose tensors have one dimension.
+_ROWS = frozenset(f"torch.{name}" for name in ("arange", "linspace", "logspace", "randperm"))
 
 
 def _called(module: Module, call: cst.Call, hops: int) -> bool | None:

@@ -19,7 +19,8 @@ import libcst as cst
 
 from torchlint.diagnostics import Edit, Fix, Span
 from torchlint.semantics.accumulation import is_single_number
-from torchlint.semantics.api.results import LEGACY_CONSTRUCTORS
+from torchlint.semantics.api.results import LEGACY_CONSTRUCTORS, READING_FILL
+from torchlint.semantics.spellings import last_name
 from torchlint.semantics.synchronisation import waiting_place
 from torchlint.semantics.transfers import moved_at_once
 from torchlint.semantics.values import Device, Graph, Kind, Value, item_of
@@ -63,6 +64,11 @@ class ReadOneByOne:
     tensors: tuple[Value, ...]
     written: tuple[cst.BaseExpression, ...] | None
 
+    @property
+    def refused(self) -> bool:
+        """Whether the call raises for tensors that are not in host memory, as NumPy does."""
+        return self.name in _OF_NUMPY
+
 
 def read_one_by_one(module: Module, call: cst.Call) -> ReadOneByOne | None:
     """The list of device tensors that ``call`` reads one by one; None for any other call."""
@@ -94,6 +100,29 @@ def _written(items: cst.BaseExpression) -> tuple[cst.BaseExpression, ...] | None
     if any(isinstance(element, cst.StarredElement) for element in items.elements):
         return None
     return tuple(element.value for element in items.elements)
+
+
+def filled_in(module: Module, call: cst.Call) -> cst.BaseExpression | None:
+    """What ``torch.full``, ``new_full``, ``masked_fill`` and their like fill in; None for any other call."""
+    qualified = module.qualified(call.func)
+    method = qualified is None and isinstance(call.func, cst.Attribute)
+    name = last_name(call.func) or ""
+    if name not in READING_FILL or (not method and (qualified or "").rpartition(".")[0] != "torch"):
+        return None
+    if isinstance(call.func, cst.Attribute) and method and not module.on_device(call.func.value):
+        return None
+    position = _FILL_POSITION.get(name, 1) + (0 if method or name.startswith("full") else 1)
+    for index, arg in enumerate(call.args):
+        if arg.star:
+            return None
+        keyword = arg.keyword.value if arg.keyword is not None else None
+        if keyword in ("fill_value", "value") or (keyword is None and index == position):
+            return arg.value
+    return None
+
+
+# Of a method; a function has the tensor in front.
+_FILL_POSITION = {"index_fill": 2}
 
 
 def made_step_by_step(module: Module, items: cst.BaseExpression) -> Hot | None:

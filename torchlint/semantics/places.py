@@ -459,6 +459,8 @@ class Places:
         if self._throttling.on_host(node):
             return None, None
         function = self.module.function(node)
+        if isinstance(function, cst.FunctionDef) and _is_cached(function):
+            return None, None
         warm: Hot | None = None
         restricted = False
         for loop in self.loops(node):

@@ -19,7 +19,12 @@ from torchlint.diagnostics import Edit, Fix, Span
 from torchlint.semantics.factories import created_on, factory
 from torchlint.semantics.names import BindingKind
 from torchlint.semantics.places import Phase
-from torchlint.semantics.synchronisation import after_a_decision, conversion, waiting_place
+from torchlint.semantics.synchronisation import (
+    after_a_decision,
+    after_a_guard,
+    conversion,
+    waiting_place,
+)
 from torchlint.semantics.transfers import Move, moved_at_once, on_host
 from torchlint.semantics.values import MISSING, Kind
 
@@ -94,6 +99,8 @@ def sent_scalar(module: Module, call: cst.Call) -> SentScalar | None:
     else:
         there = receiver is not None and module.on_device(receiver)
     move = None if there else moved_at_once(module, call)
+    if move is not None and not _blocks(module, move):
+        return None
     return SentScalar(call, *found, move) if there or move is not None else None
 
 
@@ -106,9 +113,21 @@ def sent_each_step(module: Module, sent: SentScalar) -> Hot | None:
     hot = waiting_place(module, sent.call)
     if hot is None or module.compiled(sent.call) or module.phase(sent.call) is Phase.DATASET:
         return None
-    if after_a_decision(module, sent.call) or _stands_in(module, sent.call):
+    if after_a_decision(module, sent.call) or after_a_guard(module, sent.call):
+        return None
+    if _stands_in(module, sent.call):
         return None
     return None if _was_read(module, sent.number) else hot
+
+
+def _blocks(module: Module, move: Move) -> bool:
+    """Whether the host waits for a move: not with ``non_blocking=True``, whatever the memory."""
+    return not any(
+        arg.keyword is not None
+        and arg.keyword.value == "non_blocking"
+        and module.value(arg.value).constant is not False
+        for arg in move.call.args
+    )
 
 
 def _asked_for_new(call: cst.Call) -> cst.BaseExpression | None:

@@ -26,8 +26,11 @@ from torchlint.semantics.api.results import (
     EXPLICIT_SYNCS,
     FUNCTION_SYNCS,
     METHOD_SYNCS,
+    READING_SCALARS,
     SIZED_BY_SCALARS,
+    UNCHECKED_TWINS,
 )
+from torchlint.semantics.dimensions import has_no_dimension
 from torchlint.semantics.origins import computed_elsewhere, runs_given_model
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.throttling import FUNCTIONS
@@ -71,8 +74,9 @@ def waiting_place(module: Module, node: cst.CSTNode) -> Hot | None:
     """The hot loop or function each of whose rounds evaluates ``node``; None if few or none do.
 
     The text of an error and the message of an assertion are made at most once, weights are merged, saved
-    and converted once, and an optimizer that calls a closure (LBFGS) needs its loss on the host whatever
-    the closure does. Where each round generates a whole sequence, one wait more or less is nothing.
+    and converted once, and an optimizer that goes by what its closure returns (LBFGS) needs its loss on the
+    host whatever the closure does. Where each round generates a whole sequence, one wait more or less is
+    nothing.
     """
     hot = module.hot(node)
     if hot is None or only_on_failure(module, node) or _in_optimizer_closure(module, node):
@@ -174,8 +178,13 @@ def _in_optimizer_closure(module: Module, node: cst.CSTNode) -> bool:
     for call in module.tree.nodes(cst.Call):
         if not (isinstance(call.func, cst.Attribute) and call.func.attr.value == "step"):
             continue
+        optimizer = module.value(call.func.value).cls or ""
+        if optimizer.startswith("torch.optim.") and not optimizer.endswith("LBFGS"):
+            continue
         for arg in call.args:
-            if isinstance(arg.value, cst.Name) and arg.value.value == function.name.value:
+            if not isinstance(arg.value, cst.Name) or arg.value.value != function.name.value:
+                continue
+            if module.value(arg.value).definition in (function, None):
                 return True
     return False
 
@@ -410,12 +419,18 @@ def _consumed_by_conversion(module: Module, copy: cst.Call) -> bool:
 def shape_wait(module: Module, node: cst.Call | cst.Subscript) -> bool:
     """Whether the size of what ``node`` gives is only known on the device: ``x.nonzero()``, ``x[mask]``."""
     if isinstance(node, cst.Subscript):
-        return mask_of(module, node) is not None or _sliced_by(module, node)
+        return (
+            mask_of(module, node) is not None
+            or _sliced_by(module, node)
+            or indexed_by_number(module, node) is not None
+        )
     func = node.func
     qualified = module.qualified(func)
     operand: cst.BaseExpression
     if qualified in SIZED_BY_SCALARS:
         return any(may_be_on_device(module, size) for size in _sizes(node))
+    if _reads_scalars(module, node, qualified):
+        return True
     if qualified is not None:
         sync = FUNCTION_SYNCS.get(qualified)
         if qualified not in _SHAPE_FUNCTIONS or sync is None or not node.args or node.args[0].star:
@@ -454,7 +469,23 @@ def _sizes(call: cst.Call) -> Iterator[cst.BaseExpression]:
             yield arg.value
 
 
-_SIZE_KEYWORDS = frozenset({"size", "start", "end", "step", "n", "m", "low", "high"})
+def _reads_scalars(module: Module, call: cst.Call, qualified: str | None) -> bool:
+    """Whether a tensor is cut, repeated or padded as a device scalar says: ``x.narrow(0, start, 1)``."""
+    package, _, name = (qualified or "").rpartition(".")
+    if qualified is None and isinstance(call.func, cst.Attribute):
+        if call.func.attr.value not in READING_SCALARS or not module.on_device(call.func.value):
+            return False
+        return any(may_be_on_device(module, size) for size in _sizes(call))
+    if (package != "torch" or name not in READING_SCALARS) and qualified != "torch.nn.functional.pad":
+        return False
+    behind = call.with_changes(args=call.args[1:])
+    return bool(call.args) and any(may_be_on_device(module, size) for size in _sizes(behind))
+
+
+_SIZE_KEYWORDS = frozenset(
+    {"size", "start", "end", "step", "n", "m", "low", "high"}
+    | {"length", "k", "split_size", "split_size_or_sections", "chunks", "shifts", "pad"}
+)
 
 
 def _sliced_by(module: Module, node: cst.Subscript) -> bool:
@@ -467,6 +498,22 @@ def _sliced_by(module: Module, node: cst.Subscript) -> bool:
         if bound is not None and bound.__class__ not in _LITERALS
     ]
     return any(may_be_on_device(module, bound) for bound in bounds)
+
+
+def indexed_by_number(module: Module, node: cst.Subscript) -> cst.BaseExpression | None:
+    """The device tensor without dimensions that an item of a tensor is taken by, if there is one.
+
+    Where a tensor with dimensions is an index, the device looks up; a number is read by the host.
+    """
+    if not module.on_device(node.value):
+        return None
+    for element in node.slice:
+        index = element.slice.value if isinstance(element.slice, cst.Index) else None
+        if index is None or index.__class__ in _LITERALS or not may_be_on_device(module, index):
+            continue
+        if module.value(index).dtype != "torch.bool" and has_no_dimension(module, index):
+            return index
+    return None
 
 
 def after_a_slice(module: Module, node: cst.Subscript) -> bool:
@@ -486,7 +533,9 @@ def after_a_slice(module: Module, node: cst.Subscript) -> bool:
         for part in tree.descendants(other):
             if part is node:
                 break
-            if isinstance(part, cst.Subscript) and _sliced_by(module, part):
+            if isinstance(part, cst.Subscript) and (
+                _sliced_by(module, part) or indexed_by_number(module, part) is not None
+            ):
                 return True
         if module.computes(other):
             return False
@@ -646,7 +695,8 @@ _DISTRIBUTION = re.compile(r"torch\.distributions\.(?:\w+\.)?([A-Z]\w*)")
 def checks_arguments(module: Module, call: cst.Call) -> str | None:
     """The argument that makes ``call`` look at its tensors, and fail by what it sees: ``validate_args``.
 
-    Distributions look unless told not to, ``clip_grad_norm_`` only if told to.
+    Distributions look unless told not to, ``clip_grad_norm_`` only if told to, ``torch.normal`` at the
+    deviations. For a function of linear algebra it is the function that does the same and does not look.
     """
     qualified = module.qualified(call.func) or ""
     distribution = _DISTRIBUTION.fullmatch(qualified)
@@ -659,7 +709,19 @@ def checks_arguments(module: Module, call: cst.Call) -> str | None:
         return "validate_args" if checked else None
     if qualified == "torch.nn.utils.clip_grad_norm_" and module.accelerated:
         return "error_if_nonfinite" if module.argument(call, "error_if_nonfinite").constant is True else None
-    return None
+    if qualified == "torch.normal":
+        deviations = _argument(call, "std", 1)
+        return "std" if deviations is not None and may_be_on_device(module, deviations) else None
+    return _unchecked_twin(module, call, qualified)
+
+
+def _unchecked_twin(module: Module, call: cst.Call, qualified: str) -> str | None:
+    if not qualified and isinstance(call.func, cst.Attribute) and not call.args:
+        twin = UNCHECKED_TWINS.get(f"torch.{call.func.attr.value}")
+        return twin if twin is not None and may_be_on_device(module, call.func.value) else None
+    twin = UNCHECKED_TWINS.get(qualified)
+    given = twin is not None and call.args and not call.args[0].star
+    return twin if given and may_be_on_device(module, call.args[0].value) else None
 
 
 # --- text -------------------------------------------------------------------------------------------

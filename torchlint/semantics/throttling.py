@@ -552,7 +552,7 @@ class Throttling:
         """A branch that fills what it tests to be missing, a cache or a lazy attribute: once."""
         missing = set(self._missing(branch.test))
         if not missing:
-            return None
+            return self._filled_later(branch)
         for node in self.tree.descendants(branch.body):
             if isinstance(node, (cst.AssignTarget, cst.AnnAssign)):
                 target: cst.CSTNode = node.target
@@ -569,6 +569,20 @@ class Throttling:
                     rarely = self._first_round(target, branch)
                     if rarely is not None:
                         return rarely
+        return None
+
+    def _filled_later(self, branch: cst.If) -> Restriction | None:
+        """``first = not hasattr(self, "mean")``, ``if first: …``, and then ``self.mean = …``: once."""
+        bindings = self.names.bindings(branch.test) if isinstance(branch.test, cst.Name) else ()
+        if len(bindings) != 1 or bindings[0].kind is not BindingKind.ASSIGN or bindings[0].path:
+            return None
+        missing = set(self._missing(bindings[0].value)) if bindings[0].value is not None else set()
+        function = self.tree.enclosing(branch, cst.FunctionDef)
+        if not missing or function is None:
+            return None
+        for node in self.tree.descendants(function.body):
+            if isinstance(node, cst.AssignTarget) and dotted_text(node.target) in missing:
+                return _ALWAYS if self._outlives(node.target) else None
         return None
 
     def _looked_up_in(self, store: cst.CSTNode, missing: set[str], branch: cst.If) -> bool:

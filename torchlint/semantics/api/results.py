@@ -1146,6 +1146,24 @@ SIZED_BY_SCALARS: Final = frozenset(
 )
 """Factories that read every device scalar among their sizes and bounds."""
 
+READING_SCALARS: Final = frozenset(_words("chunk expand narrow repeat roll split topk"))
+"""Methods (and ``torch.`` functions of the same names) that read every device scalar among their sizes and
+places."""
+
+READING_FILL: Final = frozenset(_words("full full_like new_full index_fill masked_fill masked_fill_"))
+"""Methods and ``torch.`` functions that read the device scalar which they fill in."""
+
+UNCHECKED_TWINS: Mapping[str, str] = {
+    "torch.cholesky": "torch.linalg.cholesky_ex",
+    "torch.inverse": "torch.linalg.inv_ex",
+    "torch.linalg.cholesky": "torch.linalg.cholesky_ex",
+    "torch.linalg.inv": "torch.linalg.inv_ex",
+    "torch.linalg.lu_factor": "torch.linalg.lu_factor_ex",
+    "torch.linalg.solve": "torch.linalg.solve_ex",
+}
+"""Functions that look whether they have succeeded, and what does the same without. Those with methods of the
+same name are in ``torch`` itself."""
+
 CHECKED_DISTRIBUTIONS: Final = frozenset(
     _words("""
     Bernoulli Beta Binomial Categorical Cauchy ContinuousBernoulli Dirichlet Exponential Gamma Geometric
