@@ -9,8 +9,9 @@ import libcst as cst
 from torchlint.diagnostics import Fix
 from torchlint.rule import NOTE, WARNING, Finding, rule
 from torchlint.semantics.module import Module
+from torchlint.semantics.purpose import writes_results
 from torchlint.semantics.synchronisation import (
-    after_a_slice,
+    after_a_wait,
     indexed_by_number,
     mask_of,
     shape_wait,
@@ -70,6 +71,9 @@ def data_dependent_shape(node: cst.Call | cst.Subscript, module: Module) -> Iter
     `x.masked_fill_(mask, 0)`; it is unsafe, because a mask with fewer dimensions than `x` is laid along the
     first dimensions by the one and along the last by the other. The other operations have no fix.
 
+    Of several tensors that are cut one behind the other only the first is reported: the host has waited then.
+    Where a loop writes each result to a file, a slice is a note.
+
     ## References
 
     * [PyTorch performance tuning guide: avoid unnecessary CPU-GPU synchronization](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html)
@@ -89,13 +93,14 @@ def data_dependent_shape(node: cst.Call | cst.Subscript, module: Module) -> Iter
         return
     assigned = _assigned(module, node)
     if mask_of(module, node) is None:
-        if after_a_slice(module, node):
+        if after_a_wait(module, node):
             return
         number = indexed_by_number(module, node)
         message = "where this slice begins or ends is on the device: the host waits for it"
         if number is not None:
             message = f"`{module.source(number)}` is a number on the device: the host waits for it"
-        yield Finding(node, f"{message} {when(module, hot)}", related=related)
+        severity = NOTE if writes_results(module, hot) else None
+        yield Finding(node, f"{message} {when(module, hot)}", severity=severity, related=related)
     elif assigned is None:
         message = "indexing by a mask gives a size that depends on the data: the host waits for it"
         yield Finding(node, f"{message} {when(module, hot)}", related=related)

@@ -516,11 +516,14 @@ def indexed_by_number(module: Module, node: cst.Subscript) -> cst.BaseExpression
     return None
 
 
-def after_a_slice(module: Module, node: cst.Subscript) -> bool:
-    """Whether another slice that waits stands before ``node``, with nothing to wait for in between.
+def after_a_wait(module: Module, node: cst.Subscript) -> bool:
+    """Whether the host has waited shortly before ``node``, with no model and no gradients in between.
 
-    Batches are cut to the longest of their samples tensor by tensor: the first cut waits for the device.
+    Batches are cut to the longest of their samples tensor by tensor: the first cut waits for the device, as
+    does the ``max(lengths)`` in front of it, or the ``if`` that asks whether there is anything to cut.
     """
+    if after_a_decision(module, node):
+        return True
     tree = module.tree
     statement = tree.statement(node)
     block = tree.parent(statement)
@@ -528,18 +531,25 @@ def after_a_slice(module: Module, node: cst.Subscript) -> bool:
     if isinstance(block, (cst.IndentedBlock, cst.Module)):
         before += reversed([other for other in block.body if tree.order[other] < tree.order[statement]])
     for other in before:
-        if isinstance(other, cst.BaseCompoundStatement):
-            return False
-        for part in tree.descendants(other):
+        # What stands in a branch or loop may not have run.
+        parts = () if isinstance(other, cst.BaseCompoundStatement) else tree.descendants(other)
+        for part in parts:
             if part is node:
                 break
-            if isinstance(part, cst.Subscript) and (
-                _sliced_by(module, part) or indexed_by_number(module, part) is not None
-            ):
+            if _waits_to_cut(module, part):
                 return True
         if module.computes(other):
             return False
     return False
+
+
+def _waits_to_cut(module: Module, part: cst.CSTNode) -> bool:
+    """Whether an expression reads what tensors are cut by: a slice, an item, ``max(lengths)``, ``int(n)``."""
+    if isinstance(part, cst.Subscript):
+        return _sliced_by(module, part) or indexed_by_number(module, part) is not None
+    if not isinstance(part, cst.Call):
+        return False
+    return conversion(module, part) is not None or asking_builtin(module, part) not in (None, "sum")
 
 
 # ``one_hot`` reads the largest label to know how wide its result is.
