@@ -505,14 +505,13 @@ def indexed_by_number(module: Module, node: cst.Subscript) -> cst.BaseExpression
 
     Where a tensor with dimensions is an index, the device looks up; a number is read by the host.
     """
-    if not module.on_device(node.value):
-        return None
     for element in node.slice:
         index = element.slice.value if isinstance(element.slice, cst.Index) else None
+        # The index has been looked at already, to find masks: what it is taken from is asked for last.
         if index is None or index.__class__ in _LITERALS or not may_be_on_device(module, index):
             continue
         if module.value(index).dtype != "torch.bool" and has_no_dimension(module, index):
-            return index
+            return index if module.on_device(node.value) else None
     return None
 
 
