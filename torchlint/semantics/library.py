@@ -633,7 +633,7 @@ class Library:
                 return replace(result, kind=Kind.BATCH, part=True)
             if masks:
                 return replace(result, dtype="torch.bool", graph=Graph.DETACHED)
-            return replace(result, dtype=_of_arithmetic(left, right, node)) if not logical else result
+            return replace(result, dtype=_of_arithmetic(left, right, node))
         if Kind.NDARRAY in kinds:
             dtype = dtypes.of_operation(left, right, division=_divides(node))
             return NDARRAY if dtype is None else replace(NDARRAY, dtype=dtype, part=left.part or right.part)
