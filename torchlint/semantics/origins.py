@@ -8,7 +8,7 @@ no copies on the host, has seldom made NumPy's of them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import libcst as cst
 
@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from torchlint.semantics.names import Binding
     from torchlint.semantics.places import Model
 
-_HOPS = 8
+Seen: TypeAlias = "set[cst.BaseExpression]"
+
 _OPEN = frozenset({Kind.UNKNOWN, Kind.LIST, Kind.TUPLE, Kind.DICT, Kind.ITERATOR})
 # What owns functions of other files, as far as this one shows.
 _FOREIGN = frozenset({Kind.UNKNOWN, Kind.NAMESPACE, Kind.OBJECT, Kind.MODULE})
@@ -40,7 +41,7 @@ _BOUND = frozenset(
 
 def computed_elsewhere(module: Module, node: cst.BaseExpression) -> bool:
     """Whether a value that the file leaves open comes from a function that was given device tensors."""
-    return module.accelerated and module.value(node).kind is Kind.UNKNOWN and _found(module, node, _HOPS)
+    return module.accelerated and module.value(node).kind is Kind.UNKNOWN and _found(module, node, set())
 
 
 def runs_given_model(model: Model, call: cst.Call) -> bool:
@@ -56,7 +57,7 @@ def runs_given_model(model: Model, call: cst.Call) -> bool:
     return any(value.kind is Kind.TENSOR and value.device is Device.ACCELERATOR for value in given)
 
 
-def _found(module: Module, node: cst.BaseExpression, hops: int) -> bool:
+def _found(module: Module, node: cst.BaseExpression, seen: Seen) -> bool:
     value = module.value(node)
     if value.kind is Kind.TENSOR:
         return value.device is not Device.CPU
@@ -64,40 +65,43 @@ def _found(module: Module, node: cst.BaseExpression, hops: int) -> bool:
         # What a model returns is where the model is; of other batches that has to be shown.
         computed = value.graph is Graph.ATTACHED and value.device is not Device.CPU
         return computed or value.device is Device.ACCELERATOR
-    if not hops or value.kind not in _OPEN:
+    if value.kind is Kind.UNKNOWN and value.device is Device.ACCELERATOR:
+        return True  # moved there, whatever it is
+    if node in seen or value.kind not in _OPEN:
         return False
+    seen.add(node)
     match node:
         case cst.Name():
-            return _named(module, node, hops - 1)
+            return _named(module, node, seen)
         case cst.Call():
-            return _called(module, node, hops - 1)
+            return _called(module, node, seen)
         case cst.Subscript() | cst.Attribute():
-            return _found(module, node.value, hops - 1)
+            return _found(module, node.value, seen)
         case cst.IfExp():
-            return _any(module, (node.body, node.orelse), hops)
+            return _any(module, (node.body, node.orelse), seen)
         case cst.BinaryOperation():
-            return _any(module, (node.left, node.right), hops)
+            return _any(module, (node.left, node.right), seen)
         case cst.List() | cst.Tuple():
-            return _any(module, (element.value for element in node.elements), hops)
+            return _any(module, (element.value for element in node.elements), seen)
         case cst.Dict():
-            return _any(module, (element.value for element in node.elements), hops)
+            return _any(module, (element.value for element in node.elements), seen)
         case cst.ListComp() | cst.GeneratorExp():
-            return _found(module, node.elt, hops - 1)
+            return _found(module, node.elt, seen)
         case cst.DictComp():
-            return _found(module, node.value, hops - 1)
+            return _found(module, node.value, seen)
         case _:
             return False
 
 
-def _any(module: Module, nodes: Iterable[cst.BaseExpression], hops: int) -> bool:
-    return any(_found(module, node, hops - 1) for node in nodes)
+def _any(module: Module, nodes: Iterable[cst.BaseExpression], seen: Seen) -> bool:
+    return any(_found(module, node, seen) for node in nodes)
 
 
-def _named(module: Module, name: cst.Name, hops: int) -> bool:
+def _named(module: Module, name: cst.Name, seen: Seen) -> bool:
     bindings = module.bindings(name)
     if any(_on_host(module, binding) for binding in bindings):
         return False
-    return any(_bound(module, binding, hops) for binding in bindings)
+    return any(_bound(module, binding, seen) for binding in bindings)
 
 
 def _on_host(module: Module, binding: Binding) -> bool:
@@ -110,13 +114,13 @@ def _on_host(module: Module, binding: Binding) -> bool:
     return value.kind is Kind.NDARRAY or (value.kind is Kind.TENSOR and value.device is Device.CPU)
 
 
-def _bound(module: Module, binding: Binding, hops: int) -> bool:
+def _bound(module: Module, binding: Binding, seen: Seen) -> bool:
     if binding.kind is BindingKind.PARAMETER and isinstance(binding.scope.node, cst.FunctionDef):
         given = (module.argument(call, binding.name).node for call in module.callers(binding.scope.node))
-        return _any(module, (node for node in given if node is not None), hops)
+        return _any(module, (node for node in given if node is not None), seen)
     if binding.kind not in _BOUND or binding.value is None:
         return False
-    return _found(module, binding.value, hops) or _any(module, _stored(module, binding), hops)
+    return _found(module, binding.value, seen) or _any(module, _stored(module, binding), seen)
 
 
 def _stored(module: Module, binding: Binding) -> Iterator[cst.BaseExpression]:
@@ -130,16 +134,16 @@ def _stored(module: Module, binding: Binding) -> Iterator[cst.BaseExpression]:
                 yield statement.value
 
 
-def _called(module: Module, call: cst.Call, hops: int) -> bool:
+def _called(module: Module, call: cst.Call, seen: Seen) -> bool:
     given = [arg.value for arg in call.args]
     package, _, name = (module.qualified(call.func) or "").rpartition(".")
     if package == "builtins":
-        return name in _PASSING_BUILTINS and _any(module, given, hops)
+        return name in _PASSING_BUILTINS and _any(module, given, seen)
     if package.partition(".")[0] in _HOST_PACKAGES or module.callee(call) is not None:
         return False
     if isinstance(call.func, cst.Attribute):
         owner, method = call.func.value, call.func.attr.value
-        if method in _PASSING_METHODS and _found(module, owner, hops):
+        if method in _PASSING_METHODS and _found(module, owner, seen):
             return True
         if module.value(owner).kind not in _FOREIGN:
             return False
@@ -149,7 +153,7 @@ def _called(module: Module, call: cst.Call, hops: int) -> bool:
     # What is called after a class makes an object, which keeps what it was given.
     if not name or name.lstrip("_")[:1].isupper() or module.value(call.func).kind is Kind.CLASS:
         return False
-    return not any(_left_device(module, node) for node in given) and _any(module, given, hops)
+    return not any(_left_device(module, node) for node in given) and _any(module, given, seen)
 
 
 def _left_device(module: Module, node: cst.BaseExpression) -> bool:
