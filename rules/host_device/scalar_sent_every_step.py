@@ -65,6 +65,8 @@ def scalar_sent_every_step(call: cst.Call, module: Module) -> Iterator[Finding]:
     * with a dtype that may be too small for the number: `torch.full` refuses to overflow;
     * for `[number] * n`, which is a tensor of floats if `n` is 0.
 
+    No fix is offered for a number that a cast to whole numbers cuts off.
+
     ## References
 
     * [PyTorch performance tuning guide: avoid unnecessary CPU-GPU synchronization](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html)

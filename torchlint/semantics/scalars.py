@@ -44,6 +44,14 @@ _ROOMY = frozenset(
 )
 _SINGLE = frozenset({"torch.float", "torch.float32"})
 _HALF = frozenset({"torch.half", "torch.float16"})
+_RANGES = {
+    "torch.uint8": (0, 2**8 - 1),
+    "torch.int8": (-(2**7), 2**7 - 1),
+    "torch.int16": (-(2**15), 2**15 - 1),
+    "torch.short": (-(2**15), 2**15 - 1),
+    "torch.int32": (-(2**31), 2**31 - 1),
+    "torch.int": (-(2**31), 2**31 - 1),
+}
 _LARGEST_SINGLE = 3.4028234e38
 _LARGEST_HALF = 65504.0
 _LARGEST_ANYWHERE = 127
@@ -343,6 +351,8 @@ def _placed(module: Module, sent: SentScalar) -> tuple[Edits, bool] | None:
         exact = _same_when_filled(module, sent.number, dtype, inferred=inferred)
     else:
         cast = module.value(move.dtype).cls if move.dtype is not None else move.dtype_code
+        if not _fits(module, sent.number, cast):
+            return None
         exact = _same_when_cast(module, sent.number, cast)
     exact = exact and move.certain and not made.leaf
     return (*edits, Edit(Span(start, end), "")), exact
@@ -363,6 +373,13 @@ def _same_when_filled(
     return size <= _LARGEST_ANYWHERE or (
         dtype in _HALF and (size <= _LARGEST_HALF or not math.isfinite(size))
     )
+
+
+def _fits(module: Module, number: cst.BaseExpression, dtype: str | None) -> bool:
+    """Whether filling does not certainly refuse a number, which a cast would cut off."""
+    constant = module.value(number).constant
+    lowest, highest = _RANGES.get(dtype or "", (-math.inf, math.inf))
+    return not isinstance(constant, (int, float)) or lowest <= constant <= highest
 
 
 def _same_when_cast(module: Module, number: cst.BaseExpression, dtype: str | None) -> bool:
