@@ -10,7 +10,7 @@ from torchlint.diagnostics import Fix
 from torchlint.rule import NOTE, WARNING, Finding, rule
 from torchlint.semantics.activations import Activation, activation
 from torchlint.semantics.algebra import argument, one_line, removable, still
-from torchlint.semantics.fallbacks import for_older_releases
+from torchlint.semantics.fallbacks import for_older_releases, known_to_author
 from torchlint.semantics.module import Module
 
 
@@ -29,7 +29,7 @@ def hand_written_activation(node: cst.BinaryOperation | cst.Call, module: Module
     Finds GELU by `erf` or `tanh`, SiLU (`x * sigmoid(x)`), hard swish and Mish that are written out, in any
     order of the factors and with names for the steps. For the quick GELU (`x * sigmoid(1.702 * x)`), of which
     torch has no fused twin, there is a note. What stands in for older releases (in `except ImportError`, or
-    behind `hasattr`) is left alone.
+    behind `hasattr`) or says itself that it does not want the function is left alone.
 
     ## Why is this bad?
 
@@ -77,10 +77,12 @@ def hand_written_activation(node: cst.BinaryOperation | cst.Call, module: Module
             severity=NOTE,
         )
         return
+    function = found.function.rpartition(".")[2]
+    if known_to_author(module, node, function):
+        return
     yield Finding(
         node,
-        f"{found.title} is written out, and each step stores a tensor; "
-        f"`F.{found.function.rpartition('.')[2]}` is one kernel",
+        f"{found.title} is written out, and each step stores a tensor; `F.{function}` is one kernel",
         fix=_fix(module, node, found),
     )
 

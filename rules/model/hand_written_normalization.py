@@ -9,7 +9,7 @@ import libcst as cst
 from torchlint.diagnostics import Fix
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.algebra import argument, loses_comment, one_line, still
-from torchlint.semantics.fallbacks import for_older_releases, with_fused_kernel
+from torchlint.semantics.fallbacks import for_older_releases, known_to_author, with_fused_kernel
 from torchlint.semantics.module import Module
 from torchlint.semantics.normalizations import Normalization, normalization
 
@@ -29,7 +29,8 @@ def hand_written_normalization(node: cst.BinaryOperation | cst.Call, module: Mod
     Finds layer norm, `(x - mean) / sqrt(var + eps)`, and RMS norm, `x / sqrt(mean(x²) + eps)`, over the last
     dimensions, with the steps written out in any of the usual ways. Other dimensions, variances of a sample
     (`unbiased`), an `eps` outside of the root, and means or variances that something else reads are left
-    alone, and so are classes that a decorator gives another kernel.
+    alone, and so are classes that a decorator gives another kernel, functions that call the one of torch in
+    another branch, and files that have to do with ONNX, which wants the steps.
 
     ## Why is this bad?
 
@@ -73,6 +74,8 @@ def hand_written_normalization(node: cst.BinaryOperation | cst.Call, module: Mod
     if found is None or for_older_releases(module, node) or with_fused_kernel(module, node):
         return
     title, function = ("layer norm", "layer_norm") if found.centred else ("RMS norm", "rms_norm")
+    if known_to_author(module, node, function) or "onnx" in module.tree.text.lower():
+        return
     if not found.centred and not module.target.admits("2.4"):
         return
     yield Finding(

@@ -10,7 +10,9 @@ import libcst as cst
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
 
-_ASKS_FOR_RELEASE = re.compile(r"\bhasattr\b|__version__|\b_?is_torch\w*|version\b", re.IGNORECASE)
+_ASKS_FOR_RELEASE = re.compile(
+    r"\bhasattr\b|__version__|\b_?is_torch\w*|version\b|\bhas_\w+|_after\(", re.IGNORECASE
+)
 
 
 def for_older_releases(module: Module, node: cst.CSTNode) -> bool:
@@ -33,3 +35,16 @@ def with_fused_kernel(module: Module, node: cst.CSTNode) -> bool:
     """Whether a decorator of the class around gives it another kernel where there is one."""
     owner = module.tree.enclosing(node, cst.ClassDef)
     return owner is not None and any("kernel" in module.source(mark) for mark in owner.decorators)
+
+
+def known_to_author(module: Module, node: cst.CSTNode, function: str) -> bool:
+    """Whether the function around knows what torch has as ``function``: it calls it, too, or says so."""
+    around = module.tree.enclosing(node, cst.FunctionDef)
+    if around is None:
+        return False
+    documented = around.get_docstring() or ""
+    if around.name.value.endswith(("_python", "_fallback", "_reference")) or f"F.{function}" in documented:
+        return True
+    return any(
+        isinstance(part, cst.Name) and part.value == function for part in module.tree.descendants(around.body)
+    )

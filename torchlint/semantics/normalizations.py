@@ -112,8 +112,7 @@ def _under_root(walk: _Walk, node: cst.BaseExpression, *, inverse: bool) -> cst.
         case "sqrt":
             return None if inverse else operation.operands[0]
         case "pow":
-            wanted = -0.5 if inverse else 0.5
-            return operation.operands[0] if number(operation.operands[1]) == wanted else None
+            return operation.operands[0] if not inverse and number(operation.operands[1]) == 0.5 else None
         case "div" if inverse and number(operation.operands[0]) == 1:
             return _under_root(walk, operation.operands[1], inverse=False)
         case _:
