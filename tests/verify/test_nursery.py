@@ -1,4 +1,4 @@
-"""Processes that are copied instead of started: they are as good as fresh ones."""
+"""Processes that are copied instead of started, on Linux: they are as good as fresh ones."""
 
 from __future__ import annotations
 
@@ -12,11 +12,8 @@ from pathlib import Path
 import pytest
 
 from torchlint.verify import remains
-from torchlint.verify.nursery import SUPPORTED
 from torchlint.verify.processes import Failure, Nurseries, Process
 from torchlint.verify.worker.job import Job
-
-pytestmark = pytest.mark.skipif(not SUPPORTED, reason="copies of processes are made on Linux only")
 
 CASE = """
 import os, tempfile
