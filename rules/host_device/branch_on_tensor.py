@@ -83,8 +83,8 @@ def branch_on_tensor(node: cst.CSTNode, module: Module) -> Iterator[Finding]:
     `torch.maximum` is `max` on the device, a `GradScaler` finds infinite gradients by itself, and
     `Normal(mean, scale, validate_args=False)` believes its parameters
     (`torch.distributions.Distribution.set_default_validate_args(False)` does so for all of them).
-    `torch.linalg.inv_ex` and its like return the outcome instead of looking at it. Where the sample is an
-    action that an environment waits for, the check of the distribution is a note.
+    `torch.linalg.inv_ex` and its like return the outcome instead of looking at it, which is a note. So is the
+    check of a distribution where the sample is an action that an environment waits for.
 
     ## Fix safety
 
@@ -103,10 +103,12 @@ def branch_on_tensor(node: cst.CSTNode, module: Module) -> Iterator[Finding]:
             if hot is not None:
                 # Who acts in an environment waits for the action anyway.
                 acting = any(steps_environment(module, receiver) for receiver in receivers(module, node))
+                # Whether the outcome of linear algebra may go unseen, its author has to say.
+                advice = acting or argument in UNCHECKED_TWINS.values()
                 yield Finding(
                     node,
                     _of_check(module, node, argument, hot),
-                    severity=NOTE if acting else None,
+                    severity=NOTE if advice else None,
                     related=trail(module, hot),
                 )
             return
