@@ -92,7 +92,7 @@ def _zero_grad(call: cst.Call, owner: cst.BaseExpression, module: Module) -> Ite
     if not (asked or by_default) or module.gradients.needed_at(call):
         return
     known = value.cls is not None or value.definition is not None
-    if not known and module.inference.used_attributes(owner) & _OF_WRAPPERS:
+    if not known and module.inference.clues.used_attributes(owner) & _OF_WRAPPERS:
         return
     edits = module.set_argument(call, "set_to_none", "True")
     gradients = module.gradients

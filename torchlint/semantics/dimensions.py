@@ -75,7 +75,9 @@ def _bound(module: Module, node: cst.Name, binding: Binding, hops: int) -> bool 
         return not binding.path and _is_row(module, binding.value, hops - 1)
     if binding.value is None or binding.kind is not BindingKind.ASSIGN:
         return False
-    by_name = LOSS_NAME.match(node.value) is not None and "backward" in module.inference.used_attributes(node)
+    by_name = LOSS_NAME.match(
+        node.value
+    ) is not None and "backward" in module.inference.clues.used_attributes(node)
     if binding.path:
         return None if by_name else False
     if module.value(binding.value).kind is Kind.NUMBER:

@@ -312,7 +312,7 @@ class Evaluation:
         value, model = self.module.value(part), self.module.value(part.value)
         if value.kind is not Kind.UNKNOWN or model.kind is not Kind.MODULE or model.definition is not None:
             return False
-        return "eval" in self.module.inference.used_attributes(part.value)
+        return "eval" in self.module.inference.clues.used_attributes(part.value)
 
     def _is_shared_pass(self, call: cst.Call) -> bool:
         """Whether a call runs a function, made for training too, that computes a forward pass."""
@@ -346,7 +346,7 @@ class Evaluation:
         known = value.cls is not None or value.definition is not None or value.origin is not None
         if known or not isinstance(model, cst.Attribute):
             return True
-        return bool(self.module.inference.used_attributes(model) & _MODULE_MEMBERS)
+        return bool(self.module.inference.clues.used_attributes(model) & _MODULE_MEMBERS)
 
     def _tries_out(self, call: cst.Call) -> bool:
         """Whether a made-up input is tried out: to warm up, to count operations, to see what shape comes."""

@@ -19,18 +19,15 @@ import libcst as cst
 from torchlint.semantics.api import results
 from torchlint.semantics.callgraph import CallGraph
 from torchlint.semantics.classes import Classes, ClassInfo, kind_of_class
+from torchlint.semantics.clues import Clues
 from torchlint.semantics.conventions import (
     ACCELERATOR_STRING,
-    CRITERION_NAME,
     DEVICE_NAME,
     HOST_NAME,
     LENGTHS_NAME,
-    LOADER_NAME,
     LOSS_NAME,
-    MODEL_NAME,
     NOISE_LEVEL,
     NOISE_SCHEDULER,
-    OPTIMIZER_NAME,
     OPTIONS_NAME,
     OTHER_RUNTIME_CLASS,
     RECORDS_NAME,
@@ -89,6 +86,7 @@ class Inference:
         self._settled: dict[Any, Any] = self.fixpoint.settled
         self.library = Library(self)
         self.callgraph = CallGraph(self)
+        self.clues = Clues(self)
 
     # ------------------------------------------------------------------ the evaluator
 
@@ -233,7 +231,7 @@ class Inference:
                 return self._shown_tensor(node.value, value)
         if not isinstance(node, cst.Name) or value.origin is not None:
             return True
-        used = self.used_attributes(node)
+        used = self.clues.used_attributes(node)
         return any(attr in results.TENSOR_METHODS or attr in results.TENSOR_ATTRIBUTES for attr in used)
 
     # ------------------------------------------------------------------ names
@@ -245,7 +243,7 @@ class Inference:
         bindings = self.names.bindings(node)
         if not bindings:
             dotted = self.names.qualified(node)
-            return self.library.named(dotted) if dotted is not None else self._conventional(node.value, node)
+            return self.library.named(dotted) if dotted is not None else self.clues.by_name(node.value, node)
         result = self._join(self.binding(binding) for binding in bindings)
         if result is BOTTOM:
             return result
@@ -254,19 +252,20 @@ class Inference:
             if narrowed is not None:
                 return narrowed
         if result.kind is Kind.BATCH and (
-            self._by_use(node).kind is Kind.TENSOR or any(self._taken_as_tensor(b) for b in bindings)
+            self.clues.by_use(node).kind is Kind.TENSOR
+            or any(self.clues.taken_as_tensor(b) for b in bindings)
         ):
             return replace(result, kind=Kind.TENSOR)
         if result.kind is Kind.UNKNOWN:
-            shown = self._by_use(node)
+            shown = self.clues.by_use(node)
             if shown.known:
                 return shown.on(result.device) if result.device is not Device.UNKNOWN else shown
             if all(self._open(b) for b in bindings) and not self._partly_number(bindings):
-                return self._merge_device(self._conventional(node.value, node), result)
+                return self._merge_device(self.clues.by_name(node.value, node), result)
         if result.tensorlike and result.device is Device.UNKNOWN:
             if HOST_NAME.search(node.value):
                 return result.on(Device.CPU)
-            if self._may_be_picture(node) and not any(map(self._is_moved, bindings)):
+            if self.clues.may_be_picture(node) and not any(map(self._is_moved, bindings)):
                 return result.on(Device.CPU)
         return self._filled(node, bindings, result)
 
@@ -277,30 +276,6 @@ class Inference:
                 return binding.kind is BindingKind.ASSIGN and not binding.path
             case _:
                 return False
-
-    def _may_be_picture(self, node: cst.CSTNode) -> bool:
-        """Whether the function asks if this variable is a picture or an array: then it is given from outside.
-
-        What is handed in as either lies in host memory, until the function moves it.
-        """
-        spelt = dotted_text(node)
-        tests = self._picture_tests.get(spelt) if spelt is not None else None
-        return tests is not None and self.tree.enclosing(node, *_FUNCTIONS) in tests
-
-    @cached_property
-    def _picture_tests(self) -> dict[str, set[cst.CSTNode | None]]:
-        """By variable: the functions that ask ``isinstance(x, PIL.Image.Image)`` or for an array."""
-        found: dict[str, set[cst.CSTNode | None]] = {}
-        for call in self.tree.nodes(cst.Call):
-            match call:
-                case cst.Call(func=cst.Name("isinstance"), args=[cst.Arg(value=asked), cst.Arg(value=types)]):
-                    parts = [e.value for e in types.elements] if isinstance(types, cst.Tuple) else [types]
-                    spelt = dotted_text(asked)
-                    if spelt is not None and any(self.names.qualified(part) in _PICTURES for part in parts):
-                        found.setdefault(spelt, set()).add(self.tree.enclosing(call, *_FUNCTIONS))
-                case _:
-                    pass
-        return found
 
     def _partly_number(self, bindings: Sequence[Binding]) -> bool:
         """Whether one of several definitions gives a number that is computed, not one to start from."""
@@ -685,99 +660,6 @@ class Inference:
         outer = self.annotated(node.value)
         return outer if outer.kind in (Kind.LOADER, Kind.DATASET) else UNKNOWN
 
-    # ------------------------------------------------------------------ evidence by use and by name
-
-    @cached_property
-    def _attributes_of(self) -> dict[str, list[tuple[cst.CSTNode, str]]]:
-        """By dotted spelling of an owner (``x``, ``self.x``): where which of its attributes is used."""
-        found: dict[str, list[tuple[cst.CSTNode, str]]] = {}
-        for attribute in self.tree.nodes(cst.Attribute):
-            spelt = dotted_text(attribute.value)
-            if spelt is not None:
-                found.setdefault(spelt, []).append((attribute, attribute.attr.value))
-        return found
-
-    def used_attributes(self, node: cst.CSTNode) -> set[str]:
-        """The attributes that this variable is asked for: in its function, or for ``self.x`` in its class."""
-        return {attr for _, attr in self._uses_of(node)}
-
-    def _uses_of(self, node: cst.CSTNode) -> list[tuple[cst.CSTNode, str]]:
-        spelt = dotted_text(node)
-        uses = self._attributes_of.get(spelt, []) if spelt is not None else []
-        if isinstance(node, cst.Name):
-            home = self.names.lookup(node.value, node)
-            return [use for use in uses if self.names.lookup(node.value, use[0]) is home]
-        owner = self.tree.enclosing(node, cst.ClassDef)
-        return [use for use in uses if self.tree.enclosing(use[0], cst.ClassDef) is owner]
-
-    def _taken_as_tensor(self, binding: Binding) -> bool:
-        """Whether a function that takes tensors only, or a loss of torch, gets a variable as it is."""
-        for use in self.names.uses(binding):
-            argument = self.tree.parent(use)
-            call = self.tree.parent(argument) if isinstance(argument, cst.Arg) else None
-            if not isinstance(call, cst.Call) or call.args[0] is not argument or call.args[0].star:
-                continue
-            qualified = self.names.qualified(call.func)
-            if qualified is not None:
-                package, _, name = qualified.rpartition(".")
-                if package == "torch.nn.functional" or (
-                    package == "torch" and name in results.TENSOR_METHODS
-                ):
-                    return True
-            elif (
-                isinstance(call.func, (cst.Name, cst.Attribute))
-                and self.value(call.func).cls in results.NN_LOSSES
-            ):
-                return True
-        return False
-
-    def _by_use(self, node: cst.CSTNode) -> Value:
-        """What a variable must be, given what is asked of it nearby."""
-        used = self.used_attributes(node)
-        if not used:
-            return UNKNOWN
-        if "backward" in used and not used & {"step", "zero_grad", "parameters", "eval", "state_dict"}:
-            return TENSOR.attached(Graph.ATTACHED)
-        if used & results.TENSOR_ONLY_METHODS or used & results.TENSOR_ONLY_ATTRIBUTES:
-            return TENSOR
-        if {"zero_grad", "step"} <= used or "param_groups" in used:
-            return Value(Kind.OPTIMIZER)
-        if used & {"named_parameters", "parameters", "named_modules"} or {"eval", "train"} <= used:
-            return MODULE
-        if "unscale_" in used or {"scale", "update"} <= used:
-            return Value(Kind.SCALER)
-        if self._placed_in_place(node):
-            return MODULE
-        return UNKNOWN
-
-    def _placed_in_place(self, node: cst.CSTNode) -> bool:
-        """Whether the file writes ``x.to(device)``, ``x.cuda()`` or ``x.eval()`` as a statement of its own.
-
-        Only a module has a use for that; a tensor's ``to`` gives a new tensor.
-        """
-        for where, attr in self._uses_of(node):
-            call = self.tree.parent(where)
-            if isinstance(call, cst.Call) and isinstance(self.tree.parent(call), cst.Expr):
-                if attr in ("to", "cuda") or (attr in ("eval", "train") and not call.args):
-                    return True
-        return False
-
-    def _conventional(self, name: str, node: cst.CSTNode) -> Value:
-        """What a variable of this name conventionally is, where nothing else tells."""
-        if DEVICE_NAME.search(name):
-            return Value(Kind.DEVICE, device=Device.ACCELERATOR)
-        if LOADER_NAME.match(name):
-            return Value(Kind.LOADER)
-        if CRITERION_NAME.match(name):
-            return MODULE
-        if LOSS_NAME.match(name) and not self.used_attributes(node) & _MAPPING_METHODS:
-            return TENSOR
-        if OPTIMIZER_NAME.match(name) and self.used_attributes(node) & {"step", "zero_grad"}:
-            return Value(Kind.OPTIMIZER)
-        if MODEL_NAME.match(name):
-            return MODULE
-        return UNKNOWN
-
     # ------------------------------------------------------------------ attributes
 
     def _attribute(self, node: cst.Attribute) -> Value:
@@ -793,7 +675,7 @@ class Inference:
         result = self.attribute(base, attr, node)
         if result.kind is Kind.NONE and base.kind is Kind.OBJECT:
             # ``self.model = None`` keeps the place for what heirs in other files, or callers, put there.
-            later = self._conventional(attr, node)
+            later = self.clues.by_name(attr, node)
             return later if later.kind in (Kind.MODULE, Kind.LOADER, Kind.OPTIMIZER) else result
         if result is BOTTOM or result.known:
             return result
@@ -803,13 +685,13 @@ class Inference:
             assigned = self._assigned_elsewhere(node)
             if assigned.known:
                 return assigned
-            shown = self._by_use(node)
+            shown = self.clues.by_use(node)
             if shown.known:
                 shown = self._merge_device(shown, result)
-                if shown.device is Device.UNKNOWN and shown.tensorlike and self._may_be_picture(node):
+                if shown.device is Device.UNKNOWN and shown.tensorlike and self.clues.may_be_picture(node):
                     return shown.on(Device.CPU)
                 return shown
-            if base.kind is Kind.MODULE and "item" in self.used_attributes(node):
+            if base.kind is Kind.MODULE and "item" in self.clues.used_attributes(node):
                 return TENSOR  # a parameter or a buffer
             if attr == "shape":
                 return SHAPE
@@ -817,7 +699,7 @@ class Inference:
                 return DTYPE
             if not LOSS_NAME.match(attr):
                 # ``self.stft_loss`` is a criterion or a switch as often as a tensor.
-                return self._merge_device(self._conventional(attr, node), result)
+                return self._merge_device(self.clues.by_name(attr, node), result)
         return result
 
     @cached_property
@@ -1006,7 +888,7 @@ class Inference:
         if base is BOTTOM:
             return base
         if base.kind is Kind.UNKNOWN:
-            return self._by_use(node)
+            return self.clues.by_use(node)
         if base.kind is Kind.CLASS:
             return base
         index = node.slice[0].slice if len(node.slice) == 1 else None
@@ -1154,9 +1036,7 @@ class Inference:
 
 
 _FUNCTIONS = (cst.FunctionDef, cst.Lambda)
-_PICTURES = frozenset({"PIL.Image.Image", "numpy.ndarray"})
 _HOST_KINDS = frozenset({Kind.NUMBER, Kind.BOOL, Kind.STRING, Kind.LIST, Kind.TUPLE, Kind.DICT, Kind.NDARRAY})
-_MAPPING_METHODS = frozenset({"items", "keys", "values", "get", "update"})
 _PAIR_FIELDS = ("values", "indices")
 _CONSTANT_NAMES = {
     "True": replace(BOOL, constant=True),

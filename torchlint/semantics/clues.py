@@ -1,0 +1,148 @@
+"""What a variable must be, going by what is asked of it nearby and by what it is called."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import libcst as cst
+
+from torchlint.semantics.api import results
+from torchlint.semantics.conventions import (
+    CRITERION_NAME,
+    DEVICE_NAME,
+    LOADER_NAME,
+    LOSS_NAME,
+    MODEL_NAME,
+    OPTIMIZER_NAME,
+)
+from torchlint.semantics.evaluator import Evaluator
+from torchlint.semantics.names import Binding, dotted_text
+from torchlint.semantics.values import MODULE, TENSOR, UNKNOWN, Device, Graph, Kind, Value
+
+_FUNCTIONS = (cst.FunctionDef, cst.Lambda)
+_PICTURES = frozenset({"PIL.Image.Image", "numpy.ndarray"})
+_MAPPING_METHODS = frozenset({"items", "keys", "values", "get", "update"})
+
+
+class Clues:
+    """The clues of one file to what its definitions leave open."""
+
+    def __init__(self, evaluator: Evaluator) -> None:
+        self.tree = evaluator.tree
+        self.names = evaluator.names
+        self._value = evaluator.value
+
+    def used_attributes(self, node: cst.CSTNode) -> set[str]:
+        """The attributes that this variable is asked for: in its function, or for ``self.x`` in its class."""
+        return {attr for _, attr in self._uses_of(node)}
+
+    @cached_property
+    def _attributes_of(self) -> dict[str, list[tuple[cst.CSTNode, str]]]:
+        """By dotted spelling of an owner (``x``, ``self.x``): where which of its attributes is used."""
+        found: dict[str, list[tuple[cst.CSTNode, str]]] = {}
+        for attribute in self.tree.nodes(cst.Attribute):
+            spelt = dotted_text(attribute.value)
+            if spelt is not None:
+                found.setdefault(spelt, []).append((attribute, attribute.attr.value))
+        return found
+
+    def _uses_of(self, node: cst.CSTNode) -> list[tuple[cst.CSTNode, str]]:
+        spelt = dotted_text(node)
+        uses = self._attributes_of.get(spelt, []) if spelt is not None else []
+        if isinstance(node, cst.Name):
+            home = self.names.lookup(node.value, node)
+            return [use for use in uses if self.names.lookup(node.value, use[0]) is home]
+        owner = self.tree.enclosing(node, cst.ClassDef)
+        return [use for use in uses if self.tree.enclosing(use[0], cst.ClassDef) is owner]
+
+    def taken_as_tensor(self, binding: Binding) -> bool:
+        """Whether a function that takes tensors only, or a loss of torch, gets a variable as it is."""
+        for use in self.names.uses(binding):
+            argument = self.tree.parent(use)
+            call = self.tree.parent(argument) if isinstance(argument, cst.Arg) else None
+            if not isinstance(call, cst.Call) or call.args[0] is not argument or call.args[0].star:
+                continue
+            qualified = self.names.qualified(call.func)
+            if qualified is not None:
+                package, _, name = qualified.rpartition(".")
+                if package == "torch.nn.functional" or (
+                    package == "torch" and name in results.TENSOR_METHODS
+                ):
+                    return True
+            elif (
+                isinstance(call.func, (cst.Name, cst.Attribute))
+                and self._value(call.func).cls in results.NN_LOSSES
+            ):
+                return True
+        return False
+
+    def by_use(self, node: cst.CSTNode) -> Value:
+        """What a variable must be, given what is asked of it nearby."""
+        used = self.used_attributes(node)
+        if not used:
+            return UNKNOWN
+        if "backward" in used and not used & {"step", "zero_grad", "parameters", "eval", "state_dict"}:
+            return TENSOR.attached(Graph.ATTACHED)
+        if used & results.TENSOR_ONLY_METHODS or used & results.TENSOR_ONLY_ATTRIBUTES:
+            return TENSOR
+        if {"zero_grad", "step"} <= used or "param_groups" in used:
+            return Value(Kind.OPTIMIZER)
+        if used & {"named_parameters", "parameters", "named_modules"} or {"eval", "train"} <= used:
+            return MODULE
+        if "unscale_" in used or {"scale", "update"} <= used:
+            return Value(Kind.SCALER)
+        if self._placed_in_place(node):
+            return MODULE
+        return UNKNOWN
+
+    def _placed_in_place(self, node: cst.CSTNode) -> bool:
+        """Whether the file writes ``x.to(device)``, ``x.cuda()`` or ``x.eval()`` as a statement of its own.
+
+        Only a module has a use for that; a tensor's ``to`` gives a new tensor.
+        """
+        for where, attr in self._uses_of(node):
+            call = self.tree.parent(where)
+            if isinstance(call, cst.Call) and isinstance(self.tree.parent(call), cst.Expr):
+                if attr in ("to", "cuda") or (attr in ("eval", "train") and not call.args):
+                    return True
+        return False
+
+    def by_name(self, name: str, node: cst.CSTNode) -> Value:
+        """What a variable of this name conventionally is, where nothing else tells."""
+        if DEVICE_NAME.search(name):
+            return Value(Kind.DEVICE, device=Device.ACCELERATOR)
+        if LOADER_NAME.match(name):
+            return Value(Kind.LOADER)
+        if CRITERION_NAME.match(name):
+            return MODULE
+        if LOSS_NAME.match(name) and not self.used_attributes(node) & _MAPPING_METHODS:
+            return TENSOR
+        if OPTIMIZER_NAME.match(name) and self.used_attributes(node) & {"step", "zero_grad"}:
+            return Value(Kind.OPTIMIZER)
+        if MODEL_NAME.match(name):
+            return MODULE
+        return UNKNOWN
+
+    def may_be_picture(self, node: cst.CSTNode) -> bool:
+        """Whether the function asks if this variable is a picture or an array: then it is given from outside.
+
+        What is handed in as either lies in host memory, until the function moves it.
+        """
+        spelt = dotted_text(node)
+        tests = self._picture_tests.get(spelt) if spelt is not None else None
+        return tests is not None and self.tree.enclosing(node, *_FUNCTIONS) in tests
+
+    @cached_property
+    def _picture_tests(self) -> dict[str, set[cst.CSTNode | None]]:
+        """By variable: the functions that ask ``isinstance(x, PIL.Image.Image)`` or for an array."""
+        found: dict[str, set[cst.CSTNode | None]] = {}
+        for call in self.tree.nodes(cst.Call):
+            match call:
+                case cst.Call(func=cst.Name("isinstance"), args=[cst.Arg(value=asked), cst.Arg(value=types)]):
+                    parts = [e.value for e in types.elements] if isinstance(types, cst.Tuple) else [types]
+                    spelt = dotted_text(asked)
+                    if spelt is not None and any(self.names.qualified(part) in _PICTURES for part in parts):
+                        found.setdefault(spelt, set()).add(self.tree.enclosing(call, *_FUNCTIONS))
+                case _:
+                    pass
+        return found
