@@ -23,6 +23,9 @@ _RANDOM = re.compile(
     r"|bernoulli|rand_like|randn_like|default_rng|randrange|normal_|uniform_|random_|permutation|getrandbits)$"
 )
 
+# What holds a dataset that another one reads from.
+_DATASET = re.compile(r"(^|_)(data_?set|subset|ds)$", re.IGNORECASE)
+
 # What such functions say has to do with which items are whose.
 _CHOOSING = re.compile(
     r"shard|split|rank|worker|skip|keep|filter|partition|mine|owns|select|sample|shuffle|draw|rng|stream|batches"
@@ -214,8 +217,19 @@ class Datasets:
         if method is None or info.inherits(_ITERABLE):
             return False
         return all(
-            self._is_cheap(node) for node in self.tree.descendants(method.body) if isinstance(node, cst.Call)
+            self._is_cheap(node) if isinstance(node, cst.Call) else not self._asks_dataset(node)
+            for node in self.tree.descendants(method.body)
+            if isinstance(node, (cst.Call, cst.Subscript))
         )
+
+    def _asks_dataset(self, node: cst.Subscript) -> bool:
+        """``self.dataset[i]``: an item of another dataset, which makes it in its own way."""
+        match node.value:
+            case cst.Attribute(value=cst.Name(), attr=cst.Name(value=name)) if _DATASET.search(name):
+                kind = self.module.value(node.value).kind
+                return kind is Kind.DATASET or kind is Kind.UNKNOWN
+            case _:
+                return False
 
     def _is_cheap(self, call: cst.Call) -> bool:
         name = self.module.qualified(call.func)

@@ -22,7 +22,7 @@ from torchlint.diagnostics import Edit
 from torchlint.semantics.datasets import Datasets
 from torchlint.semantics.names import Binding, BindingKind
 from torchlint.semantics.transfers import transferred
-from torchlint.semantics.values import MISSING, Kind
+from torchlint.semantics.values import MISSING, Device, Kind
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
@@ -52,6 +52,8 @@ _VIEWS = frozenset(
         "t",
     }
 )
+# Methods whose result is the same data in another dtype.
+_CASTS = frozenset({"float", "double", "half", "bfloat16", "int", "long", "short", "bool", "type"})
 # What gives another name to the same memory.
 _SHARING = frozenset({"numpy", "data", "detach", "view", "flatten", "squeeze", "unsqueeze", "T", "t"})
 _TRAINER_ARGUMENTS = re.compile(
@@ -621,7 +623,7 @@ class Loaders:
             return Destination.SAMPLE
         seen_loop = escaped = False
         for transfer in self._transfers:
-            if call in self.batch_sources(transfer).calls:
+            if call in self.batch_sources(_before_casts(transfer)).calls:
                 return Destination.ACCELERATOR
         for loop in self._loops:
             if call in self.sources(loop.iter).calls:
@@ -733,8 +735,11 @@ class Loaders:
             return False
         callee = self.module.value(call.func)
         if callee.kind is Kind.MODULE:
-            # A parallel wrapper sends its inputs to the devices by itself.
-            return callee.cls is not None and "Parallel" in callee.cls
+            # A parallel wrapper sends its inputs to the devices by itself, and so does the model of another
+            # file that is given batches in host memory while it is on an accelerator itself.
+            if callee.cls is not None:
+                return "Parallel" in callee.cls
+            return callee.definition is None and callee.device is not Device.CPU
         return not self._is_host_method(call)
 
     def _is_host_method(self, call: cst.Call) -> bool:
@@ -1035,6 +1040,15 @@ def _waits(call: cst.Call, module: Module) -> bool | None:
     if flags or len(positional) > 2:
         return False if flags and module.value(flags[0].value).constant is True else None
     return True
+
+
+def _before_casts(node: cst.BaseExpression) -> cst.BaseExpression:
+    """The tensor that ``x.float().unsqueeze(1)`` is made of; a cast copies it on its way to the device."""
+    while (
+        isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and node.func.attr.value in _CASTS
+    ):
+        node = node.func.value
+    return node
 
 
 def _join(found: Iterable[Sources]) -> Sources:
