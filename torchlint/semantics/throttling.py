@@ -385,8 +385,11 @@ class Throttling:
                 return self._tied(counter)
         if truth and (self._is_best(left) or self._is_best(right)) and less is not None:
             return _ALWAYS
-        if truth and not equal and any(_matches(_SWITCHES, side) for side in (left, right)):
-            return _ALWAYS
+        if truth and not equal:
+            for side, other in ((left, right), (right, left)):
+                bound = other.evaluated_value if isinstance(other, cst.Integer) else 0
+                if _matches(_SWITCHES, side) and not self._is_on_by_default(side, bound):
+                    return _ALWAYS
         return None
 
     def _called(self, call: cst.Call, truth: bool, depth: int) -> Restriction | None:
@@ -481,7 +484,18 @@ class Throttling:
             return _ON_HOST
         if _matches(_NO_ACCELERATOR if truth else _ON_ACCELERATOR, flag):
             return _ON_HOST
+        if truth and _matches(_SWITCHES, flag) and self._is_on_by_default(flag, 0):
+            return None
         return _ALWAYS if truth and (_matches(_SWITCHES, flag) or _matches(_MOMENTS, flag)) else None
+
+    def _is_on_by_default(self, flag: cst.CSTNode, bound: int) -> bool:
+        """``verbose=1``: a parameter that is above ``bound`` unless callers turn it off."""
+        if not isinstance(flag, cst.Name):
+            return False
+        bindings = self.names.bindings(flag)
+        return bool(bindings) and all(
+            isinstance(b.node, cst.Param) and _number(b.node.default) > bound for b in bindings
+        )
 
     def _computed(self, bindings: Iterable[Binding], truth: bool, depth: int) -> Restriction | None:
         """As ``_rare`` for a flag, from all the values that it can have."""
@@ -926,6 +940,13 @@ def _constant(node: cst.CSTNode) -> bool | None:
             return node.evaluated_value != 0
         case _:
             return None
+
+
+def _number(node: cst.BaseExpression | None) -> int:
+    """The number, or the truth as a number, of a literal; 0 of anything else."""
+    if isinstance(node, cst.Integer):
+        return node.evaluated_value
+    return int(node is not None and _constant(node) is True)
 
 
 def _is_collection(node: cst.CSTNode) -> bool:
