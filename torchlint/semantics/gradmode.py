@@ -344,18 +344,17 @@ class GradModes:
             part = (
                 info.kind is Kind.MODULE and not info.lightning and not MODEL_USE.match(function.name.value)
             )
-            if part or (info.opaque and (info.lightning or not self._evaluates(function))):
+            if part or (info.opaque and (info.lightning or not self._sets_its_mode(function))):
                 # Whoever has the instance, or a base class of another file, calls it in any mode.
                 return Grad.UNKNOWN
         return self._global
 
-    def _evaluates(self, function: Function) -> bool:
-        """Whether a function puts a model into evaluation mode: then autograd is up to it, too."""
+    def _sets_its_mode(self, function: Function) -> bool:
+        """Whether a function trains, or puts a model into evaluation mode: then autograd is up to it, too."""
         return any(
             isinstance(node, cst.Call)
             and isinstance(node.func, cst.Attribute)
-            and node.func.attr.value == "eval"
-            and not node.args
+            and (node.func.attr.value == "backward" or (node.func.attr.value == "eval" and not node.args))
             and self.model.function(node) is function
             for node in self.tree.descendants(function.body)
         )
