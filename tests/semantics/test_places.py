@@ -148,6 +148,35 @@ PROGRAMS = {
                 if number == 3:
                     use(16)  #: use(16) => throttled=yes
     """,
+    "a heir of a class elsewhere that trains decides on autograd itself": """
+        from experiments import Experiment
+
+        class Forecast(Experiment):
+            def train(self, loader):
+                for x in loader:
+                    self.one_batch(x).backward()
+
+            def one_batch(self, x):
+                return use(self.model(x))  #: use(self.model(x)) => grad=on
+
+            def score(self, x):
+                return use(x)  #: use(x) => grad=unknown
+    """,
+    "switches that are on unless a caller turns them off": """
+        def f(loader, model, verbose=1, debug=False, loud=True, verbosity=1, verbose_mode=True):
+            for x in loader:
+                model(x)
+                if verbose:
+                    use(1)  #: use(1) => throttled=no
+                if verbose > 0:
+                    use(2)  #: use(2) => throttled=no
+                if verbosity > 1:
+                    use(3)  #: use(3) => throttled=yes
+                if debug:
+                    use(4)  #: use(4) => throttled=yes
+                if verbosity > 0 and model.scale > 2:
+                    use(5)  #: use(5) => throttled=no
+    """,
     "flags computed above": """
         def f(loader, model, args, verbose, log=False):
             for i, x in enumerate(loader):

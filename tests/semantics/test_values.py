@@ -17,6 +17,55 @@ PROGRAMS = {
         print(b)  #: b => graph=attached
         print(c)  #: c => graph=detached
     """,
+    "a device that callers choose": """
+        import torch
+        import torch.nn.functional as F
+
+        def told(x, device="cpu"):
+            return x.to(device)  #: x.to(device) => device=accelerator
+
+        def annotated(x: torch.Tensor, device: str, my_device: torch.device = torch.device("cpu")):
+            y = x.to(device)  #: x.to(device) => device=accelerator
+            return y.to(my_device)  #: y.to(my_device) => device=accelerator
+
+        def called(x, device="cpu"):
+            return x.to(device)  #: x.to(device) => device=cpu
+
+        called(torch.ones(2))
+
+        class Trainer:
+            def __init__(self, device: str = "cpu", backend: str = "cpu"):
+                self.device = device
+                self.backend = backend
+
+            def move(self, x):
+                return x.to(self.device)  #: x.to(self.device) => device=accelerator
+    """,
+    "outputs that may be of several parts": """
+        import torch
+
+        device = torch.device("cuda")
+        for images in torch.utils.data.DataLoader(torch.load("images")):
+            out = model(images.to(device))
+            if isinstance(out, (tuple, list)):
+                out = out[0]
+            picked = out.argmax(1)  #: out.argmax(1) => kind=tensor device=accelerator
+    """,
+    "losses of what is not known": """
+        import torch
+        from torch import nn
+
+        def train(model, data, x, y):
+            criterion = nn.MSELoss()
+            out = data.inverse_transform(model(x.cuda()))
+            loss = criterion(out, y.cuda())  #: criterion(out, y.cuda()) => kind=tensor graph=attached
+            average_loss, rest = validate_model(model)
+            use(average_loss)  #: average_loss => kind=unknown
+            train_loss = train_epoch(model)
+            use(train_loss)  #: train_loss => kind=unknown
+            step_loss = train_step(model)
+            use(step_loss)  #: step_loss => kind=tensor
+    """,
     "factories and devices": """
         import torch
 

@@ -15,7 +15,8 @@ LOADER_NAME = re.compile(
 MODEL_NAME = re.compile(
     # ``build_model`` and ``train_model`` are functions that do something to models.
     r"^(?!_?(get|build|make|create|load|save|set|init|define|setup|prepare|update|train|test|eval|evaluate|run|export"
-    r"|convert|wrap|print|log|register|freeze|unfreeze|compile|construct|instantiate|configure|has|is|use)_)"
+    r"|convert|wrap|print|log|register|freeze|unfreeze|compile|construct|instantiate|configure|has|is|use"
+    r"|validate|fit|score|check|infer|predict|fine_?tune|pre_?train|copy|clone|restore|resume|reset|download)_)"
     r"((\w+_)?(model|net|network|policy|actor|critic|discriminator|backbone|unet|vae)|module)$"
 )
 # What says when to stop, or where to split, computes no loss.
@@ -40,6 +41,12 @@ LOSS_NAME = re.compile(
 
 # Collate functions make these, and loops that move a batch often leave them out.
 LENGTHS_NAME = re.compile(r"(^|_)(lens?|lengths?|sizes?)(_list)?$")
+
+# Functions that run over a whole data set, and not over one batch.
+SUMMARY_FUNCTION = re.compile(
+    r"^_*(?!\w*(?:step|batch|iter))(?:(?:run_)?(?:validate|evaluate|validation|evaluation|train|test|eval)(?:_|$)"
+    r"|\w*epoch(?:_|$))"
+)
 
 # What collects numbers for a report.
 RECORDS_NAME = re.compile(r"(^|_)(logs?|log_dict|history|records?|meters?|stats|statistics|summary)$")

@@ -110,15 +110,25 @@ def defined_for_others(tree: SyntaxTree, names: Names, inference: Inference) -> 
     for attribute in tree.nodes(cst.Attribute):
         if attribute.attr.value == "backward" and isinstance(tree.parent(attribute), cst.Call):
             owner = tree.enclosing(attribute, cst.ClassDef)
-            if owner is None or inference.classes.info(owner).kind is not Kind.OBJECT:
+            if owner is None or _stays_on_host(tree, inference, owner):
                 return False
-            if _stays_on_host(tree, inference, owner):
+            kind = inference.classes.info(owner).kind
+            if kind is not Kind.OBJECT and (kind is not Kind.MODULE or _is_made(tree, inference, owner)):
                 return False
     guard = any(
         isinstance(node.left, cst.Name) and node.left.value == "__name__"
         for node in tree.nodes(cst.Comparison)
     )
     return not guard or not _runs_model(tree, inference)
+
+
+def _is_made(tree: SyntaxTree, inference: Inference, definition: cst.ClassDef) -> bool:
+    """Whether the file makes an instance of a class that it defines."""
+    return any(
+        inference.value(call.func).definition is definition
+        for call in tree.nodes(cst.Call)
+        if isinstance(call.func, cst.Name) and call.func.value == definition.name.value
+    )
 
 
 def _stays_on_host(tree: SyntaxTree, inference: Inference, trainer: cst.ClassDef) -> bool:
@@ -135,12 +145,13 @@ def _stays_on_host(tree: SyntaxTree, inference: Inference, trainer: cst.ClassDef
 
 
 def _runs_model(tree: SyntaxTree, inference: Inference) -> bool:
-    """Whether module-level code (a main guard included) trains: it builds an optimizer of its own."""
-    return any(
-        inference.value(call).kind is Kind.OPTIMIZER
-        for call in tree.nodes(cst.Call)
-        if isinstance(tree.parent(call), cst.Assign)
-    )
+    """Whether the file trains: it builds an optimizer, in no class that only others make objects of."""
+    for call in tree.nodes(cst.Call):
+        if isinstance(tree.parent(call), cst.Assign) and inference.value(call).kind is Kind.OPTIMIZER:
+            owner = tree.enclosing(call, cst.ClassDef)
+            if owner is None or _is_made(tree, inference, owner):
+                return True
+    return False
 
 
 _TEST_LIBRARIES = frozenset({"unittest", "pytest", "hypothesis"})

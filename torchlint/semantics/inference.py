@@ -31,6 +31,7 @@ from torchlint.semantics.conventions import (
     OPTIONS_NAME,
     OTHER_RUNTIME_CLASS,
     RECORDS_NAME,
+    SUMMARY_FUNCTION,
 )
 from torchlint.semantics.evaluator import Function
 from torchlint.semantics.fixpoint import Answers, Fixpoint
@@ -250,6 +251,9 @@ class Inference:
         if self._type_tests and (result.tensorlike or result.kind is Kind.UNKNOWN):
             narrowed = self._narrowed(node, bindings)
             if narrowed is not None:
+                if result.tensorlike and narrowed.kind in _COLLECTIONS and narrowed.item is None:
+                    # ``if isinstance(out, tuple): out = out[0]``: a batch, or an output, of several parts.
+                    return replace(narrowed, item=replace(result, kind=Kind.BATCH, constant=MISSING))
                 return narrowed
         if result.kind is Kind.BATCH and (
             self.clues.by_use(node).kind is Kind.TENSOR
@@ -334,6 +338,9 @@ class Inference:
             # ``zero_out_loss = opt.zero_out_loss``: what options hold are numbers, words and switches.
             owner = dotted_text(binding.value.value) or ""
             return not OPTIONS_NAME.search(owner)
+        if binding.kind is BindingKind.ASSIGN and isinstance(binding.value, cst.Call):
+            # ``avg_val_loss, scores = validate_model(…)``: what runs over a whole set returns a mean.
+            return not SUMMARY_FUNCTION.search(last_name(binding.value.func) or "")
         if binding.kind is BindingKind.LOOP:
             # What is kept for a report are numbers.
             match binding.value:
@@ -495,7 +502,8 @@ class Inference:
         if isinstance(param.star, str) and param.star:
             return Value(Kind.DICT if param.star == "**" else Kind.TUPLE)
         declared = self.annotation(binding)
-        if declared is not None and declared.host and self._called_variously(function):
+        names_device = bool(DEVICE_NAME.search(binding.name))
+        if declared is not None and declared.host and self._called_variously(function) and not names_device:
             return declared
         passed = self._passed(function, binding.name, param)
         if passed is not None and passed is not BOTTOM and passed.known:
@@ -505,6 +513,8 @@ class Inference:
         if declared is not None and declared.known:
             if declared.tensorlike and passed is not None and passed is not BOTTOM:
                 return declared.on(passed.device)
+            if names_device and passed is None and declared.kind in (Kind.STRING, Kind.DEVICE):
+                return declared.on(Device.ACCELERATOR)
             return declared
         if isinstance(function, cst.FunctionDef) and (declared is None or self._speaks_of_tensors(param)):
             given = self._hook_parameter(function, binding.name, param)
@@ -514,7 +524,7 @@ class Inference:
             mapped = self._mapped(function, param)
             if mapped is BOTTOM or mapped.known:
                 return mapped
-        if DEVICE_NAME.search(binding.name):
+        if names_device:
             return Value(Kind.DEVICE, device=Device.ACCELERATOR)
         if passed is BOTTOM:
             return passed
@@ -570,6 +580,9 @@ class Inference:
             return self._join(found)
         if not sites and param.default is not None:
             default = self.value(param.default)
+            if default.kind in (Kind.STRING, Kind.DEVICE) and DEVICE_NAME.search(name):
+                # ``device="cpu"`` is where it runs unless callers choose, and it is there to be chosen.
+                return Value(default.kind, device=Device.ACCELERATOR)
             # A default of None or of an empty string says nothing about what callers pass.
             if default.kind in (Kind.NUMBER, Kind.BOOL, Kind.DTYPE) or default.device is not Device.UNKNOWN:
                 return replace(default, constant=MISSING)
@@ -1036,6 +1049,7 @@ class Inference:
 
 
 _FUNCTIONS = (cst.FunctionDef, cst.Lambda)
+_COLLECTIONS = frozenset({Kind.LIST, Kind.TUPLE, Kind.DICT})
 _HOST_KINDS = frozenset({Kind.NUMBER, Kind.BOOL, Kind.STRING, Kind.LIST, Kind.TUPLE, Kind.DICT, Kind.NDARRAY})
 _PAIR_FIELDS = ("values", "indices")
 _CONSTANT_NAMES = {

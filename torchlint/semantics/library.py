@@ -939,7 +939,9 @@ class Library:
         graph = Graph.ATTACHED if attached else join_graphs(v.graph for v in tensors)
         if module is None or (module.cls or "") in results.NN_LOSSES:
             known = [v.graph for v in tensors]
-            if known and all(g is Graph.DETACHED for g in known):
+            # What is not known, such as what a scaler or a data set turns an output into, may have a graph.
+            hidden = any(value.kind is Kind.UNKNOWN for value in args)
+            if known and not hidden and all(g is Graph.DETACHED for g in known):
                 graph = Graph.DETACHED
         if graph is not Graph.DETACHED and self.evaluator.grad_off(node):
             graph = Graph.DETACHED
