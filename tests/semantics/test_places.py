@@ -162,6 +162,35 @@ PROGRAMS = {
             def score(self, x):
                 return use(x)  #: use(x) => grad=unknown
     """,
+    "code above the raise that ends a function": """
+        def f(loader, model):
+            for x in loader:
+                model(x)
+                g(x)
+                h(x)
+                if x is None:
+                    use(5)  #: use(5) => throttled=yes
+                    raise ValueError
+
+        def g(x):
+            for _ in range(3):
+                if use(1):  #: use(1) => throttled=no
+                    return x
+            raise ValueError(use(2))  #: use(2) => throttled=yes
+
+        def h(x):
+            if x:
+                return x
+            use(3)  #: use(3) => throttled=yes
+            raise ValueError
+
+        def k(loader, model):
+            for x in loader:
+                y = model(x)
+                if use(4):  #: use(4) => throttled=no
+                    continue
+                return y
+    """,
     "switches that are on unless a caller turns them off": """
         def f(loader, model, verbose=1, debug=False, loud=True, verbosity=1, verbose_mode=True):
             for x in loader:

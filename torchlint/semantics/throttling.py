@@ -203,14 +203,18 @@ class Throttling:
     def _block(
         self, child: cst.CSTNode, block: cst.IndentedBlock | cst.SimpleStatementSuite | cst.Module
     ) -> Iterator[Restriction]:
+        here = 0
         for position, statement in enumerate(block.body):
             if statement is child:
+                here = position
                 break
             if isinstance(statement, cst.If):
                 yield from self._guard(statement)
                 if self._skips_until_reset(statement, block.body[position + 1 :]):
                     yield _ALWAYS
         ending = self._exit(block)
+        if ending is None or self._leaves_earlier(block, block.body[here:-1], ending):
+            return
         if ending == "raise":
             yield _ALWAYS
         elif ending == "return":
@@ -219,6 +223,30 @@ class Throttling:
             loop = self._statement_loop(block)
             if loop is not None:
                 yield Restriction(loop)
+
+    def _leaves_earlier(self, block: cst.CSTNode, statements: Sequence[cst.CSTNode], ending: str) -> bool:
+        """Whether some of these statements may leave a block before it comes to its end.
+
+        ``if fine: return x`` above ``raise``, ``if not found: continue`` above ``return``.
+        """
+        exits = (cst.Return, cst.Yield, cst.Continue, cst.Break) if ending == "raise" else (cst.Continue,)
+        for statement in statements:
+            for node in self.tree.descendants(statement):
+                if isinstance(node, exits) and self._leaves(node, block):
+                    return True
+        return False
+
+    def _leaves(self, node: cst.CSTNode, block: cst.CSTNode) -> bool:
+        """Whether a statement inside of ``block`` leaves it, and not only a loop or a function in it."""
+        stops: tuple[type, ...] = (cst.FunctionDef, cst.Lambda)
+        if isinstance(node, (cst.Continue, cst.Break)):
+            stops = (*stops, cst.For, cst.While)
+        for parent in self.tree.ancestors(node):
+            if parent is block:
+                return True
+            if isinstance(parent, stops):
+                return False
+        return False
 
     def _guard(self, statement: cst.If) -> Iterator[Restriction]:
         """What an ``if …: continue`` says about the statements after it."""
