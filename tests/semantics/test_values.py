@@ -34,11 +34,12 @@ PROGRAMS = {
         called(torch.ones(2))
 
         class Trainer:
-            def __init__(self, device: str = "cpu", backend: str = "cpu"):
+            def __init__(self, device: str = "cpu", mode="cpu"):
                 self.device = device
-                self.backend = backend
+                self.place = torch.device(mode)
 
             def move(self, x):
+                y = x.to(self.place)  #: x.to(self.place) => device=accelerator
                 return x.to(self.device)  #: x.to(self.device) => device=accelerator
     """,
     "outputs that may be of several parts": """
@@ -65,6 +66,17 @@ PROGRAMS = {
             use(train_loss)  #: train_loss => kind=unknown
             step_loss = train_step(model)
             use(step_loss)  #: step_loss => kind=tensor
+            loss, loss_recon, loss_weight = model.losses(out)
+            use(loss_recon)  #: loss_recon => kind=tensor
+            use(loss_weight)  #: loss_weight => kind=unknown
+            valid_loss = None
+            if out:
+                valid_loss, _ = handle(data)
+            use(valid_loss)  #: valid_loss => kind=unknown
+
+        def meta(model, data, meta_loss=None, loss=None):
+            use(meta_loss)  #: meta_loss => kind=unknown
+            use(loss)  #: loss => kind=tensor
     """,
     "factories and devices": """
         import torch

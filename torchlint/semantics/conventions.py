@@ -36,7 +36,9 @@ OPTIMIZER_NAME = re.compile(r"^(\w+_)?(optimizer|optim|opt)$")
 # ``use_aux_loss`` and ``compute_loss`` are a switch and a function.
 LOSS_NAME = re.compile(
     r"^(?!(add|apply|calc|calculate|compute|do|enable|get|has|ignore|include|is|log|no|reduce|report|return|skip"
-    r"|should|track|use|want|with)_)(\w+_)?loss$"
+    r"|should|track|use|want|with)_)(?:(\w+_)?loss|loss_(?:[dg]|rec|recon|kld?|ce|bce|mse|l[12]|gan|adv|cls|reg"
+    r"|box|obj|mask|seg|aux|real|fake|gen|disc|mel|percep|vgg|tv|style|content|contrast|ctc|att|nll|kd))$",
+    re.IGNORECASE,
 )
 
 # Collate functions make these, and loops that move a batch often leave them out.

@@ -333,7 +333,11 @@ class Inference:
             constructor = isinstance(function, cst.FunctionDef) and function.name.value == "__init__"
             if constructor and LOSS_NAME.match(binding.name):
                 return False  # it is given a loss to compute later, or a switch
+            if isinstance(binding.node, cst.Param) and self._may_lack(binding, binding.node.default):
+                return False
             return self.annotation(binding) is None
+        if binding.kind is BindingKind.ASSIGN and self._may_lack(binding, binding.value):
+            return False
         if binding.kind is BindingKind.ASSIGN and isinstance(binding.value, cst.Attribute):
             # ``zero_out_loss = opt.zero_out_loss``: what options hold are numbers, words and switches.
             owner = dotted_text(binding.value.value) or ""
@@ -349,6 +353,11 @@ class Inference:
                 ):
                     return False
         return binding.kind in (BindingKind.ASSIGN, BindingKind.LOOP, BindingKind.WITH, BindingKind.WALRUS)
+
+    def _may_lack(self, binding: Binding, value: cst.BaseExpression | None) -> bool:
+        """``val_loss = None``, ``meta_loss=None``: a number, a function or a tensor, if there is any."""
+        named = binding.name != "loss" and LOSS_NAME.match(binding.name) is not None
+        return named and isinstance(value, cst.Name) and value.value == "None"
 
     @staticmethod
     def _merge_device(value: Value, other: Value) -> Value:
@@ -580,7 +589,7 @@ class Inference:
             return self._join(found)
         if not sites and param.default is not None:
             default = self.value(param.default)
-            if default.kind in (Kind.STRING, Kind.DEVICE) and DEVICE_NAME.search(name):
+            if default.kind in (Kind.STRING, Kind.DEVICE) and default.device is not Device.UNKNOWN:
                 # ``device="cpu"`` is where it runs unless callers choose, and it is there to be chosen.
                 return Value(default.kind, device=Device.ACCELERATOR)
             # A default of None or of an empty string says nothing about what callers pass.

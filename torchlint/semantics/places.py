@@ -325,11 +325,8 @@ class Places:
         if isinstance(func, cst.Attribute) and called.kind is not Kind.CLASS:
             owner = self.module.value(func.value)
             if owner.kind is Kind.MODULE and owner.device is not Device.CPU:
-                return (
-                    None
-                    if ADMINISTRATIVE_METHOD.search(func.attr.value)
-                    else _Work(Heat.HOT, False, "the loop runs a module")
-                )
+                administers = ADMINISTRATIVE_METHOD.search(func.attr.value) and not self._gets_tensor(call)
+                return None if administers else _Work(Heat.HOT, False, "the loop runs a module")
         return None
 
     def _other_name_of(self, func: cst.Name) -> cst.BaseExpression:
@@ -339,6 +336,11 @@ class Places:
             value = bindings[0].value
             return value if isinstance(value, cst.Attribute) else func
         return func
+
+    def _gets_tensor(self, call: cst.Call) -> bool:
+        """``model.get_codes(images)``: whether a call is given what is on an accelerator."""
+        given = (self.module.value(argument.value) for argument in call.args)
+        return any(value.tensorlike and value.device is Device.ACCELERATOR for value in given)
 
     def _computes(self, call: cst.Call) -> bool:
         """Whether the call is an operation of some weight on a tensor of the accelerator."""

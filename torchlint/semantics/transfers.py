@@ -165,7 +165,9 @@ def _type_move(module: Module, call: cst.Call) -> Move | None:
 
 
 def _named_device(node: cst.BaseExpression) -> bool:
-    """``device``, ``self.device``, ``args.device``, ``dev``: what people call a device."""
+    """``device``, ``self.device``, ``args.device``, ``dev``, ``get_device()``: what people call a device."""
+    if isinstance(node, cst.Call):
+        node = node.func
     name = node.attr.value if isinstance(node, cst.Attribute) else getattr(node, "value", "")
     return isinstance(name, str) and (name in ("dev", "_dev") or name.strip("_").lower().endswith("device"))
 
