@@ -19,6 +19,7 @@ import libcst as cst
 
 from torchlint import rewriting
 from torchlint.diagnostics import Edit
+from torchlint.semantics.conventions import CRITERION_NAME
 from torchlint.semantics.datasets import Datasets
 from torchlint.semantics.names import Binding, BindingKind
 from torchlint.semantics.transfers import transferred
@@ -735,12 +736,34 @@ class Loaders:
             return False
         callee = self.module.value(call.func)
         if callee.kind is Kind.MODULE:
-            # A parallel wrapper sends its inputs to the devices by itself, and so does the model of another
-            # file that is given batches in host memory while it is on an accelerator itself.
+            # A parallel wrapper sends its inputs to the devices by itself, and so may the model of another
+            # file that gets all of a batch as it is: what met its output elsewhere would have to be there, too.
             if callee.cls is not None:
                 return "Parallel" in callee.cls
-            return callee.definition is None and callee.device is not Device.CPU
+            return (
+                callee.definition is None and callee.device is not Device.CPU and self._only_for_models(name)
+            )
         return not self._is_host_method(call)
+
+    def _only_for_models(self, name: cst.Name) -> bool:
+        """Whether each part of a batch of several is given to a model, and read nowhere else."""
+        for binding in self.names.bindings(name):
+            if binding.kind is not BindingKind.LOOP or not binding.path:
+                return False
+            loop = self.tree.enclosing(binding.node, cst.For)
+            parts = self.tree.descendants(loop.target) if isinstance(loop, cst.For) else ()
+            for part in parts:
+                other = self.module.binding_of(part) if isinstance(part, cst.Name) else None
+                if other is not None and not all(self._is_given_to_model(u) for u in self.names.uses(other)):
+                    return False
+        return True
+
+    def _is_given_to_model(self, use: cst.Name) -> bool:
+        argument = self.tree.parent(use)
+        call = self.tree.parent(argument) if isinstance(argument, cst.Arg) else None
+        if not isinstance(call, cst.Call) or CRITERION_NAME.match(self._last_name(call.func) or ""):
+            return False
+        return self.module.value(call.func).kind is Kind.MODULE
 
     def _is_host_method(self, call: cst.Call) -> bool:
         func = call.func
