@@ -737,7 +737,7 @@ class Loaders:
         callee = self.module.value(call.func)
         if callee.kind is Kind.MODULE:
             # A parallel wrapper sends its inputs to the devices by itself, and so may the model of another
-            # file that gets all of a batch as it is: what met its output elsewhere would have to be there, too.
+            # file that gets all of a batch as it is: what meets its output elsewhere has to be there, too.
             if callee.cls is not None:
                 return "Parallel" in callee.cls
             return (

@@ -415,8 +415,8 @@ class Throttling:
             return _ALWAYS
         if truth and not equal:
             for side, other in ((left, right), (right, left)):
-                bound = other.evaluated_value if isinstance(other, cst.Integer) else 0
-                if _matches(_SWITCHES, side) and not self._is_on_by_default(side, bound):
+                least = other.evaluated_value if isinstance(other, cst.Integer) else 0
+                if _matches(_SWITCHES, side) and not self._is_on_by_default(side, least):
                     return _ALWAYS
         return None
 
