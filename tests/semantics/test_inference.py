@@ -122,3 +122,9 @@ def test_functions_that_all_call_each_other_are_not_gone_through_in_every_order(
     reads = module.names.reads["x"]
     assert len(reads) == 42
     assert {module.value(read).kind for read in reads} == {Kind.TENSOR}
+
+
+def test_where_of_three_arguments_gives_a_tensor_whatever_they_are() -> None:
+    module = _model("import torch\ndef choose(mask, scores):\n    return torch.where(mask, scores, 0.0)\n")
+    (read,) = [node for node in module.tree.nodes(cst.Call) if len(node.args) == 3]
+    assert module.value(read).kind is Kind.TENSOR
