@@ -9,13 +9,14 @@ functions of the file. Where the trail ends the answer is ``UNKNOWN``.
 from __future__ import annotations
 
 from ast import literal_eval
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache, cached_property
 from typing import Any
 
 import libcst as cst
 
+from torchlint.semantics.annotations import Annotations
 from torchlint.semantics.api import results
 from torchlint.semantics.callgraph import CallGraph
 from torchlint.semantics.classes import Classes, ClassInfo, kind_of_class
@@ -29,13 +30,12 @@ from torchlint.semantics.conventions import (
     NOISE_LEVEL,
     NOISE_SCHEDULER,
     OPTIONS_NAME,
-    OTHER_RUNTIME_CLASS,
     RECORDS_NAME,
     SUMMARY_FUNCTION,
 )
 from torchlint.semantics.evaluator import Function
 from torchlint.semantics.fixpoint import Answers, Fixpoint
-from torchlint.semantics.library import DISTRIBUTION_METHODS, MODULE_CONTAINERS, TENSOR_TYPES, Library
+from torchlint.semantics.library import DISTRIBUTION_METHODS, MODULE_CONTAINERS, Library
 from torchlint.semantics.names import Binding, BindingKind, Names, dotted_text
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import (
@@ -60,6 +60,7 @@ from torchlint.semantics.values import (
     item_of,
     join,
     join_devices,
+    join_solid,
     solid,
 )
 from torchlint.syntax import SyntaxTree
@@ -86,6 +87,7 @@ class Inference:
         self.fixpoint: Fixpoint[Any, Any] = Fixpoint(self._place_of, depth=_MAX_DEPTH)
         self._settled: dict[Any, Any] = self.fixpoint.settled
         self.library = Library(self)
+        self.annotations = Annotations(self, self.library)
         self.callgraph = CallGraph(self)
         self.clues = Clues(self)
 
@@ -122,17 +124,17 @@ class Inference:
         return self.library.operate(self.value(node.left), self.value(node.right), node)
 
     def _either(self, node: cst.BooleanOperation) -> Value:
-        return self._join((self.value(node.left), self.value(node.right)))
+        return join_solid((self.value(node.left), self.value(node.right)))
 
     def _choice(self, node: cst.IfExp) -> Value:
-        return self._join((self.value(node.body), self.value(node.orelse)))
+        return join_solid((self.value(node.body), self.value(node.orelse)))
 
     def _dict(self, node: cst.Dict) -> Value:
         items = [
             self.value(e.value) if isinstance(e, cst.DictElement) else dict_item(self.value(e.value))
             for e in node.elements
         ]
-        return Value(Kind.DICT, item=self._join(items) if items else None, origin=node)
+        return Value(Kind.DICT, item=join_solid(items) if items else None, origin=node)
 
     def _comprehension(self, node: cst.ListComp | cst.SetComp | cst.GeneratorExp) -> Value:
         kind = Kind.ITERATOR if isinstance(node, cst.GeneratorExp) else Kind.LIST
@@ -149,10 +151,6 @@ class Inference:
 
     def _awaited(self, node: cst.Await) -> Value:
         return self.value(node.expression)
-
-    def _join(self, values: Iterable[Value]) -> Value:
-        solid = [v for v in values if v is not BOTTOM]
-        return join(solid) if solid else BOTTOM
 
     def _string(self, node: cst.SimpleString | cst.ConcatenatedString) -> Value:
         text = node.evaluated_value
@@ -245,7 +243,7 @@ class Inference:
         if not bindings:
             dotted = self.names.qualified(node)
             return self.library.named(dotted) if dotted is not None else self.clues.by_name(node.value, node)
-        result = self._join(self.binding(binding) for binding in bindings)
+        result = join_solid(self.binding(binding) for binding in bindings)
         if result is BOTTOM:
             return result
         if self._type_tests and (result.tensorlike or result.kind is Kind.UNKNOWN):
@@ -321,7 +319,7 @@ class Inference:
                 and holder is not None
                 and not any(self.tree.contains(holder, b.node) for b in bindings)
             ):
-                shown = self._join(self.annotated(part) for part in types)
+                shown = join_solid(self.annotations.promised(part) for part in types)
                 if shown is not BOTTOM and shown.kind in _HOST_KINDS:
                     return shown
         return None
@@ -335,7 +333,7 @@ class Inference:
                 return False  # it is given a loss to compute later, or a switch
             if isinstance(binding.node, cst.Param) and self._may_lack(binding, binding.node.default):
                 return False
-            return self.annotation(binding) is None
+            return self.annotations.of_binding(binding) is None
         if binding.kind is BindingKind.ASSIGN and self._may_lack(binding, binding.value):
             return False
         if binding.kind is BindingKind.ASSIGN and isinstance(binding.value, cst.Attribute):
@@ -381,7 +379,7 @@ class Inference:
             appended = self.appended(read)
             if appended is not None and set(self.names.bindings(read)) & set(bindings):
                 items.append(self.value(appended))
-        filled = self._join(items)
+        filled = join_solid(items)
         return replace(value, item=filled, elements=None) if items and filled is not BOTTOM else value
 
     def appended(self, read: cst.CSTNode) -> cst.BaseExpression | None:
@@ -402,7 +400,7 @@ class Inference:
                     return UNKNOWN
                 value = self.unpacked(self.value(binding.value), binding.path)
                 if value.kind is Kind.UNKNOWN and not binding.path:
-                    declared = self.annotation(binding)
+                    declared = self.annotations.of_binding(binding)
                     return declared if declared is not None else value
                 return value
             case BindingKind.AUGMENT if binding.value is not None:
@@ -423,7 +421,7 @@ class Inference:
                 assert isinstance(binding.node, cst.ClassDef)
                 return Value(Kind.CLASS, definition=binding.node)
             case BindingKind.DECLARE:
-                return self.annotation(binding) or UNKNOWN
+                return self.annotations.of_binding(binding) or UNKNOWN
             case _:
                 return UNKNOWN
 
@@ -510,7 +508,7 @@ class Inference:
                 return self.instance(owner)
         if isinstance(param.star, str) and param.star:
             return Value(Kind.DICT if param.star == "**" else Kind.TUPLE)
-        declared = self.annotation(binding)
+        declared = self.annotations.of_binding(binding)
         names_device = bool(DEVICE_NAME.search(binding.name))
         if declared is not None and declared.host and self._called_variously(function) and not names_device:
             return declared
@@ -586,7 +584,7 @@ class Inference:
             elif param.default is not None:
                 found.append(self.value(param.default))
         if found:
-            return self._join(found)
+            return join_solid(found)
         if not sites and param.default is not None:
             default = self.value(param.default)
             if default.kind in (Kind.STRING, Kind.DEVICE) and default.device is not Device.UNKNOWN:
@@ -625,62 +623,6 @@ class Inference:
                         root = root.value
                     moved.update({root.value} & parameters if isinstance(root, cst.Name) else ())
         return bool(moved) and name not in moved
-
-    def annotation(self, binding: Binding) -> Value | None:
-        """What the annotation of a parameter or variable promises; None if it has none."""
-        holder: cst.CSTNode | None = binding.node
-        if not isinstance(holder, cst.Param):
-            holder = self.tree.parent(binding.node)
-        if not isinstance(holder, (cst.Param, cst.AnnAssign)) or holder.annotation is None:
-            return None
-        return self.annotated(holder.annotation.annotation)
-
-    def annotated(self, node: cst.BaseExpression) -> Value:
-        """What a type annotation promises; strings, ``Optional`` and ``X | None`` are seen through."""
-        match node:
-            case cst.SimpleString():
-                text = node.evaluated_value
-                if not isinstance(text, str):
-                    return UNKNOWN
-                return _ANNOTATION_WORDS.get(text.rpartition(".")[2].strip("'\""), UNKNOWN)
-            case cst.BinaryOperation(operator=cst.BitOr()):
-                return self._join((self.annotated(node.left), self.annotated(node.right)))
-            case cst.Subscript():
-                return self._generic(node)
-            case cst.Name(value="None"):
-                return NONE
-            case cst.Name() | cst.Attribute():
-                value = self.value(node)
-                if value.kind is Kind.CLASS:
-                    return self.library.instance_of(value, None)
-                dotted = self.names.qualified(node) or ""
-                if OTHER_RUNTIME_CLASS.match(dotted.rpartition(".")[2]):
-                    return Value(Kind.OBJECT, cls=dotted)
-                return TENSOR_TYPES.get(dotted, UNKNOWN)
-            case _:
-                return UNKNOWN
-
-    def _generic(self, node: cst.Subscript) -> Value:
-        head = (self.names.qualified(node.value) or "").rpartition(".")[2]
-        inner = [
-            self.annotated(element.slice.value)
-            for element in node.slice
-            if isinstance(element.slice, cst.Index)
-        ]
-        if head in ("Optional", "Union", "Final", "Annotated", "ClassVar") and inner:
-            return self._join(inner[:1] if head == "Annotated" else inner)
-        if head in ("List", "list", "Sequence", "Iterable", "Iterator", "Set", "set", "Collection") and inner:
-            kind = Kind.ITERATOR if head in ("Iterable", "Iterator") else Kind.LIST
-            return Value(kind, item=inner[0] if inner[0].known else None)
-        if head in ("Tuple", "tuple") and inner:
-            last = node.slice[-1].slice
-            if isinstance(last, cst.Index) and isinstance(last.value, cst.Ellipsis):
-                return Value(Kind.TUPLE, item=inner[0])
-            return Value(Kind.TUPLE, elements=tuple(inner))
-        if head in ("Dict", "dict", "Mapping", "OrderedDict", "DefaultDict") and len(inner) == 2:
-            return Value(Kind.DICT, item=inner[1] if inner[1].known else None)
-        outer = self.annotated(node.value)
-        return outer if outer.kind in (Kind.LOADER, Kind.DATASET) else UNKNOWN
 
     # ------------------------------------------------------------------ attributes
 
@@ -836,7 +778,7 @@ class Inference:
             value = self.value(assigned.value)
             if assigned.kind is BindingKind.AUGMENT:
                 if found:
-                    found.append(self.library.operate(self._join(found), value))
+                    found.append(self.library.operate(join_solid(found), value))
                 continue
             if assigned.kind is BindingKind.LOOP:
                 value = self.iterated(value)
@@ -844,10 +786,10 @@ class Inference:
             if value.kind is Kind.UNKNOWN and not assigned.path:
                 holder = self.tree.parent(assigned.target)
                 if isinstance(holder, cst.AnnAssign):
-                    value = self.annotated(holder.annotation.annotation)
+                    value = self.annotations.promised(holder.annotation.annotation)
             found.append(value)
         if found:
-            joined = self._join(found)
+            joined = join_solid(found)
             if joined is not BOTTOM and joined.kind is Kind.MODULE and joined.device is Device.UNKNOWN:
                 return joined.on(base.device) if base.device is Device.CPU else joined
             return joined
@@ -860,7 +802,7 @@ class Inference:
         for ancestor in info.lineage:
             bindings = self.names.scope_of(ancestor.node).bindings.get(attr)
             if bindings:
-                return self._join(self.binding(b) for b in bindings)
+                return join_solid(self.binding(b) for b in bindings)
         return UNKNOWN
 
     def _registered(self, info: ClassInfo, attr: str) -> Value | None:
@@ -900,7 +842,7 @@ class Inference:
             for b in self.names.attributes.get(node.attr.value, ())
             if b.kind is BindingKind.ASSIGN and b.value is not None and dotted_text(b.target) == spelt
         ]
-        result = self._join(found) if found else UNKNOWN
+        result = join_solid(found) if found else UNKNOWN
         return UNKNOWN if result is BOTTOM else result
 
     # ------------------------------------------------------------------ subscripts
@@ -943,7 +885,7 @@ class Inference:
         found: list[Value] = []
         for assign in self._subscript_stores.get(spelt, ()):
             found.append(self.value(assign.value))
-        result = self._join(found) if found else UNKNOWN
+        result = join_solid(found) if found else UNKNOWN
         return UNKNOWN if result is BOTTOM else result
 
     @cached_property
@@ -1046,12 +988,12 @@ class Inference:
             if isinstance(e, cst.Yield) and e.value is not None
         ]
         if yielded:
-            item = self._join(yielded)
+            item = join_solid(yielded)
             return Value(Kind.ITERATOR, item=item if item is not BOTTOM and item.known else None)
         values = [self.value(e.value) for e in exits if isinstance(e, cst.Return) and e.value is not None]
-        result = self._join(values) if values else UNKNOWN if _is_abstract(function) else NONE
+        result = join_solid(values) if values else UNKNOWN if _is_abstract(function) else NONE
         if result is not BOTTOM and result.kind is Kind.UNKNOWN and function.returns is not None:
-            declared = self.annotated(function.returns.annotation)
+            declared = self.annotations.promised(function.returns.annotation)
             # What returns something does not return None, whatever it declares.
             return declared if declared.kind is not Kind.NONE else UNKNOWN
         return result
@@ -1067,17 +1009,6 @@ _CONSTANT_NAMES = {
     "None": NONE,
     "__name__": STRING,
     "__file__": STRING,
-}
-_ANNOTATION_WORDS = {
-    "Tensor": TENSOR,
-    "Module": MODULE,
-    "int": NUMBER,
-    "float": NUMBER,
-    "bool": BOOL,
-    "str": STRING,
-    "DataLoader": Value(Kind.LOADER),
-    "Optimizer": Value(Kind.OPTIMIZER),
-    "ndarray": NDARRAY,
 }
 
 # The hooks of a LightningModule that get a batch; the trainer moves it and sets the grad mode.

@@ -201,6 +201,12 @@ def join(values: Iterable[Value]) -> Value:
     return result
 
 
+def join_solid(values: Iterable[Value]) -> Value:
+    """The join of those that are no longer being worked out; ``BOTTOM`` if there are none."""
+    found = [value for value in values if value is not BOTTOM]
+    return join(found) if found else BOTTOM
+
+
 def _join_two(a: Value, b: Value) -> Value:
     if a == b:
         return a

@@ -1,0 +1,101 @@
+"""What type annotations promise of parameters, variables and results."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from torchlint.semantics.conventions import OTHER_RUNTIME_CLASS
+from torchlint.semantics.evaluator import Evaluator
+from torchlint.semantics.library import TENSOR_TYPES, Library
+from torchlint.semantics.names import Binding
+from torchlint.semantics.values import (
+    BOOL,
+    MODULE,
+    NDARRAY,
+    NONE,
+    NUMBER,
+    STRING,
+    TENSOR,
+    UNKNOWN,
+    Kind,
+    Value,
+    join_solid,
+)
+
+_WORDS = {
+    "Tensor": TENSOR,
+    "Module": MODULE,
+    "int": NUMBER,
+    "float": NUMBER,
+    "bool": BOOL,
+    "str": STRING,
+    "DataLoader": Value(Kind.LOADER),
+    "Optimizer": Value(Kind.OPTIMIZER),
+    "ndarray": NDARRAY,
+}
+
+
+class Annotations:
+    """The annotations of one file."""
+
+    def __init__(self, evaluator: Evaluator, library: Library) -> None:
+        self.tree = evaluator.tree
+        self.names = evaluator.names
+        self._value = evaluator.value
+        self._library = library
+
+    def of_binding(self, binding: Binding) -> Value | None:
+        """What the annotation of a parameter or variable promises; None if it has none."""
+        holder: cst.CSTNode | None = binding.node
+        if not isinstance(holder, cst.Param):
+            holder = self.tree.parent(binding.node)
+        if not isinstance(holder, (cst.Param, cst.AnnAssign)) or holder.annotation is None:
+            return None
+        return self.promised(holder.annotation.annotation)
+
+    def promised(self, node: cst.BaseExpression) -> Value:
+        """What a type annotation promises; strings, ``Optional`` and ``X | None`` are seen through."""
+        match node:
+            case cst.SimpleString():
+                text = node.evaluated_value
+                if not isinstance(text, str):
+                    return UNKNOWN
+                return _WORDS.get(text.rpartition(".")[2].strip("'\""), UNKNOWN)
+            case cst.BinaryOperation(operator=cst.BitOr()):
+                return join_solid((self.promised(node.left), self.promised(node.right)))
+            case cst.Subscript():
+                return self._generic(node)
+            case cst.Name(value="None"):
+                return NONE
+            case cst.Name() | cst.Attribute():
+                value = self._value(node)
+                if value.kind is Kind.CLASS:
+                    return self._library.instance_of(value, None)
+                dotted = self.names.qualified(node) or ""
+                if OTHER_RUNTIME_CLASS.match(dotted.rpartition(".")[2]):
+                    return Value(Kind.OBJECT, cls=dotted)
+                return TENSOR_TYPES.get(dotted, UNKNOWN)
+            case _:
+                return UNKNOWN
+
+    def _generic(self, node: cst.Subscript) -> Value:
+        head = (self.names.qualified(node.value) or "").rpartition(".")[2]
+        inner = [
+            self.promised(element.slice.value)
+            for element in node.slice
+            if isinstance(element.slice, cst.Index)
+        ]
+        if head in ("Optional", "Union", "Final", "Annotated", "ClassVar") and inner:
+            return join_solid(inner[:1] if head == "Annotated" else inner)
+        if head in ("List", "list", "Sequence", "Iterable", "Iterator", "Set", "set", "Collection") and inner:
+            kind = Kind.ITERATOR if head in ("Iterable", "Iterator") else Kind.LIST
+            return Value(kind, item=inner[0] if inner[0].known else None)
+        if head in ("Tuple", "tuple") and inner:
+            last = node.slice[-1].slice
+            if isinstance(last, cst.Index) and isinstance(last.value, cst.Ellipsis):
+                return Value(Kind.TUPLE, item=inner[0])
+            return Value(Kind.TUPLE, elements=tuple(inner))
+        if head in ("Dict", "dict", "Mapping", "OrderedDict", "DefaultDict") and len(inner) == 2:
+            return Value(Kind.DICT, item=inner[1] if inner[1].known else None)
+        outer = self.promised(node.value)
+        return outer if outer.kind in (Kind.LOADER, Kind.DATASET) else UNKNOWN
