@@ -56,7 +56,7 @@ def zero_grad_missing(call: cst.Call, module: Module) -> Iterator[Finding]:
     - [Zeroing out gradients](https://docs.pytorch.org/tutorials/recipes/recipes/zeroing_out_gradients.html)
     - [torch.optim: taking an optimization step](https://docs.pytorch.org/docs/stable/optim.html)
     """
-    if last_name(call.func) != "step" or not module.may_repeat(call):
+    if last_name(call.func) != "step" or module.is_test:
         return
     found = uncleared(call, module)
     if found is None:

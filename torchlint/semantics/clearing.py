@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from torchlint.semantics.api.results import TENSOR_METHODS
-from torchlint.semantics.conventions import OPTIMIZER_NAME
+from torchlint.semantics.conventions import CALLED_MODULE_NAME, OPTIMIZER_NAME
 from torchlint.semantics.holders import EMPTY_HANDED, HARMLESS, LIBRARIES, Holders
 from torchlint.semantics.iterations import Act, Event, Iteration, Subject, bound_in, ends_loop
-from torchlint.semantics.names import BindingKind
+from torchlint.semantics.names import Binding
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import Kind
 
@@ -29,7 +29,11 @@ _MAY_CLEAR = re.compile(
     re.IGNORECASE,
 )
 _OPTIMIZER_METHODS = frozenset(
-    {"step", "zero_grad", "state_dict", "load_state_dict", "add_param_group", "train", "eval", "__init__"}
+    {
+        *("step", "zero_grad", "state_dict", "load_state_dict", "add_param_group", "train", "eval", "__init__"),
+        # Options are called ``opt`` as well.
+        *("get", "items", "keys", "values"),
+    }
 )
 _MODULE_METHODS = frozenset(
     {
@@ -63,9 +67,14 @@ def uncleared(call: cst.Call, module: Module) -> Uncleared | None:
     """How a step goes on with the gradients of the steps before; None if that cannot be proved."""
     if any(hook in module.tree.text for hook in _HOOKS):
         return None
-    for iteration in module.iterations.running(call):
+    for iteration in module.iterations.running(call) if module.may_repeat(call) else ():
         found = _Search(iteration, module).uncleared(call)
         if found is not None:
+            return found
+    for iteration in module.iterations.entered(call):
+        search = _Search(iteration, module)
+        found = search.uncleared(call)
+        if found is not None and search.is_whole(call):
             return found
     return None
 
@@ -88,6 +97,8 @@ class _Search:
         optimizer = step.subject
         if not self._is_plain(optimizer) or bound_in(self.module, iteration.loop, optimizer.place):
             return None
+        if not self._only_steps(step):
+            return None
         if any(not self._is_of_another(event.subject, optimizer) for event in iteration.of(Act.CLEAR)):
             return None
         if self._is_made_inside(optimizer) or self._runs_once(step) or self._runs_once(backward):
@@ -96,20 +107,65 @@ class _Search:
             return None
         return Uncleared(step, backward, iteration)
 
+    def is_whole(self, call: cst.Call) -> bool:
+        """Whether a function that is called from outside is a training step that leaves nothing to others.
+
+        It computes the loss itself, no method that it overrides does a part of it, and nothing else in the
+        file clears these gradients.
+        """
+        iteration = self.iteration
+        if not iteration.of(Act.FORWARD) or any(_is_super(call.func) for call, _ in iteration.foreign):
+            return False
+        steps = [event.subject for event in iteration.of(Act.STEP) if event.node is call]
+        elsewhere = self.module.iterations.clearings - {event.node for event in iteration.of(Act.CLEAR)}
+        return all(self._clears_another(node, step) for node in elsewhere for step in steps if step is not None)
+
+    def _clears_another(self, clearing: cst.CSTNode, optimizer: Subject) -> bool:
+        match clearing:
+            case cst.Call(func=cst.Attribute(attr=cst.Name("zero_grad"), value=owner)):
+                return self._is_of_another(self.module.iterations.subject(owner, ()), optimizer)
+            case _:
+                return False
+
     # ------------------------------------------------------------------ the optimizer
 
     def _is_plain(self, optimizer: Subject) -> bool:
         """Whether an optimizer is surely one of torch, whose ``step`` clears nothing."""
         value = optimizer.value
-        if value.kind is not Kind.OPTIMIZER or optimizer.place is None or value.definition is not None:
+        if value.kind not in (Kind.OPTIMIZER, Kind.UNKNOWN) or optimizer.place is None:
+            return False
+        if value.definition is not None:
             return False
         if value.cls is not None:
-            return value.cls.startswith("torch.optim.")
-        # By its name alone: what the caller of a function hands in, and those of other libraries.
-        return isinstance(optimizer.node, cst.Name) and any(
-            binding.kind is BindingKind.PARAMETER
-            or (isinstance(binding.value, cst.Call) and _METHOD.search(last_name(binding.value) or ""))
-            for binding in self.module.bindings(optimizer.node)
+            return value.cls.startswith("torch.optim.") or bool(_METHOD.search(value.cls.rpartition(".")[2]))
+        # By its name alone: what is handed in, or made by functions and optimizers of other files.
+        return not any(self._is_wrapper(made) for made in self._made(optimizer.node))
+
+    def _made(self, node: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
+        """What a variable or an attribute is bound to."""
+        bindings: Iterable[Binding] = ()
+        if isinstance(node, cst.Name):
+            bindings = self.module.bindings(node)
+        elif isinstance(node, cst.Attribute):
+            bindings = self.module.names.attributes.get(node.attr.value, ())
+        return (binding.value for binding in bindings if binding.value is not None)
+
+    def _is_wrapper(self, made: cst.BaseExpression) -> bool:
+        """Whether a call makes an instance of a class of another file that is not called after a method."""
+        if not isinstance(made, cst.Call) or (self.module.qualified(made.func) or "").startswith("torch."):
+            return False
+        name = last_name(made.func) or ""
+        return name[:1].isupper() and not _METHOD.search(name)
+
+    def _only_steps(self, step: Event) -> bool:
+        """Whether nothing but a closure is handed to a step: one that takes a loss may do everything."""
+        assert isinstance(step.node, cst.Call) and step.subject is not None
+        if not isinstance(step.node.func, cst.Attribute) or step.subject.node is not step.node.func.value:
+            return True
+        return all(
+            self.module.value(argument.value).kind is Kind.FUNCTION
+            or "closure" in (last_name(argument.value) or "").lower()
+            for argument in step.node.args
         )
 
     def _is_of_another(self, cleared: Subject | None, optimizer: Subject) -> bool:
@@ -188,15 +244,15 @@ class _Search:
             # What ``getattr(self, name)()`` and ``handlers[i](...)`` run depends on what they are given.
             given = (*call.args, *(call.func.args if isinstance(call.func, cst.Call) else ()))
             return any(self.holders.holds_optimizer(argument.value) for argument in given)
-        if HARMLESS.search(name):
+        if HARMLESS.search(name) or self.module.value(call.func).kind is Kind.MODULE:
             return False
         if isinstance(call.func, cst.Attribute) and dotted is None:
             owner = call.func.value
             if self._is_scaler(owner):
                 return False
-            if self._method_may_clear(owner, name):
+            if not CALLED_MODULE_NAME.match(name) and self._method_may_clear(owner, name):
                 return True
-            if HARMLESS.search(last_name(owner) or ""):
+            if HARMLESS.search(last_name(owner) or "") or CALLED_MODULE_NAME.match(name):
                 # ``ema.update(model)``
                 return any(self.holders.holds_optimizer(argument.value) for argument in call.args)
         if any(self.holders.holds_optimizer(argument.value) for argument in call.args):
@@ -233,3 +289,11 @@ def clearings_around(found: Uncleared, module: Module) -> Iterator[cst.CSTNode]:
             case cst.Attribute(attr=cst.Name("zero_grad"), value=owner) if module.function(call) is function:
                 if module.iterations.subject(owner, ()).is_certainly(found.step.subject):
                     yield call
+
+
+def _is_super(method: cst.BaseExpression) -> bool:
+    match method:
+        case cst.Attribute(value=cst.Call(func=cst.Name("super"))):
+            return True
+        case _:
+            return False

@@ -28,11 +28,20 @@ CRITERION_NAME = re.compile(
 OTHER_RUNTIME_CLASS = re.compile(
     r"^(Onnx|ONNX|ORT[A-Z]|OV[A-Z]|OpenVINO|TensorRT|TRT|Flax|TF[A-Z]|Keras|CoreML)"
 )
+# What is called with a batch as a model or a loss is, though nothing tells what it is: ``self.net_g(x)``.
+CALLED_MODULE_NAME = re.compile(
+    r"^(model|net|network|policy|critic|actor|cri|criterion|generator|discriminator|encoder|decoder|backbone"
+    r"|head)\d?(_\w+)?$",
+    re.IGNORECASE,
+)
 # Copies of models that no gradient ever reaches.
 COPY_NAME = re.compile(
     r"(?:^|_)(?:ema|teacher|swa|averaged?|shadow|target|momentum|old|frozen|ref|reference)(?:_|$)"
 )
-OPTIMIZER_NAME = re.compile(r"^(\w+_)?(optimizer|optim|opt)$")
+# Also one of several: ``optimizer_d``, ``optim_encoder``, ``opt1``, and, asked in lower case, ``optimizerG``.
+OPTIMIZER_NAME = re.compile(
+    r"^(?!\w*sched)(\w+_)?((optimizer|optim)(_\w+|[a-hyz]|\d+)?|opt(_?([a-hyz]|\d+)|_ema|_gen|_disc)?)$"
+)
 # ``use_aux_loss`` and ``compute_loss`` are a switch and a function.
 LOSS_NAME = re.compile(
     r"^(?!(add|apply|calc|calculate|compute|do|enable|get|has|ignore|include|is|log|no|reduce|report|return|skip"

@@ -22,7 +22,8 @@ HARMLESS = re.compile(
     r"|norm|norms|eval|evaluate|valid|validate|validation|test|ema|swa|accuracy|metrics?|meter|plot|draw|write|writer"
     r"|record|sample|visuali[sz]e|summary|watch|decay|beta|isinstance|len|id|type|repr|str|getattr|hasattr|list|tuple"
     r"|dict|zip|enumerate|map|filter|sum|max|min|any|all|range|reversed|sorted|pbar|progress|bar|tqdm|timer|early"
-    r"|stopping|stopper|sync|loss|criterion|cost|forward|predict|predictions?|parameters|count|caches?|average|autocast|join)(_|$)",
+    r"|stopping|stopper|sync|loss|criterion|cost|forward|predict|predictions?|parameters|count|caches?|average|autocast|join"
+    r"|device|report|size)(_|$)",
     re.IGNORECASE,
 )
 # Kinds of objects that hold no optimizer and no model.
@@ -54,6 +55,7 @@ LIBRARIES = (
     "tqdm.",
     "logging.",
     "json.",
+    "apex.",
 )
 
 

@@ -48,6 +48,8 @@ _OF_INTEREST = re.compile(
 _KEEPS = re.compile(r"save|log|print|isinstance|signature|hyper_?parameters|doc|name")
 # Methods that change a gradient in place and leave it as long as it was, or make it longer.
 _KEEPING_IN_PLACE = frozenset({"add_", "clamp_", "clip_", "div_", "nan_to_num_", "requires_grad_", "detach_"})
+# Functions that are called once, going by their names.
+_ONCE = re.compile(r"^__|test|check|demo|debug|profile|dry_|smoke|once|init|set_?up|build|warm|configure", re.IGNORECASE)
 _METHODS_OF_INSTANCES = frozenset({"forward", "__call__", "__init__", "__enter__", "__exit__"})
 
 
@@ -105,11 +107,11 @@ class Event:
 class Iteration:
     """What happens in one iteration of a loop, in source order.
 
-    ``foreign`` are the calls of functions that the file does not show, with the way to them. ``functions``
+    ``loop`` is a function where other files, or a framework, call it again and again. ``foreign`` are the calls of functions that the file does not show, with the way to them. ``functions``
     are the functions gone through. ``complete`` is False if some were left out.
     """
 
-    loop: StatementLoop
+    loop: StatementLoop | cst.FunctionDef
     events: list[Event] = field(default_factory=list)
     foreign: list[tuple[cst.Call, Path]] = field(default_factory=list)
     functions: set[cst.CSTNode] = field(default_factory=set)
@@ -126,7 +128,7 @@ class Iterations:
     def __init__(self, module: Module) -> None:
         self.module = module
         self.tree = module.tree
-        self._iterations: dict[StatementLoop, Iteration] = {}
+        self._iterations: dict[StatementLoop | cst.FunctionDef, Iteration] = {}
         self._visits = 0
 
     # ------------------------------------------------------------------ which loops
@@ -159,14 +161,64 @@ class Iterations:
             waiting.extend((call, depth + 1) for call in self.module.callers(function))
         return found
 
-    def of(self, loop: StatementLoop) -> Iteration:
+    def entered(self, node: cst.CSTNode) -> list[Iteration]:
+        """What the functions do that run ``node``, and that other files or a framework call for each step.
+
+        These are the methods of a class that nothing in the file calls, and the functions that an engine is
+        made with; and only if no loop of the file, and no code of the module itself, leads to them.
+        """
+        found: dict[cst.FunctionDef, None] = {}
+        seen: set[cst.CSTNode] = set()
+        waiting = [node]
+        for current in waiting:
+            function = self.module.function(current)
+            if not isinstance(function, cst.FunctionDef) or len(seen) > _DEPTH:
+                return []
+            if function in seen:
+                continue
+            seen.add(function)
+            callers = self.module.callers(function)
+            waiting.extend(callers)
+            if not callers:
+                if not self._is_entered(function):
+                    return []
+                found[function] = None
+        return [self.of(function) for function in found]
+
+    def _is_entered(self, function: cst.FunctionDef) -> bool:
+        if _ONCE.search(function.name.value):
+            return False
+        return self.module.classes.owner(function) is not None or function in self._processes
+
+    @cached_property
+    def _processes(self) -> set[cst.CSTNode]:
+        """The functions that an engine of ignite calls for each batch."""
+        given = [
+            self.module.value(call.args[0].value).definition
+            for call in self.tree.nodes(cst.Call)
+            if call.args and (last_name(call.func) or "").endswith("Engine")
+            if (self.module.qualified(call.func) or "").startswith("ignite.")
+        ]
+        return {function for function in given if function is not None}
+
+    @cached_property
+    def clearings(self) -> set[cst.CSTNode]:
+        """All places of the file that clear gradients, or may do so by their name."""
+        calls = (c for c in self.tree.nodes(cst.Call) if self._clears(c, last_name(c.func) or ""))
+        gradients = (
+            a for a in self.tree.nodes(cst.Attribute) if a.attr.value == "grad" and self._is_written(a)
+        )
+        return {*calls, *gradients}
+
+    def of(self, loop: StatementLoop | cst.FunctionDef) -> Iteration:
         """What an iteration of this loop does."""
         found = self._iterations.get(loop)
         if found is None:
             found = self._iterations[loop] = Iteration(loop)
             self._visits = 0
-            # A generator may do its part between two iterations.
-            self._walk(found, loop.test if isinstance(loop, cst.While) else loop.iter, (), ())
+            if not isinstance(loop, cst.FunctionDef):
+                # A generator may do its part between two iterations.
+                self._walk(found, loop.test if isinstance(loop, cst.While) else loop.iter, (), ())
             self._walk(found, loop.body, (), ())
         return found
 
@@ -334,7 +386,10 @@ class Iterations:
         scales = kind is Kind.SCALER or (kind is Kind.UNKNOWN and "scaler" in (last_name(owner) or ""))
         if scales and call.args:
             return Act.STEP, call.args[0].value
-        if kind is Kind.UNKNOWN and OPTIMIZER_NAME.search((last_name(owner) or "").lower()):
+        # ``self.optimizer["generator"]``
+        holder = last_name(owner.value) if isinstance(owner, cst.Subscript) else None
+        named = (holder or last_name(owner) or "").removesuffix("s")
+        if kind is Kind.UNKNOWN and OPTIMIZER_NAME.search(named.lower()):
             return Act.STEP, owner
         return None
 
@@ -359,16 +414,27 @@ class Iterations:
         match parent:
             case cst.AssignTarget() | cst.Del():
                 return True
+            case cst.AugAssign(target=target, operator=cst.DivideAssign()) if target is whole:
+                # Averaged over several devices, or over the batches of a step.
+                return False
             case cst.AugAssign(target=target):
                 return target is whole
             case cst.Subscript(value=value) if value is whole:
                 return self._is_target(parent)
             case cst.Attribute(attr=cst.Name(method)) if method.endswith("_"):
-                return method not in _KEEPING_IN_PLACE
+                return method not in _KEEPING_IN_PLACE and not self._averages(parent)
             case cst.Arg():
                 call = self.tree.parent(parent)
                 name = last_name(call.func) if isinstance(call, cst.Call) else None
                 return name is not None and (name.endswith("_") or name == "append")
+            case _:
+                return False
+
+    def _averages(self, method: cst.Attribute) -> bool:
+        """Whether a method is called to multiply by the inverse of a number: ``p.grad.mul_(1.0 / n)``."""
+        match self.tree.parent(method):
+            case cst.Call(func=func, args=[cst.Arg(value=cst.BinaryOperation(operator=cst.Divide()))]):
+                return func is method and method.attr.value == "mul_"
             case _:
                 return False
 
@@ -459,8 +525,10 @@ def bound_in(module: Module, loop: cst.CSTNode, place: tuple[object, ...] | None
     return any(module.tree.contains(loop, binding.node) for binding in bindings)
 
 
-def ends_loop(tree: SyntaxTree, node: cst.CSTNode, loop: StatementLoop) -> bool:
+def ends_loop(tree: SyntaxTree, node: cst.CSTNode, loop: StatementLoop | cst.FunctionDef) -> bool:
     """Whether a loop is certainly left behind a node in its body, in the same iteration."""
+    if isinstance(loop, cst.FunctionDef):
+        return False
     ends = breaks = False
     for around in tree.ancestors(node):
         if around is loop:
