@@ -16,7 +16,7 @@ from torchlint.semantics.spellings import last_name
     severity=WARNING,
     fix="none",
     on=cst.Call,
-    mentions=("torch", "backward", "step(", "%"),
+    mentions=("torch", "backward", "step(", "%|accum|micro"),
 )
 def accumulation_unscaled(call: cst.Call, module: Module) -> Iterator[Finding]:
     """## What it does

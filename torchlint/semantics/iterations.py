@@ -474,13 +474,24 @@ class Iterations:
         if any(binding.kind is BindingKind.PARAMETER for binding in bindings):
             # What it is rebound to is what it was, moved or wrapped.
             return self._place_of_parameter(name.value, scope, path, hops)
-        if len(bindings) == 1 and isinstance(bindings[0].value, (cst.Name, cst.Attribute)):
-            alias = bindings[0]
+        first = [binding for binding in bindings if not self._wraps_itself(binding)]
+        if len(first) == 1 and isinstance(first[0].value, (cst.Name, cst.Attribute)):
+            alias = first[0]
             if alias.kind is BindingKind.ASSIGN and not alias.path and alias.value is not None:
                 place = self._place(alias.value, self._path_to(scope, path), hops - 1)
                 if place is not None:
                     return place
         return (scope, name.value)
+
+    def _wraps_itself(self, binding: Binding) -> bool:
+        """``model = DataParallel(model)``, ``model = model.cuda()``: what it is bound to is what it was."""
+        match binding.value:
+            case cst.Call(func=cst.Attribute(value=cst.Name(name))) if name == binding.name:
+                return True
+            case cst.Call(args=[cst.Arg(value=cst.Name(name)), *_]):
+                return name == binding.name
+            case _:
+                return False
 
     def _path_to(self, scope: Scope, path: Path) -> Path:
         """The part of a path that leads to the function of a scope."""

@@ -26,9 +26,15 @@ _HOPS = 8
 _SCHEDULE = re.compile(
     r"critic|policy|actor|target|delay|discriminator|generator|(^|_)[dg](_|$)|gen(_|$)|disc(_|$)"
 )
-_FACTOR = re.compile(r"accum|scale|factor|ratio|inv|norm|coef|step|micro|batch|count|num", re.IGNORECASE)
+_FACTOR = re.compile(r"accum|scale|factor|ratio|inv|norm|step|micro|batch|count|num", re.IGNORECASE)
 # What is counted in steps is divided by their number for other reasons.
 _COUNTS = re.compile(r"len\(|ceil|steps|total|num_|batches|epoch|iters|samples|size", re.IGNORECASE)
+# The number of batches of a step, going by its name.
+_MICRO = re.compile(r"accum|micro", re.IGNORECASE)
+# What tells an engine to divide losses.
+_ACCUMULATING = re.compile(r"accumulation|plugin|config")
+# What is divided for a report, and not for the backward pass.
+_REPORTED = re.compile(r"\.(item|detach)\(\)|\bfloat\(")
 _DIVIDING = frozenset({"div", "div_", "divide", "divide_", "true_divide", "true_divide_", "mul", "mul_"})
 _SUMMING = frozenset({"sum", "nansum", "logsumexp"})
 _SAME = frozenset(
@@ -72,6 +78,10 @@ def unscaled(call: cst.Call, module: Module) -> Unscaled | None:
         found = _Search(iteration, module).unscaled(call)
         if found is not None:
             return found
+    for iteration in module.iterations.around(call):
+        found = _Search(iteration, module).unscaled_within(call)
+        if found is not None:
+            return found
     return None
 
 
@@ -109,14 +119,59 @@ class _Search:
         scale = self._scale(loss, count, _HOPS)
         return Unscaled(backward, steps[0], count) if scale is _Scale.AVERAGE else None
 
+    def unscaled_within(self, call: cst.Call) -> Unscaled | None:
+        """As ``unscaled``, for a loop over the batches of a step, ``for _ in range(accumulate)``."""
+        iteration = self.iteration
+        backward = next((e for e in iteration.of(Act.BACKWARD) if e.node is call), None)
+        steps = iteration.of(Act.STEP)
+        clearing = iteration.of(Act.CLEAR)
+        if backward is None or not steps or not clearing or not iteration.complete:
+            return None
+        if len(backward.loops) != 1 or any(event.loops for event in (*steps, *clearing)):
+            return None
+        count = self._batches_of(backward.loops[0])
+        loss = self._loss(call)
+        if count is None or loss is None or iteration.events.index(backward) > iteration.events.index(steps[0]):
+            return None
+        if self._divided_elsewhere(count) or self._handles_gradients():
+            return None
+        scale = self._scale(loss, count, _HOPS)
+        return Unscaled(backward, steps[0], count) if scale is _Scale.AVERAGE else None
+
+    def _batches_of(self, loop: cst.CSTNode) -> cst.BaseExpression | None:
+        """``n`` of a loop over ``range(n)`` that is called after the batches of a step."""
+        match loop:
+            case cst.For(iter=cst.Call(func=func, args=[cst.Arg(value=count, keyword=None)])):
+                named = _MICRO.search(last_name(count) or "")
+                constant = self.module.value(count).constant
+                several = constant is MISSING or (isinstance(constant, int) and constant > 1)
+                return count if named and several and self.module.qualified(func) == "builtins.range" else None
+            case _:
+                return None
+
     def _loss(self, call: cst.Call) -> cst.BaseExpression | None:
-        """The loss of ``loss.backward()``; None for engines, which may divide it themselves."""
+        """The loss of ``loss.backward()``; None for engines that divide it themselves."""
         if not isinstance(call.func, cst.Attribute) or self.module.qualified(call.func) is not None:
             return None
         owner = call.func.value
-        if any(argument.keyword is None for argument in call.args):
+        given = [argument.value for argument in call.args if argument.keyword is None]
+        if self.module.value(owner).kind is Kind.ACCELERATOR:
+            return given[0] if given and not self._divides(owner) else None
+        if given:
             return None
         return owner if self.module.value(owner).kind in (Kind.TENSOR, Kind.UNKNOWN, Kind.BATCH) else None
+
+    def _divides(self, engine: cst.BaseExpression) -> bool:
+        """Whether an engine may divide the loss: one of accelerate does as it was told when it was made."""
+        value = self.module.value(engine)
+        if (value.cls or "").endswith("Fabric"):
+            return False
+        made = value.origin
+        if not isinstance(made, cst.Call) or any(argument.star for argument in made.args):
+            return True
+        return any(
+            argument.keyword is None or _ACCUMULATING.search(argument.keyword.value) for argument in made.args
+        )
 
     def _text(self, node: cst.BaseExpression) -> str:
         return self.tree.source(node)
@@ -205,7 +260,9 @@ class _Search:
             if isinstance(node.operator, cst.DivideAssign)
         ]
         return any(
-            name in self._words(divisor) and not _COUNTS.search(self._text(dividend))
+            name in self._words(divisor)
+            and not _COUNTS.search(self._text(dividend))
+            and not _REPORTED.search(self._text(dividend))
             for dividend, divisor in divisions
         )
 
@@ -312,7 +369,7 @@ class _Search:
         return (
             isinstance(node, (cst.Name, cst.Attribute))
             and word is not None
-            and re.search(r"weight|lambda|alpha|beta|gamma|lam(_|$)", word.lower()) is not None
+            and re.search(r"weight|lambda|alpha|beta|gamma|coef|lam(_|$)", word.lower()) is not None
             and not _FACTOR.search(word)
         )
 

@@ -14,7 +14,7 @@ from torchlint.semantics.holders import HARMLESS, LIBRARIES, Holders
 from torchlint.semantics.iterations import Act, Event, Iteration, Subject, bound_in, ends_loop
 from torchlint.semantics.names import Scope, leaves
 from torchlint.semantics.spellings import last_name
-from torchlint.semantics.values import Kind
+from torchlint.semantics.values import MISSING, Kind
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
@@ -37,6 +37,9 @@ _PREPARES = re.compile(
 _COUNT = re.compile(r"^(len|num_batches|n_batches|iters?_per_epoch|steps_per_epoch|epoch_length|\w*_len)$")
 _EQUAL = (cst.Equal, cst.GreaterThanEqual, cst.GreaterThan)
 _UNEQUAL = (cst.NotEqual, cst.LessThan, cst.LessThanEqual)
+_PREDICTS = re.compile(
+    r"bleu|evaluat|generat|infer|predict|sampl|score|test|translat|valid|visuali[sz]", re.IGNORECASE
+)
 _PARTS = frozenset({"parameters", "named_parameters"})
 _HOPS = 4
 
@@ -84,7 +87,7 @@ class _Search:
             return None
         if any(not self._is_other(switch.subject, model) for switch in iteration.of(Act.TRAIN)):
             return None
-        if not self._evaluates(event, backwards) or self._happens_at_the_end(event):
+        if not self._evaluates(event, model, backwards) or self._happens_at_the_end(event):
             return None
         step = next((step for step in steps if self._trains(step, model)), None)
         if step is None or self._is_made_inside(model):
@@ -126,7 +129,8 @@ class _Search:
                 self.module.iterations.subject(node.value, ())
                 for node in self._parts(origin.args[0].value, _HOPS)
             ]
-            return any(self._is_same(owner, model) for owner in owners)
+            if owners:
+                return any(self._is_same(owner, model) for owner in owners)
         return self._is_only_model(model)
 
     def _parts(self, node: cst.BaseExpression, hops: int) -> Iterator[cst.Attribute]:
@@ -154,15 +158,70 @@ class _Search:
 
     # ------------------------------------------------------------------ what is meant
 
-    def _evaluates(self, event: Event, backwards: list[Event]) -> bool:
+    def _evaluates(self, event: Event, model: Subject, backwards: list[Event]) -> bool:
         """Whether the model is put into evaluation mode to be evaluated, and not to be trained in it.
 
-        That is so in a function that does not train, and behind the training of the iteration.
+        That is so in a function that does not train, behind the training of the iteration, in a phase in
+        which nothing is trained, and before the training if the model is used in between.
         """
         if event.path and all(backward.path[:1] != event.path[:1] for backward in backwards):
             return True
         events = self.iteration.events
-        return events.index(event) > max(events.index(backward) for backward in backwards)
+        if events.index(event) > max(events.index(backward) for backward in backwards):
+            return True
+        if all(self._in_different_phases(event, backward) for backward in backwards):
+            return True
+        return self._is_used_between(event, model, backwards)
+
+    def _in_different_phases(self, event: Event, backward: Event) -> bool:
+        """Whether a loop within the iteration runs the two by turns: ``for phase in ("train", "val")``."""
+        return any(
+            self._excludes(one, other)
+            for one in self._conditions(event.outermost)
+            for other in self._conditions(backward.outermost)
+        )
+
+    def _conditions(self, node: cst.CSTNode) -> Iterator[tuple[cst.BaseExpression, bool]]:
+        """The conditions on the targets of inner loops on which a node is run, and whether each holds."""
+        conditions: list[tuple[cst.BaseExpression, bool]] = []
+        child = node
+        for around in self.tree.ancestors(node):
+            if around is self.iteration.loop:
+                return
+            if isinstance(around, cst.If) and child is not around.test:
+                conditions.append((around.test, child is around.body))
+            if isinstance(around, cst.For):
+                targets = {n.value for n in self.tree.descendants(around.target) if isinstance(n, cst.Name)}
+                for test, holds in conditions:
+                    if any(isinstance(n, cst.Name) and n.value in targets for n in self.tree.descendants(test)):
+                        yield test, holds
+            child = around
+
+    def _excludes(self, one: tuple[cst.BaseExpression, bool], other: tuple[cst.BaseExpression, bool]) -> bool:
+        source = self.tree.source
+        if source(one[0]) == source(other[0]):
+            return one[1] is not other[1]
+        match one, other:
+            case (
+                (cst.Comparison(left=a, comparisons=[cst.ComparisonTarget(cst.Equal(), x)]), True),
+                (cst.Comparison(left=b, comparisons=[cst.ComparisonTarget(cst.Equal(), y)]), True),
+            ):
+                values = self.module.value(x).constant, self.module.value(y).constant
+                return source(a) == source(b) and MISSING not in values and values[0] != values[1]
+            case _:
+                return False
+
+    def _is_used_between(self, event: Event, model: Subject, backwards: list[Event]) -> bool:
+        """Whether something is predicted between an event and the training: ``translate(model, example)``."""
+        order = self.tree.order
+        training = min(order[backward.outermost] for backward in backwards)
+        used = (call for call in self.tree.nodes(cst.Call) if order[event.outermost] < order[call] < training)
+        subject = self.module.iterations.subject
+        return not event.path and any(
+            _PREDICTS.search(last_name(call.func) or "")
+            and any(subject(argument.value, ()).is_certainly(model) for argument in call.args)
+            for call in used
+        )
 
     def _happens_at_the_end(self, event: Event) -> bool:
         """Whether the loop is left behind the evaluation, or it comes with the last iteration."""
