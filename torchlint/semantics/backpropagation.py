@@ -461,9 +461,9 @@ class Backpropagation:
                 yield from self._passed(key)
         elif key.value is not None:
             yield key.value
-        siblings = key.scope.bindings.get(key.name, ())
-        if any(other.kind is BindingKind.AUGMENT for other in siblings):
-            yield from (other.value for other in siblings if other.value is not None)
+        if key.kind is BindingKind.AUGMENT:
+            # What it was before.
+            yield key.node
         for use in self.module.uses(key):
             yield from self._filled.get(use, ())
             for parameter in self._received(use):

@@ -236,6 +236,8 @@ class Evaluation:
         """Whether a function is a unit test, or tries a model out once."""
         if not isinstance(function, cst.FunctionDef) or not function.name.value.startswith("test"):
             return False
+        if function in self.module.iterations.processes:
+            return False
         if self.module.is_test or not self.module.loops(call):
             return True
         # ``pytest`` needs no import; what it runs gets nothing to work on, and asserts.
@@ -247,7 +249,8 @@ class Evaluation:
 
         One made in another function, or a private one that is handed on; the file calls neither itself.
         """
-        if self.module.callers(function):
+        if self.module.callers(function) or function in self.module.iterations.processes:
+            # An engine calls what it is made with as it is.
             return False
         name = function.name.value
         return self.module.function(function) is not None or (
@@ -679,10 +682,15 @@ class Evaluation:
             target = inner if isinstance(inner, (cst.Name, cst.Attribute)) else None
             if target is not None and self._is_target(target) and gradients.reaches(target):
                 return False
-            if isinstance(inner, (cst.Call, cst.Assign, cst.AugAssign)):
+            if isinstance(inner, (cst.Call, cst.Assign, cst.AugAssign)) and not self._stores_on_host(inner):
                 if any(gradients.feeds(place) for place in self._filled_places(inner)):
                     return False
         return True
+
+    def _stores_on_host(self, node: cst.Call | cst.Assign | cst.AugAssign) -> bool:
+        """Whether all that a statement or call puts somewhere is data of the host, which has no graph."""
+        stored = [argument.value for argument in node.args] if isinstance(node, cst.Call) else [node.value]
+        return bool(stored) and all(self._is_of_host(self.module.value(value)) for value in stored)
 
     def _filled_places(self, node: cst.Call | cst.Assign | cst.AugAssign) -> Iterator[cst.BaseExpression]:
         """The containers and the names of other scopes that a statement or call puts something into."""

@@ -188,10 +188,10 @@ class Iterations:
     def _is_entered(self, function: cst.FunctionDef) -> bool:
         if _ONCE.search(function.name.value):
             return False
-        return self.module.classes.owner(function) is not None or function in self._processes
+        return self.module.classes.owner(function) is not None or function in self.processes
 
     @cached_property
-    def _processes(self) -> set[cst.CSTNode]:
+    def processes(self) -> set[cst.CSTNode]:
         """The functions that an engine of ignite calls for each batch."""
         given = [
             self.module.value(call.args[0].value).definition
