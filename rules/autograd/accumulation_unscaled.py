@@ -21,7 +21,8 @@ from torchlint.semantics.spellings import last_name
 def accumulation_unscaled(call: cst.Call, module: Module) -> Iterator[Finding]:
     """## What it does
     Finds loops that step the optimizer every so many iterations, to train with larger batches than fit into
-    memory, while the loss of each iteration is an average over its own batch and is divided by nothing.
+    memory, while the loss of each iteration is an average over its own batch and is divided by nothing; and
+    loops over the batches of one step, `for _ in range(accumulate)`, with such a loss.
 
     Nothing is said where the loss is a sum or is computed out of sight, where gradients, loss or learning
     rate are divided by the number of iterations anywhere, where a framework may do it, or where a model is

@@ -22,6 +22,8 @@ def zero_grad_missing(call: cst.Call, module: Module) -> Iterator[Finding]:
     """## What it does
     Finds loops that compute gradients and step an optimizer, though nothing in the loop clears the gradients
     of the step before: not around the step, in a helper or a closure, nor in the branch of an accumulation.
+    So are training steps found that an engine of ignite or the code of other files calls again and again: a
+    method that computes its loss and steps an optimizer of the object, where nothing in the file clears.
 
     It is only reported where the whole iteration can be followed: where functions of other files get hold of
     the optimizer, they may clear what it steps, and nothing is said.
@@ -64,7 +66,11 @@ def zero_grad_missing(call: cst.Call, module: Module) -> Iterator[Finding]:
     assert found.step.subject is not None
     optimizer = module.source(found.step.subject.node)
     outside = next(clearings_around(found, module), None)
-    rest = "they are cleared once, outside of the loop" if outside else "nothing in the loop clears them"
+    if outside is not None:
+        rest = "they are cleared once, outside of the loop"
+    else:
+        where = "file" if isinstance(found.iteration.loop, cst.FunctionDef) else "loop"
+        rest = f"nothing in the {where} clears them"
     yield Finding(
         call,
         f"`{optimizer}` steps along the gradients of all iterations so far: {rest}",

@@ -13,7 +13,7 @@ from torchlint.semantics.api.results import TENSOR_METHODS
 from torchlint.semantics.conventions import CALLED_MODULE_NAME, OPTIMIZER_NAME
 from torchlint.semantics.holders import EMPTY_HANDED, HARMLESS, LIBRARIES, Holders
 from torchlint.semantics.iterations import Act, Event, Iteration, Subject, bound_in, ends_loop
-from torchlint.semantics.names import Binding
+from torchlint.semantics.names import AttributeBinding, Binding
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import Kind
 
@@ -30,7 +30,16 @@ _MAY_CLEAR = re.compile(
 )
 _OPTIMIZER_METHODS = frozenset(
     {
-        *("step", "zero_grad", "state_dict", "load_state_dict", "add_param_group", "train", "eval", "__init__"),
+        *(
+            "step",
+            "zero_grad",
+            "state_dict",
+            "load_state_dict",
+            "add_param_group",
+            "train",
+            "eval",
+            "__init__",
+        ),
         # Options are called ``opt`` as well.
         *("get", "items", "keys", "values"),
     }
@@ -118,7 +127,9 @@ class _Search:
             return False
         steps = [event.subject for event in iteration.of(Act.STEP) if event.node is call]
         elsewhere = self.module.iterations.clearings - {event.node for event in iteration.of(Act.CLEAR)}
-        return all(self._clears_another(node, step) for node in elsewhere for step in steps if step is not None)
+        return all(
+            self._clears_another(node, step) for node in elsewhere for step in steps if step is not None
+        )
 
     def _clears_another(self, clearing: cst.CSTNode, optimizer: Subject) -> bool:
         match clearing:
@@ -143,7 +154,7 @@ class _Search:
 
     def _made(self, node: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
         """What a variable or an attribute is bound to."""
-        bindings: Iterable[Binding] = ()
+        bindings: Iterable[Binding | AttributeBinding] = ()
         if isinstance(node, cst.Name):
             bindings = self.module.bindings(node)
         elif isinstance(node, cst.Attribute):

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.semantics.backpropagation import Backward
+from torchlint.semantics.conventions import OPTIONS_NAME
 from torchlint.semantics.names import Binding, BindingKind
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.throttling import Function
@@ -55,6 +56,8 @@ _STATELESS = (
 _MOVES = frozenset(
     {"to", "cuda", "cpu", "train", "eval", "half", "float", "double", "bfloat16", "requires_grad_"}
 )
+# Numbers that losses are weighed by, and counts.
+_FACTOR = re.compile(r"^(lambda|lam)_\w+$|(^|_)(weight|coeff?|lambda|steps|num_\w+|n_\w+)$", re.IGNORECASE)
 _MAY_BACKPROPAGATE = re.compile(
     r"backward|step|update|optim|train|grad|penalt|minimi[sz]e|fit|learn|jacob|hess"
 )
@@ -139,7 +142,7 @@ class _Search:
             case cst.Attribute():
                 if node.attr.value in _CUTS or self.module.qualified(node) is not None:
                     return True
-                if self._is_graphless(self.module.value(node)):
+                if self._is_graphless(self.module.value(node)) or self._is_option(node):
                     return True
                 # A field of something computed in this round; of an object it may be of another.
                 return not self._is_object(node.value) and self._follow(node.value, entered, hops)
@@ -173,6 +176,23 @@ class _Search:
             return self._is_graphless(value.item)
         return value.tensorlike and value.graph is Graph.DETACHED
 
+    def _is_option(self, node: cst.Name | cst.Attribute) -> bool:
+        """Whether something of which nothing else is known is an option of the program, going by its name."""
+        if self.module.value(node).kind is not Kind.UNKNOWN:
+            return False
+        owner = last_name(node.value) if isinstance(node, cst.Attribute) else None
+        word = last_name(node) or ""
+        if OPTIONS_NAME.search(owner or "") or OPTIONS_NAME.search(word):
+            return True
+        return _FACTOR.search(word) is not None and not self._is_computed(node)
+
+    def _is_computed(self, node: cst.Name | cst.Attribute) -> bool:
+        """Whether something is more than what the function, or the object, was given."""
+        if isinstance(node, cst.Name):
+            return any(binding.kind is not BindingKind.PARAMETER for binding in self.module.bindings(node))
+        assigned = self.module.names.attributes.get(node.attr.value, ())
+        return any(not isinstance(a.value, (cst.Name, cst.Attribute)) for a in assigned)
+
     def _is_object(self, node: cst.BaseExpression) -> bool:
         """Whether an expression is an instance that lives on, such as ``self``."""
         return self.module.value(node).kind in (Kind.OBJECT, Kind.MODULE)
@@ -180,7 +200,7 @@ class _Search:
     def _follow_name(self, name: cst.Name, entered: Function | None, hops: int) -> bool:
         if self.module.qualified(name) is not None or not self.module.names.is_read(name):
             return True
-        if self._is_graphless(self.module.value(name)):
+        if self._is_graphless(self.module.value(name)) or self._is_option(name):
             return True
         bindings = self.module.bindings(name)
         return bool(bindings) and all(
@@ -302,12 +322,15 @@ class _Search:
     def _makes_stateless(self, call: cst.Call, hops: int) -> bool:
         dotted = self.module.qualified(call.func)
         if dotted is None:
-            definition = self.module.value(call).definition
-            if isinstance(definition, cst.ClassDef):
-                return self._follow_module(definition)
+            value = self.module.value(call)
+            if isinstance(value.definition, cst.ClassDef):
+                return self._follow_module(value.definition)
             func = call.func
-            known = isinstance(func, cst.Attribute) and func.attr.value in _MOVES
-            return known and isinstance(func, cst.Attribute) and self._is_stateless(func.value, hops)
+            if isinstance(func, cst.Attribute) and func.attr.value in _MOVES:
+                return self._is_stateless(func.value, hops)
+            # ``initialised(nn.Linear(64, 64))``
+            given = self._handed_back(call)
+            return bool(given) and all(self._is_stateless(argument, hops - 1) for argument in given)
         if not dotted.startswith(_STATELESS):
             return False
         return all(
@@ -315,6 +338,21 @@ class _Search:
             for argument in call.args
             if self.module.value(argument.value).kind is Kind.MODULE
         )
+
+    def _handed_back(self, call: cst.Call) -> list[cst.BaseExpression]:
+        """The arguments that a function of the file returns as they are; empty if it returns more."""
+        callee = self.module.callee(call)
+        found: list[cst.BaseExpression] = []
+        for statement in self.tree.nodes(cst.Return):
+            if self.module.function(statement) is not callee:
+                continue
+            name = statement.value
+            if not isinstance(name, cst.Name) or not all(
+                binding.kind is BindingKind.PARAMETER for binding in self.module.bindings(name)
+            ):
+                return []
+            found += self.module.call(call).get(name.value).nodes
+        return found
 
     def _follow_module(self, definition: cst.ClassDef) -> bool:
         forward = self.module.classes.info(definition).method("forward")

@@ -49,7 +49,9 @@ _KEEPS = re.compile(r"save|log|print|isinstance|signature|hyper_?parameters|doc|
 # Methods that change a gradient in place and leave it as long as it was, or make it longer.
 _KEEPING_IN_PLACE = frozenset({"add_", "clamp_", "clip_", "div_", "nan_to_num_", "requires_grad_", "detach_"})
 # Functions that are called once, going by their names.
-_ONCE = re.compile(r"^__|test|check|demo|debug|profile|dry_|smoke|once|init|set_?up|build|warm|configure", re.IGNORECASE)
+_ONCE = re.compile(
+    r"^__|test|check|demo|debug|profile|dry_|smoke|once|init|set_?up|build|warm|configure", re.IGNORECASE
+)
 _METHODS_OF_INSTANCES = frozenset({"forward", "__call__", "__init__", "__enter__", "__exit__"})
 
 
@@ -107,8 +109,9 @@ class Event:
 class Iteration:
     """What happens in one iteration of a loop, in source order.
 
-    ``loop`` is a function where other files, or a framework, call it again and again. ``foreign`` are the calls of functions that the file does not show, with the way to them. ``functions``
-    are the functions gone through. ``complete`` is False if some were left out.
+    ``loop`` is a function where other files, or a framework, call it again and again. ``foreign`` are the
+    calls of functions that the file does not show, with the way to them. ``functions`` are the functions gone
+    through. ``complete`` is False if some were left out.
     """
 
     loop: StatementLoop | cst.FunctionDef

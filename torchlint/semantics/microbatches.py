@@ -131,7 +131,11 @@ class _Search:
             return None
         count = self._batches_of(backward.loops[0])
         loss = self._loss(call)
-        if count is None or loss is None or iteration.events.index(backward) > iteration.events.index(steps[0]):
+        if (
+            count is None
+            or loss is None
+            or iteration.events.index(backward) > iteration.events.index(steps[0])
+        ):
             return None
         if self._divided_elsewhere(count) or self._handles_gradients():
             return None
@@ -145,7 +149,9 @@ class _Search:
                 named = _MICRO.search(last_name(count) or "")
                 constant = self.module.value(count).constant
                 several = constant is MISSING or (isinstance(constant, int) and constant > 1)
-                return count if named and several and self.module.qualified(func) == "builtins.range" else None
+                return (
+                    count if named and several and self.module.qualified(func) == "builtins.range" else None
+                )
             case _:
                 return None
 
@@ -179,7 +185,9 @@ class _Search:
     # ------------------------------------------------------------------ every so many iterations
 
     def _is_throttled(self, event: Event) -> bool:
-        return self.module.places.throttled_in(event.outermost, self.iteration.loop)
+        loop = self.iteration.loop
+        assert not isinstance(loop, cst.FunctionDef)
+        return self.module.places.throttled_in(event.outermost, loop)
 
     def _count(self, event: Event) -> cst.BaseExpression | None:
         """``n`` where an event happens in every n-th iteration."""

@@ -193,7 +193,9 @@ class _Search:
             if isinstance(around, cst.For):
                 targets = {n.value for n in self.tree.descendants(around.target) if isinstance(n, cst.Name)}
                 for test, holds in conditions:
-                    if any(isinstance(n, cst.Name) and n.value in targets for n in self.tree.descendants(test)):
+                    if any(
+                        isinstance(n, cst.Name) and n.value in targets for n in self.tree.descendants(test)
+                    ):
                         yield test, holds
             child = around
 
