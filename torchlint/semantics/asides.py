@@ -104,7 +104,35 @@ class Asides:
             alike = all(type(constant) is type(answer) for constant in known)
             if alike and answer in known and any(constant != answer for constant in known):
                 return True
+            if not given and binding.kind is BindingKind.PARAMETER and self._switches_by(test):
+                return True
         return False
+
+    def _switches_by(self, test: cst.BaseExpression) -> bool:
+        """Whether the function puts a model into one mode or the other by the same question.
+
+        ``model.train(mode == "train")``: whoever wrote that, asks for both.
+        """
+        function = self.module.function(test)
+        asked = self.tree.source(test)
+        for node in self.tree.descendants(function.body) if function is not None else ():
+            match node:
+                case cst.Call(func=cst.Attribute(attr=cst.Name("train")), args=[cst.Arg(value=mode)]):
+                    if self.tree.source(mode) == asked:
+                        return True
+                case cst.If(test=again, orelse=cst.Else(body=rest)) if self.tree.source(again) == asked:
+                    if any(self._evaluates(inner) for inner in self.tree.descendants(rest)):
+                        return True
+                case _:
+                    pass
+        return False
+
+    def _evaluates(self, node: cst.CSTNode) -> bool:
+        match node:
+            case cst.Call(func=cst.Attribute(attr=cst.Name("eval")), args=[]):
+                return True
+            case _:
+                return False
 
     def _takes_other_data(self, call: cst.Call) -> bool:
         """``model(x_test)``: data that is called after what nothing is trained on."""

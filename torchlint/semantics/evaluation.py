@@ -349,7 +349,15 @@ class Evaluation:
         known = value.cls is not None or value.definition is not None or value.origin is not None
         if known or not isinstance(model, cst.Attribute):
             return True
-        return bool(self.module.inference.clues.used_attributes(model) & _MODULE_MEMBERS)
+        if self.module.inference.clues.used_attributes(model) & _MODULE_MEMBERS:
+            return True
+        assigned = self.module.names.attributes.get(model.attr.value, ())
+        return any(isinstance(a.value, cst.Call) and self._makes_module(a.value) for a in assigned)
+
+    def _makes_module(self, call: cst.Call) -> bool:
+        """Whether a call makes a model of a library, all of whose models are modules."""
+        dotted = self.module.qualified(call.func) or ""
+        return dotted.startswith(("torchvision.models.", "timm.create_model", "torch.hub.load"))
 
     def _tries_out(self, call: cst.Call) -> bool:
         """Whether a made-up input is tried out: to warm up, to count operations, to see what shape comes."""
