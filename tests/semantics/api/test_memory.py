@@ -84,7 +84,8 @@ def _tensors(item: object) -> Iterator[torch.Tensor]:
 
 
 def _address(tensor: torch.Tensor) -> int:
-    return tensor.untyped_storage().data_ptr()
+    address: int = tensor.untyped_storage().data_ptr()
+    return address
 
 
 BEFORE = {id(tensor): tensor.clone() for arguments in ARGUMENTS for tensor in _tensors(arguments)}
