@@ -143,6 +143,16 @@ class SyntaxTree:
                 return ancestor
         return None
 
+    def handlers(self, node: cst.CSTNode) -> Iterator[cst.ExceptHandler]:
+        """The handlers around ``node`` that may catch what it raises within its function, innermost first."""
+        child = node
+        for ancestor in self.ancestors(node):
+            if isinstance(ancestor, (cst.FunctionDef, cst.Lambda)):
+                return
+            if isinstance(ancestor, cst.Try) and child is ancestor.body:
+                yield from ancestor.handlers
+            child = ancestor
+
     def descendants(self, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
         """``node`` and the code nodes below it, in source order."""
         stack = [node]

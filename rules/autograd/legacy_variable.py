@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 import libcst as cst
 
 from torchlint.diagnostics import Fix
 from torchlint.rule import ERROR, NOTE, Finding, rule
-from torchlint.semantics.api.results import FACTORIES, HOST_FACTORIES
 from torchlint.semantics.dimensions import has_no_dimension
+from torchlint.semantics.identity import is_fresh, may_be_told_apart
 from torchlint.semantics.module import Module
 from torchlint.semantics.places import Grad
 from torchlint.semantics.values import MISSING, Graph, Kind
@@ -19,16 +18,6 @@ _VARIABLE = "torch.autograd.Variable"
 _PARAMETERS = ("data", "requires_grad", "volatile")
 # What may be put before ``.detach()`` or in the place of a call without parentheses.
 _TIGHT = (cst.Name, cst.Attribute, cst.Call, cst.Subscript)
-# What is asked or done of a variable that must not reach the tensor it was made of.
-_ASKED = frozenset(
-    {"requires_grad", "requires_grad_", "grad", "retain_grad", "volatile", "register_hook", "resize_", "set_"}
-    | {"resize_as_", "squeeze_", "unsqueeze_", "t_", "transpose_"}
-)
-# What a function that is given the variable may do so.
-_CHANGES = re.compile(
-    r"requires_grad|retain_grad|register_hook|\.(?:resize|squeeze|unsqueeze|transpose|set|t)\w*_\("
-)
-_HOPS = 3
 
 
 @rule(
@@ -129,8 +118,8 @@ def _without(call: cst.Call, given: dict[str, cst.BaseExpression], module: Modul
     code = module.source(data)
     told = given.get("requires_grad")
     constant = module.value(told).constant if told is not None else False
-    fresh = _is_fresh(data, module)
-    apart = constant is False and not _may_be_told_apart(call, data, module)
+    fresh = is_fresh(module, data)
+    apart = constant is False and not may_be_told_apart(module, call, data)
     plain = fresh or (apart and _has_no_graph(data, module))
     if (not plain or constant is not False) and not isinstance(data, _TIGHT):
         code = f"({code})"
@@ -147,7 +136,7 @@ def _without(call: cst.Call, given: dict[str, cst.BaseExpression], module: Modul
             return module.safe("Remove the statement", module.remove_statement(statement))
     # `requires_grad_(1)` raises, and so does `detach` of what is no tensor, but in another way.
     switch = told is None or isinstance(constant, bool) or module.value(told).kind is Kind.BOOL
-    sure = switch and (fresh or not _is_tried(call, module))
+    sure = switch and (fresh or not any(module.tree.handlers(call)))
     make = module.safe if sure else module.unsafe
     return make("Use the tensor itself", module.replace(call, code))
 
@@ -159,111 +148,6 @@ def _stands_alone(call: cst.Call, module: Module) -> bool:
 
 def _has_no_graph(data: cst.BaseExpression, module: Module) -> bool:
     return module.value(data).graph is Graph.DETACHED and not module.value(data).leaf
-
-
-def _is_fresh(data: cst.BaseExpression, module: Module) -> bool:
-    """Whether an expression makes a tensor object that has no graph and that nothing else holds."""
-    if isinstance(data, cst.Attribute) and data.attr.value == "data":
-        owner = module.value(data.value)
-        return owner.tensorlike or not owner.known
-    if module.value(data).graph is not Graph.DETACHED:
-        return False
-    if isinstance(data, (cst.BinaryOperation, cst.UnaryOperation)):
-        return True
-    while isinstance(data, cst.Call):
-        name = module.qualified(data.func)
-        if name is not None:
-            if name in ("torch.as_tensor", "torch.asarray"):
-                # A tensor comes back as it is.
-                given = module.value(data.args[0].value) if data.args else None
-                return given is not None and given.known and not given.tensorlike
-            return name in FACTORIES or name in HOST_FACTORIES or name == "torch.from_numpy"
-        if not isinstance(data.func, cst.Attribute):
-            return False
-        data = data.func.value
-    return False
-
-
-def _may_be_told_apart(call: cst.Call, data: cst.BaseExpression, module: Module) -> bool:
-    """Whether it may matter that a variable and the tensor it was made of are two objects.
-
-    It does where either is told to need a gradient, is asked for one, changes its size or gets an attribute.
-    """
-    reads: list[cst.CSTNode] = [call]
-    if isinstance(data, cst.Name):
-        reads += [use for b in module.bindings(data) for use in module.uses(b) if use is not data]
-    return any(_is_noticed(read, module) for read in reads)
-
-
-def _is_noticed(read: cst.CSTNode, module: Module, hops: int = _HOPS) -> bool:
-    """Whether what a tensor is used for here depends on which object it is, or changes the object."""
-    parent = module.tree.parent(read)
-    match parent:
-        case cst.Attribute():
-            outer = module.tree.parent(parent)
-            if isinstance(outer, cst.AssignTarget):
-                return True
-            return parent.attr.value in _ASKED or (
-                parent.attr.value == "data" and _is_noticed(parent, module, hops)
-            )
-        case cst.Assign():
-            return any(_is_noticed_later(target.target, module, hops) for target in parent.targets)
-        case cst.AnnAssign() if parent.value is read:
-            return _is_noticed_later(parent.target, module, hops)
-        case cst.Element():
-            target = _unpacked_to(parent, module)
-            return target is None or _is_noticed_later(target, module, hops)
-        case cst.Arg():
-            user = module.tree.parent(parent)
-            if not isinstance(user, cst.Call):
-                return False
-            if module.qualified(user.func) == "builtins.id":
-                return True
-            function = module.callee(user)
-            return (
-                isinstance(function, cst.FunctionDef) and _CHANGES.search(module.source(function)) is not None
-            )
-        case cst.ComparisonTarget():
-            return isinstance(parent.operator, (cst.Is, cst.IsNot, cst.In, cst.NotIn))
-        case cst.Comparison():
-            operators = (target.operator for target in parent.comparisons)
-            return any(isinstance(o, (cst.Is, cst.IsNot, cst.In, cst.NotIn)) for o in operators)
-        case cst.Return() | cst.Yield() | cst.DictElement():
-            return True
-    return False
-
-
-def _is_noticed_later(target: cst.BaseExpression, module: Module, hops: int) -> bool:
-    if not isinstance(target, cst.Name):
-        return True
-    binding = module.binding_of(target)
-    if binding is None or hops <= 0:
-        return True
-    return any(_is_noticed(use, module, hops - 1) for use in module.uses(binding))
-
-
-def _unpacked_to(element: cst.Element, module: Module) -> cst.BaseExpression | None:
-    """``x`` for the first of ``x, y = Variable(x), Variable(y)``; None for other lists and tuples."""
-    display = module.tree.parent(element)
-    match module.tree.parent(display) if isinstance(display, cst.Tuple) else None:
-        case cst.Assign(targets=[cst.AssignTarget(target=cst.Tuple() as target)]) if isinstance(
-            display, cst.Tuple
-        ):
-            if len(target.elements) == len(display.elements):
-                return target.elements[list(display.elements).index(element)].value
-    return None
-
-
-def _is_tried(call: cst.BaseExpression, module: Module) -> bool:
-    """Whether the function catches what the call may raise."""
-    child: cst.CSTNode = call
-    for parent in module.tree.ancestors(call):
-        if isinstance(parent, cst.Try) and child is parent.body and parent.handlers:
-            return True
-        if isinstance(parent, (cst.FunctionDef, cst.Lambda)):
-            return False
-        child = parent
-    return False
 
 
 def _set_volatile(node: cst.Assign, module: Module) -> Iterator[Finding]:
@@ -292,7 +176,7 @@ def _indexed(node: cst.Subscript, module: Module) -> Iterator[Finding]:
         if not (isinstance(parent, cst.AugAssign) and parent.value is node):
             return
     scalar = has_no_dimension(module, owner)
-    if scalar is False or _is_tried(node, module):
+    if scalar is False or any(module.tree.handlers(node)):
         return
     code = f"{module.source(owner)}.item()"
     make = module.safe if scalar else module.unsafe

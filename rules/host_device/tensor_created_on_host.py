@@ -10,10 +10,15 @@ from torchlint.diagnostics import Applicability, Edit, Fix, Span
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.factories import Factory, created_on, factory
 from torchlint.semantics.module import Module
-from torchlint.semantics.names import Binding
 from torchlint.semantics.places import Phase
 from torchlint.semantics.scalars import sent_each_step, sent_scalar
-from torchlint.semantics.transfers import MOVING_METHODS, Move, move_to_accelerator
+from torchlint.semantics.transfers import (
+    MOVING_METHODS,
+    Move,
+    known_before,
+    move_to_accelerator,
+    moved_on_condition,
+)
 
 Edits = tuple[Edit, ...]
 
@@ -124,7 +129,7 @@ def _moved_later(module: Module, made: Factory, move: Move, name: cst.Name) -> I
     tree = module.tree
     first, second = tree.statement(binding.node), tree.statement(move.call)
     if module.uses(binding) != [name]:
-        if _moved_if(module, binding, name):
+        if moved_on_condition(module, binding, name):
             related = ((move.call, "moved here, on a condition"),)
             yield Finding(binding.value, _message(module, made), related=related)
         return
@@ -133,40 +138,10 @@ def _moved_later(module: Module, made: Factory, move: Move, name: cst.Name) -> I
     if not isinstance(tree.parent(binding.node), cst.AssignTarget) or not _only_name(module, first):
         return
     edits = _remove_move(module, move, name)
-    fix = None if edits is None or not _known_before(module, move, first) else _fix(module, made, move, edits)
+    fix = None if edits is None or not known_before(module, move, first) else _fix(module, made, move, edits)
     if fix is not None and _has_comment(module, second):
         fix = Fix(fix.message, fix.edits, Applicability.UNSAFE)
     yield Finding(binding.value, _message(module, made), fix, related=((move.call, "moved here"),))
-
-
-def _moved_if(module: Module, binding: Binding, name: cst.Name) -> bool:
-    """``if cuda: noise = noise.cuda()`` or ``noise.cuda() if cuda else noise`` before any other use."""
-    tree = module.tree
-    first, second = tree.statement(binding.node), tree.statement(name)
-    others = [use for use in module.uses(binding) if use is not name]
-    for around in tree.ancestors(name):
-        if isinstance(around, cst.IfExp):
-            return others == [around.orelse] and tree.parent(first) is tree.parent(second)
-        if isinstance(around, cst.If):
-            break
-        if around is second and not _gives_back(second, name):
-            return False
-    else:
-        return False
-    if around.orelse is not None or tree.parent(around) is not tree.parent(first):
-        return False
-    end = tree.span(around).end
-    return tree.parent(second) is around.body and all(tree.span(use).start >= end for use in others)
-
-
-def _gives_back(statement: cst.CSTNode, name: cst.Name) -> bool:
-    """Whether a statement assigns to the variable of this name, and does nothing else."""
-    match statement:
-        case cst.SimpleStatementLine(
-            body=[cst.Assign(targets=[cst.AssignTarget(target=cst.Name(value=word))])]
-        ):
-            return word == name.value
-    return False
 
 
 def _only_name(module: Module, statement: cst.CSTNode) -> bool:
@@ -187,32 +162,6 @@ def _remove_move(module: Module, move: Move, name: cst.Name) -> Edits | None:
             if target == name.value:
                 return module.remove_statement(statement)
     return _without_suffix(module, move.call)
-
-
-def _known_before(module: Module, move: Move, statement: cst.CSTNode) -> bool:
-    """Whether what the move names is known, and the same, where the tensor is made."""
-    order = module.tree.order
-    start = order[statement]
-    for part in (move.device, move.dtype, move.other):
-        for node in () if part is None else module.tree.descendants(part):
-            if isinstance(node, cst.Call) and module.qualified(node.func) != "torch.device":
-                return False
-            if isinstance(node, cst.Attribute) and _set_between(module, node, start):
-                return False
-            if isinstance(node, cst.Name):
-                if any(order[binding.node] > start for binding in module.bindings(node)):
-                    return False
-    return True
-
-
-def _set_between(module: Module, attribute: cst.Attribute, start: int) -> bool:
-    """Whether an attribute is given a value behind the place ``start`` and before it is read."""
-    order = module.tree.order
-    end = order[attribute]
-    return any(
-        start < order[binding.target] < end
-        for binding in module.names.attributes.get(attribute.attr.value, ())
-    )
 
 
 def _has_comment(module: Module, statement: cst.CSTNode) -> bool:

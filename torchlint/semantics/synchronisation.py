@@ -728,7 +728,7 @@ def _unchecked_twin(module: Module, call: cst.Call, qualified: str) -> str | Non
     if not qualified and isinstance(call.func, cst.Attribute) and not call.args:
         twin = UNCHECKED_TWINS.get(f"torch.{call.func.attr.value}")
         return twin if twin is not None and may_be_on_device(module, call.func.value) else None
-    if any(isinstance(around, cst.Try) for around in module.tree.ancestors(call)):
+    if any(module.tree.handlers(call)):
         return None  # what fails is seen to
     twin = UNCHECKED_TWINS.get(qualified)
     given = twin is not None and call.args and not call.args[0].star

@@ -12,6 +12,7 @@ from torchlint.semantics.values import Device, Kind
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
+    from torchlint.semantics.names import Binding
 
 
 MOVING_METHODS = frozenset({"cuda", "to", "type"})
@@ -70,6 +71,66 @@ def transferred(module: Module, call: cst.Call) -> cst.BaseExpression | None:
     if module.qualified(func) is not None or move_to_accelerator(module, call) is None:
         return None
     return func.value
+
+
+def moved_on_condition(module: Module, binding: Binding, name: cst.Name) -> bool:
+    """Whether all that is done with a variable before any other use is to move it, if some condition holds.
+
+    That is ``if cuda: noise = noise.cuda()`` or ``noise = noise.cuda() if cuda else noise``; ``name`` is what
+    is moved there, and reads ``binding``.
+    """
+    tree = module.tree
+    first, second = tree.statement(binding.node), tree.statement(name)
+    others = [use for use in module.uses(binding) if use is not name]
+    for around in tree.ancestors(name):
+        if isinstance(around, cst.IfExp):
+            return others == [around.orelse] and tree.parent(first) is tree.parent(second)
+        if isinstance(around, cst.If):
+            break
+        if around is second and not _gives_back(second, name):
+            return False
+    else:
+        return False
+    if around.orelse is not None or tree.parent(around) is not tree.parent(first):
+        return False
+    end = tree.span(around).end
+    return tree.parent(second) is around.body and all(tree.span(use).start >= end for use in others)
+
+
+def known_before(module: Module, move: Move, statement: cst.CSTNode) -> bool:
+    """Whether what a move names is known at a statement in front of it, and the same there."""
+    order = module.tree.order
+    start = order[statement]
+    for part in (move.device, move.dtype, move.other):
+        for node in () if part is None else module.tree.descendants(part):
+            if isinstance(node, cst.Call) and module.qualified(node.func) != "torch.device":
+                return False
+            if isinstance(node, cst.Attribute) and _set_between(module, node, start):
+                return False
+            if isinstance(node, cst.Name):
+                if any(order[binding.node] > start for binding in module.bindings(node)):
+                    return False
+    return True
+
+
+def _gives_back(statement: cst.CSTNode, name: cst.Name) -> bool:
+    """Whether a statement assigns to the variable of this name, and does nothing else."""
+    match statement:
+        case cst.SimpleStatementLine(
+            body=[cst.Assign(targets=[cst.AssignTarget(target=cst.Name(value=word))])]
+        ):
+            return word == name.value
+    return False
+
+
+def _set_between(module: Module, attribute: cst.Attribute, start: int) -> bool:
+    """Whether an attribute is given a value behind the place ``start`` and before it is read."""
+    order = module.tree.order
+    end = order[attribute]
+    return any(
+        start < order[binding.target] < end
+        for binding in module.names.attributes.get(attribute.attr.value, ())
+    )
 
 
 def _cuda_move(module: Module, call: cst.Call) -> Move | None:

@@ -579,16 +579,8 @@ def _is_huge(module: Module, node: cst.BaseExpression) -> bool:
 
 def _catches_division(module: Module, operation: cst.CSTNode) -> bool:
     """Whether a division by zero is expected: ``except ZeroDivisionError`` around it."""
-    child: cst.CSTNode = operation
-    for around in module.tree.ancestors(operation):
-        if isinstance(around, (cst.FunctionDef, cst.Lambda)):
-            return False
-        if isinstance(around, cst.Try) and child is around.body:
-            caught = (h.type for h in around.handlers if h.type is not None)
-            if any(re.search(r"\b(ZeroDivision|Arithmetic)Error\b", module.tree.source(t)) for t in caught):
-                return True
-        child = around
-    return False
+    caught = (h.type for h in module.tree.handlers(operation) if h.type is not None)
+    return any(re.search(r"\b(ZeroDivision|Arithmetic)Error\b", module.tree.source(t)) for t in caught)
 
 
 def _percent_format(module: Module, text: cst.BaseExpression) -> Effect:

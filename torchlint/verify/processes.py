@@ -27,7 +27,7 @@ from torchlint.verify import remains
 from torchlint.verify.nursery import SUPPORTED as COPIES
 from torchlint.verify.nursery import Copy, Nursery
 from torchlint.verify.results import Machine
-from torchlint.verify.worker.copies import copied
+from torchlint.verify.worker.copies import FILE_SYSTEM, copied
 from torchlint.verify.worker.job import Job
 
 SUPPORTED = os.name == "posix"
@@ -309,11 +309,11 @@ class Process:
 
     def _theirs(self, text: str) -> str:
         """The text with the paths that the user knows, instead of those of copies."""
-        return text.replace(f"{self._job.scratch}/root/", "/") if self._job.original else text
+        return text.replace(f"{self._job.scratch}/{FILE_SYSTEM}/", "/") if self._job.original else text
 
     def _unseen(self, reason: str) -> str:
         """What to do about a file that the program misses, and that the user has outside of the project."""
-        missed = re.search(re.escape(f"{self._job.scratch}/root") + r"(/[^'\"]+)", reason)
+        missed = re.search(re.escape(f"{self._job.scratch}/{FILE_SYSTEM}") + r"(/[^'\"]+)", reason)
         if not self._job.original or missed is None:
             return ""
         place = Path(missed[1])

@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
+from torchlint.verify.worker.copies import FILE_SYSTEM
+
 LIMIT = 1 << 30
 """Bytes that a copy of the project's folder may have."""
 
@@ -179,7 +181,7 @@ def _largest(sizes: Mapping[PurePosixPath, int]) -> list[PurePosixPath]:
 
 def _mirrored(place: Path, scratch: Path) -> Path:
     """The place in a run's folder that stands for one of the file system."""
-    return scratch / "root" / place.relative_to(place.anchor)
+    return scratch / FILE_SYSTEM / place.relative_to(place.anchor)
 
 
 def _stamp(path: Path) -> tuple[int, int]:

@@ -98,15 +98,7 @@ def _called(function: Callable[..., Any]) -> tuple[tuple[Any, ...], Any] | None:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 return arguments, function(*arguments)
-        except (
-            RuntimeError,
-            TypeError,
-            ValueError,
-            IndexError,
-            ArithmeticError,
-            AttributeError,
-            NotImplementedError,
-        ):
+        except (RuntimeError, TypeError, ValueError, IndexError, ArithmeticError, AttributeError):
             continue
     return None
 

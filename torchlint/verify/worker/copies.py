@@ -14,6 +14,10 @@ from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType
 
+FILE_SYSTEM = "files"
+"""The folder in the scratch place of a run whose inside stands for the whole file system: a copy lies in it
+where the project lies in the real one, so that relative paths out of the project stay within it."""
+
 
 def copied(path: str, project: Path, copy: Path) -> str:
     """The place in ``copy`` of a path within ``project``, both absolute; any other path as it is.
