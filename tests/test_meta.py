@@ -98,6 +98,7 @@ CATALOGUE = {
     "TL406": ("unfused-log-math", "warning", "safe"),
     "TL407": ("softmax-before-cross-entropy", "error", "unsafe"),
     "TL408": ("sigmoid-before-bce", "warning", "unsafe"),
+    "TL409": ("modules-in-plain-list", "error", "safe"),
     "TL410": ("forward-called-directly", "warning", "safe"),
     "TL601": ("cache-emptied-in-loop", "warning", "safe"),
 }
