@@ -93,6 +93,7 @@ CATALOGUE = {
     "TL311": ("inference-mode", "note", "unsafe"),
     "TL401": ("bias-before-batch-norm", "warning", "safe"),
     "TL402": ("hand-written-attention", "warning", "unsafe"),
+    "TL403": ("attention-weights-unused", "warning", "safe"),
     "TL404": ("hand-written-activation", "warning", "safe"),
     "TL405": ("hand-written-normalization", "warning", "unsafe"),
     "TL406": ("unfused-log-math", "warning", "safe"),

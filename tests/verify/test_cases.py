@@ -52,6 +52,7 @@ ROUNDED = {
     "TL211": "the loss is worked out in single instead of double precision",
     "TL401": "the norm subtracts a mean that has no bias in it",
     "TL402": "the kernel of attention sums in another order",
+    "TL403": "the kernel of attention sums in another order",
     "TL404": "the fused function rounds once",
     "TL405": "the function sums in another order",
     "TL406": "the fused functions round once",

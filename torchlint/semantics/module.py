@@ -284,6 +284,8 @@ class Module:
         if callee.receiver is not None and callee.cls is not None:
             owner = _METHOD_OWNERS.get(callee.receiver.kind)
             return (SIGNATURES.get(owner + callee.cls) if owner else None), ()
+        if callee.kind is Kind.MODULE and callee.cls is not None:
+            return SIGNATURES.get(f"{callee.cls}.forward"), ()
         if callee.cls is not None:
             return SIGNATURES.get(callee.cls), callee.presets
         return None, ()

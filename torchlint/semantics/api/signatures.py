@@ -205,6 +205,12 @@ _PYTHON: dict[str, dict[str, Overloads]] = {
         "modules": "remove_duplicate=True",
         "apply": "fn",
     },
+    "torch.nn.MultiheadAttention.": {
+        "forward": (
+            "query, key, value, key_padding_mask=None, need_weights=True, attn_mask=None, "
+            "average_attn_weights=True, is_causal=False"
+        ),
+    },
     "torch.nn.functional.": {
         "adaptive_avg_pool2d adaptive_avg_pool3d": "input, output_size",
         "affine_grid": "theta, size, align_corners=None",
