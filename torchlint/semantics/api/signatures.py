@@ -557,6 +557,7 @@ _NATIVE: dict[str, dict[str, Overloads]] = {
         "tril_indices triu_indices": f"row, col, offset=0, *, {_NEW}",
         "cat concat concatenate": "tensors, dim=0, *, out=None",
         "stack": "tensors, dim=0, *, out=None",
+        "hstack vstack dstack column_stack row_stack": "tensors, *, out=None",
         "where": ("condition", "condition, input, other, *, out=None"),
         "nonzero": "input, *, out=None, as_tuple=False",
         "masked_select": "input, mask, *, out=None",
