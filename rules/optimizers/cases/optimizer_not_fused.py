@@ -31,7 +31,7 @@ def setup(device: str = "cuda", size: str = "small") -> State:
     targets = torch.randn(sequences, length, width, device=device)
     layer = nn.TransformerEncoderLayer(width, 8, 4 * width, dropout=0.0, batch_first=True)
     model = nn.TransformerEncoder(layer, depth, enable_nested_tensor=False).to(device)
-    return State(inputs, targets, model, torch.optim.AdamW(model.parameters(), lr=1e-4))
+    return State(inputs, targets, model, torch.optim.AdamW(model.parameters(), lr=1e-5))
 
 
 def step(state: State) -> torch.Tensor:
