@@ -102,6 +102,7 @@ CATALOGUE = {
     "TL411": ("concatenation-in-loop", "warning", "unsafe"),
     "TL506": ("optimizer-not-fused", "note", "unsafe"),
     "TL601": ("cache-emptied-in-loop", "warning", "safe"),
+    "TL606": ("checkpoint-reentrancy-implicit", "warning", "unsafe"),
 }
 
 SECTIONS = (

@@ -489,7 +489,8 @@ class Module:
             return rewriting.set_argument_value(self.tree, bound.arg, code) if bound.arg is not None else None
         if bound.unknown:
             return None
-        return rewriting.add_argument(self.tree, call, code, keyword=name)
+        # Absent is proved by the signature, so that no `*args` holds it.
+        return rewriting.add_argument(self.tree, call, code, keyword=name, keyword_only=True)
 
     def remove_argument(self, call: cst.Call, name: str) -> Edits | None:
         """Drop the argument for a parameter; None if the call does not spell it.
