@@ -103,6 +103,7 @@ CATALOGUE = {
     "TL506": ("optimizer-not-fused", "note", "unsafe"),
     "TL601": ("cache-emptied-in-loop", "warning", "safe"),
     "TL606": ("checkpoint-reentrancy-implicit", "warning", "unsafe"),
+    "TL801": ("anomaly-detection-left-on", "warning", "safe"),
 }
 
 SECTIONS = (
