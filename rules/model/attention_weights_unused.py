@@ -76,7 +76,7 @@ def attention_weights_unused(call: cst.Call, module: Module) -> Iterator[Finding
     grade = module.unsafe if twice_differentiated else module.safe
     yield Finding(
         call,
-        "the attention weights are stored for every head and then dropped; `need_weights=False` leaves them to "
-        "a fused kernel",
+        "the attention weights of every head are stored and then dropped; with `need_weights=False` a fused "
+        "kernel does without them",
         fix=grade("Add `need_weights=False`", module.set_argument(call, "need_weights", "False")),
     )

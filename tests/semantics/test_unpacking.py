@@ -66,7 +66,7 @@ PROGRAMS = {
             attention = nn.MultiheadAttention(8, 2)
             attention(x, x, x)  #: attention(x, x, x) => need_weights=absent
             attention(x, x, x, None, True)  #: attention(x, x, x, None, True) => need_weights=given
-            attention(x, x, x, need_weights=False)  #: attention(x, x, x, need_weights=False) => need_weights=given
+            attention(x, x, x, need_weights=1)  #: attention(x, x, x, need_weights=1) => need_weights=given
             attention(x, x, x, **options)  #: attention(x, x, x, **options) => need_weights=unknown
             Own(8)(x, x, x)  #: Own(8)(x, x, x) => need_weights=absent
             nn.Linear(8, 2)(x)  #: nn.Linear(8, 2)(x) => need_weights=unknown
