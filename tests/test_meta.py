@@ -98,6 +98,7 @@ CATALOGUE = {
     "TL407": ("softmax-before-cross-entropy", "error", "unsafe"),
     "TL408": ("sigmoid-before-bce", "warning", "unsafe"),
     "TL411": ("concatenation-in-loop", "warning", "unsafe"),
+    "TL413": ("repeat-where-expand", "note", "unsafe"),
     "TL601": ("cache-emptied-in-loop", "warning", "safe"),
 }
 
