@@ -102,6 +102,7 @@ CATALOGUE = {
     "TL411": ("concatenation-in-loop", "warning", "unsafe"),
     "TL506": ("optimizer-not-fused", "note", "unsafe"),
     "TL410": ("forward-called-directly", "warning", "safe"),
+    "TL413": ("repeat-where-expand", "note", "unsafe"),
     "TL601": ("cache-emptied-in-loop", "warning", "safe"),
     "TL606": ("checkpoint-reentrancy-implicit", "warning", "unsafe"),
     "TL801": ("anomaly-detection-left-on", "warning", "safe"),
