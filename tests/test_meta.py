@@ -98,6 +98,7 @@ CATALOGUE = {
     "TL407": ("softmax-before-cross-entropy", "error", "unsafe"),
     "TL408": ("sigmoid-before-bce", "warning", "unsafe"),
     "TL601": ("cache-emptied-in-loop", "warning", "safe"),
+    "TL602": ("garbage-collected-in-loop", "warning", "none"),
     "TL606": ("checkpoint-reentrancy-implicit", "warning", "unsafe"),
 }
 
