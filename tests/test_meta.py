@@ -104,6 +104,7 @@ CATALOGUE = {
     "TL410": ("forward-called-directly", "warning", "safe"),
     "TL413": ("repeat-where-expand", "note", "unsafe"),
     "TL601": ("cache-emptied-in-loop", "warning", "safe"),
+    "TL602": ("garbage-collected-in-loop", "warning", "none"),
     "TL606": ("checkpoint-reentrancy-implicit", "warning", "unsafe"),
     "TL801": ("anomaly-detection-left-on", "warning", "safe"),
 }
