@@ -97,6 +97,12 @@ CATALOGUE = {
     "TL406": ("unfused-log-math", "warning", "safe"),
     "TL407": ("softmax-before-cross-entropy", "error", "unsafe"),
     "TL408": ("sigmoid-before-bce", "warning", "unsafe"),
+    "TL414": ("channels-first-convolutions", "note", "unsafe"),
+    "TL501": ("training-in-full-precision", "note", "none"),
+    "TL502": ("tf32-not-enabled", "note", "unsafe"),
+    "TL503": ("cudnn-benchmark-off", "note", "unsafe"),
+    "TL504": ("determinism-conflict", "warning", "none"),
+    "TL518": ("model-not-compiled", "note", "unsafe"),
     "TL601": ("cache-emptied-in-loop", "warning", "safe"),
 }
 

@@ -43,6 +43,7 @@ WITHOUT_CASE = {
     "TL309",
     "TL310",
     "TL407",
+    "TL504",
 }
 
 # Forms that sum in another order. All others compute the same bit for bit on the CPU.
@@ -56,6 +57,8 @@ ROUNDED = {
     "TL405": "the function sums in another order",
     "TL406": "the fused functions round once",
     "TL408": "the fused function rounds once",
+    "TL414": "the convolutions sum in another order",
+    "TL518": "the compiled operations round less often",
 }
 
 A_CASE = "SIZES = {'small': 1}\ndef setup(device, size): ...\ndef step(state): ...\n"

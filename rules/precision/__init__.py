@@ -1,0 +1,1 @@
+"""Precision, and what cuDNN is told (TL5)."""
