@@ -1,1 +1,1 @@
-"""Precision, and what cuDNN is told (TL5)."""
+"""The precision that programs compute in, and what cuDNN is told (TL5)."""
