@@ -43,6 +43,7 @@ WITHOUT_CASE = {
     "TL309",
     "TL310",
     "TL407",
+    "TL504",
     "TL410",
 }
 
@@ -58,6 +59,8 @@ ROUNDED = {
     "TL405": "the function sums in another order",
     "TL406": "the fused functions round once",
     "TL408": "the fused function rounds once",
+    "TL414": "the convolutions sum in another order",
+    "TL518": "the compiled operations round less often",
     "TL506": "the fused step rounds once",
 }
 
