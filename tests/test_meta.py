@@ -98,6 +98,9 @@ CATALOGUE = {
     "TL407": ("softmax-before-cross-entropy", "error", "unsafe"),
     "TL408": ("sigmoid-before-bce", "warning", "unsafe"),
     "TL506": ("optimizer-not-fused", "note", "unsafe"),
+    "TL508": ("scaler-with-bfloat16", "warning", "unsafe"),
+    "TL509": ("backward-under-autocast", "warning", "unsafe"),
+    "TL510": ("pure-half-training", "warning", "none"),
     "TL601": ("cache-emptied-in-loop", "warning", "safe"),
 }
 

@@ -521,6 +521,10 @@ class Module:
         """Put sibling statements into a block under ``header``."""
         return rewriting.wrap(self.tree, statements, header)
 
+    def end_block_before(self, statement: cst.CSTNode) -> Edits | None:
+        """Take a statement and all that follows it out of the block that they end."""
+        return rewriting.end_block_before(self.tree, statement)
+
     def source(self, node: cst.CSTNode) -> str:
         """The text of a node as the file spells it."""
         return self.tree.source(node)
