@@ -367,6 +367,36 @@ def wrap(tree: SyntaxTree, statements: Sequence[cst.CSTNode], header: str) -> Ed
     return tuple(edits)
 
 
+def end_block_before(tree: SyntaxTree, statement: cst.CSTNode) -> Edits | None:
+    """Take ``statement`` and all that follows it in its block out of the block, to the level of its header.
+
+    Comments among them move along; lines inside a string over several lines stay as they are. None where
+    the block would be left empty, stands on the line of its header, or where the statement shares its line.
+    """
+    line = tree.statement(statement)
+    block = tree.parent(line)
+    if not isinstance(block, cst.IndentedBlock) or line is block.body[0]:
+        return None
+    if _shares_line(tree, statement, first=True):
+        return None
+    header = tree.parent(block)
+    assert header is not None
+    text = tree.text
+    outer = _indent_at(text, _first_decorator(tree, header))
+    inner = _indent_at(text, _first_decorator(tree, line))
+    if not inner.startswith(outer):
+        return None
+    before = block.body[list(block.body).index(line) - 1]
+    start = _next_line(text, _line_end(text, tree.span(before).end))
+    end = _end_with_comments(text, tree.span(block.body[-1]).end, outer)
+    edits: list[Edit] = []
+    for at in _code_lines(tree, start, end):
+        # What goes on in brackets may stand further to the left.
+        if text.startswith(inner, at):
+            edits += _delete(at + len(outer), at + len(inner))
+    return tuple(edits)
+
+
 def insert_before(tree: SyntaxTree, statement: cst.CSTNode, code: str) -> Edits | None:
     """Put the lines of ``code`` above ``statement``, its decorators and the comments attached to it.
 

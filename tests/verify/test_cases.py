@@ -45,6 +45,8 @@ WITHOUT_CASE = {
     "TL407",
     "TL504",
     "TL410",
+    "TL509",
+    "TL510",
 }
 
 # Forms that sum in another order. All others compute the same bit for bit on the CPU.

@@ -540,6 +540,10 @@ class Module:
         """Put the lines of ``code`` below a statement; None where it is not one of a block."""
         return rewriting.insert_after(self.tree, statement, code)
 
+    def end_block_before(self, statement: cst.CSTNode) -> Edits | None:
+        """Take a statement and all that follows it out of the block that they end."""
+        return rewriting.end_block_before(self.tree, statement)
+
     def source(self, node: cst.CSTNode) -> str:
         """The text of a node as the file spells it."""
         return self.tree.source(node)
