@@ -294,6 +294,8 @@ class Module:
         if callee.receiver is not None and callee.cls is not None:
             owner = _METHOD_OWNERS.get(callee.receiver.kind)
             return (SIGNATURES.get(owner + callee.cls) if owner else None), ()
+        if callee.kind is Kind.MODULE and callee.cls is not None:
+            return SIGNATURES.get(f"{callee.cls}.forward"), ()
         if callee.cls is not None:
             return SIGNATURES.get(callee.cls), callee.presets
         return None, ()
@@ -497,7 +499,8 @@ class Module:
             return rewriting.set_argument_value(self.tree, bound.arg, code) if bound.arg is not None else None
         if bound.unknown:
             return None
-        return rewriting.add_argument(self.tree, call, code, keyword=name)
+        # Absent is proved by the signature, so that no `*args` holds it.
+        return rewriting.add_argument(self.tree, call, code, keyword=name, keyword_only=True)
 
     def remove_argument(self, call: cst.Call, name: str) -> Edits | None:
         """Drop the argument for a parameter; None if the call does not spell it.
