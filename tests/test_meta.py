@@ -30,6 +30,7 @@ LAYERS = (
     ("torchlint.syntax",),
     ("torchlint.parsing",),
     ("torchlint.rewriting",),
+    ("torchlint.releases",),
     ("torchlint.target",),
     ("torchlint.options",),
     ("torchlint.semantics",),
