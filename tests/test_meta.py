@@ -117,6 +117,7 @@ CATALOGUE = {
     "TL602": ("garbage-collected-in-loop", "warning", "none"),
     "TL606": ("checkpoint-reentrancy-implicit", "warning", "unsafe"),
     "TL801": ("anomaly-detection-left-on", "warning", "safe"),
+    "TL607": ("checkpoint-loaded-on-device", "note", "unsafe"),
 }
 
 SECTIONS = (
