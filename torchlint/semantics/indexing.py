@@ -8,6 +8,7 @@ All of it was measured (benchmarks/results/syncs.json).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -17,12 +18,14 @@ from torchlint.semantics.dimensions import has_no_dimension, is_row
 from torchlint.semantics.names import BindingKind
 from torchlint.semantics.places import Phase
 from torchlint.semantics.synchronisation import may_be_on_device
+from torchlint.semantics.transfers import transferred
 from torchlint.semantics.values import Device, Kind
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
 
 _WHOLE = frozenset({"torch.int64", "torch.int32"})
+_PICTURES = re.compile(r"\bPIL\b|torchvision\.transforms")
 # What counts or draws whole numbers; of other numbers no index is made.
 _COUNTING = frozenset({"torch.arange", "torch.randint", "torch.randperm"})
 
@@ -81,12 +84,26 @@ def _indices(node: cst.Subscript) -> Iterator[cst.BaseExpression]:
 def _on_accelerator(module: Module, node: cst.BaseExpression) -> bool:
     """Whether an expression is a tensor that, as far as the file shows, is on an accelerator.
 
-    Data that is indexed in host memory and moved then is in the place of batches: outside of modules the file
-    has to show where a tensor is.
+    Data is indexed in host memory and moved then: outside of modules the file has to show where a tensor is,
+    and so it does beside transforms of pictures, which are modules as well.
     """
-    if not may_be_on_device(module, node):
+    if not may_be_on_device(module, node) or _moved_then(module, node):
         return False
-    return module.value(node).device is Device.ACCELERATOR or module.phase(node) is Phase.FORWARD
+    if module.value(node).device is Device.ACCELERATOR:
+        return True
+    return module.phase(node) is Phase.FORWARD and _PICTURES.search(module.tree.text) is None
+
+
+def _moved_then(module: Module, node: cst.BaseExpression) -> bool:
+    """``data[rows].to(device)``: what is moved afterwards, was in host memory."""
+    taken = module.tree.parent(node)
+    while isinstance(taken, cst.Subscript):
+        attribute = module.tree.parent(taken)
+        call = module.tree.parent(attribute) if isinstance(attribute, cst.Attribute) else None
+        if isinstance(call, cst.Call) and call.func is attribute:
+            return transferred(module, call) is not None
+        taken = attribute
+    return False
 
 
 def _is_list_of_numbers(module: Module, index: cst.BaseExpression) -> bool:
