@@ -24,7 +24,7 @@ from typing import cast
 import libcst as cst
 import pytest
 
-from torchlint.semantics import arrays, copies, passes, workercode
+from torchlint.semantics import arrays, clearances, copies, passes, workercode
 from torchlint.semantics.elements import read_one_by_one
 from torchlint.semantics.invariance import needless_move
 from torchlint.semantics.legacy import legacy_cast, legacy_constructor, reported_as_move
@@ -256,6 +256,12 @@ def _back(module: Module, node: cst.CSTNode) -> str:
     return _flag(copied_back_from(module, node) is not None)
 
 
+def _clears(module: Module, node: cst.CSTNode) -> str:
+    assert isinstance(node, cst.Call)
+    hot = clearances.clears_each_step(module, node)
+    return _loop_name(hot.loop) if hot is not None else "no"
+
+
 def _python(module: Module, node: cst.CSTNode) -> str:
     assert isinstance(node, cst.BaseExpression)
     return _flag(is_python_number(module, node))
@@ -350,6 +356,7 @@ def _alike(module: Module, node: cst.CSTNode) -> str:
 
 
 QUESTIONS: dict[str, Callable[[Module, cst.CSTNode], str]] = {
+    "clears": _clears,
     "qualified": lambda module, node: module.qualified(node) or "none",
     "kind": lambda module, node: module.value(node).kind.value,
     "device": lambda module, node: module.value(node).device.value,

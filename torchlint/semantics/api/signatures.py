@@ -443,6 +443,7 @@ _PYTHON: dict[str, dict[str, Overloads]] = {
         "enable_grad": "orig_func=None",
         "inference_mode": "mode=True",
         "set_grad_enabled": "mode",
+        "autograd.set_detect_anomaly autograd.anomaly_mode.set_detect_anomaly": "mode, check_nan=True",
         "autocast": "device_type, dtype=None, enabled=True, cache_enabled=None",
         "amp.GradScaler": (
             "device='cuda', init_scale=65536.0, growth_factor=2.0, backoff_factor=0.5, "
@@ -557,6 +558,7 @@ _NATIVE: dict[str, dict[str, Overloads]] = {
         "tril_indices triu_indices": f"row, col, offset=0, *, {_NEW}",
         "cat concat concatenate": "tensors, dim=0, *, out=None",
         "stack": "tensors, dim=0, *, out=None",
+        "hstack vstack dstack column_stack row_stack": "tensors, *, out=None",
         "where": ("condition", "condition, input, other, *, out=None"),
         "nonzero": "input, *, out=None, as_tuple=False",
         "masked_select": "input, mask, *, out=None",
