@@ -105,6 +105,7 @@ CATALOGUE = {
     "TL411": ("concatenation-in-loop", "warning", "unsafe"),
     "TL413": ("repeat-where-expand", "note", "unsafe"),
     "TL414": ("channels-first-convolutions", "note", "unsafe"),
+    "TL416": ("better-transformer", "note", "safe"),
     "TL501": ("training-in-full-precision", "note", "none"),
     "TL502": ("tf32-not-enabled", "note", "unsafe"),
     "TL503": ("cudnn-benchmark-off", "note", "unsafe"),
