@@ -29,8 +29,8 @@ def better_transformer(call: cst.Call, module: Module) -> Iterator[Finding]:
     """
     ## What it does
 
-    Finds `model.to_bettertransformer()` and `BetterTransformer.transform(model)` of Optimum. Branches that ask
-    for the release are left alone, and so are projects that pin a Transformers older than 4.36.
+    Finds `model.to_bettertransformer()` and `BetterTransformer.transform(model)` of Optimum. Branches that
+    ask for the release are left alone, and so are projects that pin a Transformers older than 4.36.
 
     ## Why is this bad?
 
@@ -70,8 +70,8 @@ def better_transformer(call: cst.Call, module: Module) -> Iterator[Finding]:
         return
     yield Finding(
         call,
-        "Transformers has had this attention by default since 4.36 and no BetterTransformer since 5.0; drop the "
-        'conversion, and load the model with `attn_implementation="sdpa"`',
+        "Transformers has had this attention by default since 4.36 and no BetterTransformer since 5.0; drop "
+        'the conversion, and load the model with `attn_implementation="sdpa"`',
         fix=_fix(call, model, module),
     )
 
