@@ -31,8 +31,8 @@ from torchlint.semantics.invariance import needless_move
 from torchlint.semantics.legacy import legacy_cast, legacy_constructor, reported_as_move
 from torchlint.semantics.module import Module, Settings
 from torchlint.semantics.operations import Operation
-from torchlint.semantics.roundtrips import copied_back_from
 from torchlint.semantics.registration import hidden_modules
+from torchlint.semantics.roundtrips import copied_back_from
 from torchlint.semantics.scalars import is_python_number, sent_scalar
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.unpacking import used_parts

@@ -13,16 +13,16 @@ PROGRAMS = {
 
 
         class Net(nn.Module):
-            def __init__(self, n, names):
+            def __init__(self, n, ks):
                 super().__init__()
                 self.a = [L(n), L(n)]  #: self.a = [L(n), L(n)] => hides=list,modules,known,plain
-                self.b = {name: L(n) for name in names}  #: self.b = {name: L(n) for name in names} => hides=dict,modules,known,plain
-                self.c = [ConvBlock(n), nn.ReLU()]  #: self.c = [ConvBlock(n), nn.ReLU()] => hides=list,modules,plain
+                self.b = {k: L(n) for k in ks}  #: self.b = {k: L(n) for k in ks} => hides=dict,modules,known,plain
+                self.c = [ConvBlock(n)]  #: self.c = [ConvBlock(n)] => hides=list,modules,plain
                 self.d = [L(n), n]  #: self.d = [L(n), n] => hides=list,plain
                 self.e = []  #: self.e = [] => hides=list,modules,known
                 self.e.append(L(n))
                 self.f = [Tokenizer(n)] * 2  #: self.f = [Tokenizer(n)] * 2 => hides=no
-                self.g = [nn.ReLU(), nn.Sequential(nn.Tanh())]  #: self.g = [nn.ReLU(), nn.Sequential(nn.Tanh())] => hides=no
+                self.g = [nn.ReLU()]  #: self.g = [nn.ReLU()] => hides=no
                 self.h = nn.ModuleList([L(n)])  #: self.h = nn.ModuleList([L(n)]) => hides=no
                 self.i = [L(n)]  #: self.i = [L(n)] => hides=no
                 self.j = nn.Sequential(*self.i)
