@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.semantics.attributes import SEQUENTIAL
-from torchlint.semantics.conventions import COPY_NAME
+from torchlint.semantics.conventions import COPY_NAME, OTHER_FRAMEWORKS
 from torchlint.semantics.layers import MODULE_LIST, RETURNS_SELF, WRAPPERS
 from torchlint.semantics.names import AttributeBinding, Binding, BindingKind
 from torchlint.semantics.places import Grad
@@ -54,6 +54,7 @@ _OWN_METHODS = frozenset(
 )
 # Calls that answer a question about a collection, and those that go through it.
 _ASKING = frozenset(f"builtins.{name}" for name in ("len", "range", "print", "isinstance", "bool"))
+_HARMLESS_LIBRARIES = ("builtins.", "copy.", "itertools.", "math.", "numpy.", "torch.")
 _GOING_THROUGH = frozenset(f"builtins.{name}" for name in ("enumerate", "zip", "reversed", "iter", "list"))
 
 
@@ -82,6 +83,8 @@ def hidden_modules(module: Module, target: cst.Attribute, value: cst.BaseExpress
         return None
     info = module.classes.info(owner)
     if info.kind is not Kind.MODULE or any(info.method(name) is not None for name in _OWN_METHODS):
+        return None
+    if any(base.partition(".")[0] in OTHER_FRAMEWORKS for base in info.bases):
         return None
     return _Attribute(module, info, target, value).hidden()
 
@@ -131,7 +134,10 @@ class _Attribute:
             self.value,
             mapping,
             self._keys() if mapping else None,
-            only_modules=len(made) == len(members) and not elsewhere and shape != "nested",
+            only_modules=len(made) == len(members)
+            and not elsewhere
+            and shape != "nested"
+            and not self._filled_later(),
             known=all(self.module.value(member).kind is Kind.MODULE for member in members),
             plainly_used=all(self._plain_use(read, mapping) for read in self.reads)
             and not self._read_outside(),
@@ -467,7 +473,7 @@ class _Attribute:
         if name in _CONTAINERS:
             function = self.module.function(call)
             return not (isinstance(function, cst.FunctionDef) and function.name.value == "forward")
-        if name is not None and name.startswith(("builtins.", "torch.nn.init.", "torch.nn.utils.")):
+        if name is not None and name.startswith(_HARMLESS_LIBRARIES):
             return False
         if isinstance(call.func, cst.Attribute):
             filled = call.func.value
@@ -475,13 +481,19 @@ class _Attribute:
                 # ``self.registered.append(conv)`` beside the plain list.
                 own = isinstance(filled, cst.Attribute) and filled.attr.value == self.name
                 return not own and not (isinstance(filled, cst.Name) and isinstance(self.value, cst.Name))
-        # ``self.register(layers)``: a method, or a base class, that may do anything.
+        function = self.module.callee(call)
+        if isinstance(function, cst.FunctionDef):
+            return self._may_register(function)
+        # A function of another file, or a method of a base there, may do anything.
         inside = self.tree.enclosing(call, cst.FunctionDef)
-        return (
-            inside is not None
-            and inside.name.value == "__init__"
-            and self.module.callee(call) is None
-            and (name is None)
+        return inside is not None and inside.name.value == "__init__"
+
+    def _may_register(self, function: cst.FunctionDef) -> bool:
+        """Whether a function of the file registers modules, which may be those that it is given."""
+        calls = (node for node in self.tree.descendants(function.body) if isinstance(node, cst.Call))
+        return any(
+            last_name(call.func) in _REGISTERING or self.module.qualified(call.func) in _CONTAINERS
+            for call in calls
         )
 
     def _keeps(self, target: cst.BaseExpression, value: cst.BaseExpression) -> bool:
@@ -527,6 +539,16 @@ class _Attribute:
         )
 
     # ------------------------------------------------------------------ what a fix needs to know
+
+    def _filled_later(self) -> bool:
+        """Whether a variable gets more elements after it became the attribute, which a copy would lack."""
+        if not isinstance(self.value, cst.Name):
+            return False
+        order = self.tree.order
+        return any(
+            order[use] > order[self.value] and next(self._put_into(use), None) is not None
+            for use in self._uses(self.value)
+        )
 
     def _keys(self) -> tuple[object, ...] | None:
         """The keys of a dict that is made at once, if the file shows them all."""
