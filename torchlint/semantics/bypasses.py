@@ -207,7 +207,9 @@ def _shown(module: Module, call: cst.Call, receiver: cst.BaseExpression, value: 
         for bindings in module.names.module_scope.bindings.values()
         for b in bindings
     }
-    return bool(call.args) and "torch" in imported and not imported & _OTHER_CALL
+    # The networks of OpenCV are told their input first.
+    others = imported & (_OTHER_CALL if "setInput" in module.tree.text else _OTHER_CALL - {"cv2"})
+    return bool(call.args) and "torch" in imported and not others
 
 
 def _of_other_library(module: Module, value: cst.BaseExpression) -> bool:

@@ -17,7 +17,7 @@ import libcst as cst
 from torchlint.semantics.attributes import SEQUENTIAL
 from torchlint.semantics.conventions import COPY_NAME, OTHER_FRAMEWORKS
 from torchlint.semantics.layers import MODULE_LIST, RETURNS_SELF, WRAPPERS
-from torchlint.semantics.names import AttributeBinding, Binding, BindingKind
+from torchlint.semantics.names import AttributeBinding, Binding, BindingKind, ScopeKind
 from torchlint.semantics.places import Grad
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import MISSING, Kind
@@ -293,6 +293,8 @@ class _Attribute:
             case cst.IfExp():
                 return self._is_made(node.body, hops - 1) and self._is_made(node.orelse, hops - 1)
             case cst.Name():
+                if any(b.scope.kind is not ScopeKind.FUNCTION for b in self.module.bindings(node)):
+                    return False
                 assigned = self._assigned(node)
                 return bool(assigned) and all(self._is_made(value, hops - 1) for value in assigned)
             case cst.Call(func=cst.Attribute(value=inner, attr=cst.Name(method))) if method in RETURNS_SELF:
@@ -500,6 +502,8 @@ class _Attribute:
         """Whether an assignment to another attribute keeps modules, not their number or what they compute."""
         if isinstance(target, (cst.Tuple, cst.List)):
             return any(self._keeps(element.value, value) for element in target.elements)
+        if isinstance(target, cst.Subscript):  # ``self._modules[name] = layer``
+            target = target.value
         if not isinstance(target, cst.Attribute) or target.attr.value == self.name:
             return False
         kind = self.module.value(value).kind
@@ -521,14 +525,20 @@ class _Attribute:
         return any(self.attributes.may_belong(read, self.family) for read in self._outside())
 
     def _is_wrapped_to_hide(self) -> bool:
-        """``self.teacher = [Teacher()]``, of which only ``self.teacher[0]`` is ever asked for."""
+        """``self.teacher = [Teacher()]``, which is only ever taken out again: ``self.teacher[0]``."""
         single = isinstance(self.value, (cst.List, cst.Tuple)) and len(self.value.elements) == 1
-        return single and all(
-            isinstance(parent := self.tree.parent(read), cst.Subscript)
-            and isinstance(index := parent.slice[0].slice, cst.Index)
-            and self.module.value(index.value).constant == 0
-            for read in self.reads
-        )
+        return single and all(map(self._takes_only, self.reads))
+
+    def _takes_only(self, read: cst.Attribute) -> bool:
+        """Whether a read takes the one element out: ``self.vgg[0]``, ``(vgg,) = self.vgg``."""
+        parent = self.tree.parent(read)
+        match parent:
+            case cst.Subscript(slice=[cst.SubscriptElement(slice=cst.Index(value=index))]):
+                return self.module.value(index).constant == 0
+            case cst.Assign(targets=[cst.AssignTarget(target=cst.Tuple() | cst.List() as target)]):
+                return len(target.elements) == 1
+            case _:
+                return False
 
     def _frozen(self, made: list[cst.BaseExpression]) -> bool:
         """Whether the modules are put into evaluation mode, or frozen, as they are made."""
