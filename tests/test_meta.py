@@ -118,6 +118,8 @@ CATALOGUE = {
     "TL606": ("checkpoint-reentrancy-implicit", "warning", "unsafe"),
     "TL607": ("checkpoint-loaded-on-device", "note", "unsafe"),
     "TL801": ("anomaly-detection-left-on", "warning", "safe"),
+    "TL803": ("gradcheck-in-training", "warning", "none"),
+    "TL804": ("legacy-profiler", "note", "safe"),
 }
 
 SECTIONS = (

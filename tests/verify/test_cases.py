@@ -47,6 +47,7 @@ WITHOUT_CASE = {
     "TL504",
     "TL509",
     "TL510",
+    "TL804",
 }
 
 # Forms that sum in another order. All others compute the same bit for bit on the CPU.
