@@ -100,6 +100,7 @@ CATALOGUE = {
     "TL408": ("sigmoid-before-bce", "warning", "unsafe"),
     "TL411": ("concatenation-in-loop", "warning", "unsafe"),
     "TL413": ("repeat-where-expand", "note", "unsafe"),
+    "TL415": ("dimension-off-tensor-core-grid", "note", "none"),
     "TL601": ("cache-emptied-in-loop", "warning", "safe"),
 }
 

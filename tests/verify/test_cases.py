@@ -56,7 +56,11 @@ ROUNDED = {
     "TL405": "the function sums in another order",
     "TL406": "the fused functions round once",
     "TL408": "the fused function rounds once",
+    "TL415": "the sum over the tokens takes zeros along",
 }
+
+# What these find stands where the model is made, of which ``step`` and ``step_fixed`` use a part each.
+IN_THE_MODEL = {"TL415"}
 
 A_CASE = "SIZES = {'small': 1}\ndef setup(device, size): ...\ndef step(state): ...\n"
 
@@ -161,7 +165,7 @@ def test_a_case_has_what_its_rule_finds(case: Case) -> None:
     assert findings and {finding.code for finding in findings} == {case.code}
     expected = {catalogue()[case.code].severity, Severity.WARNING, Severity.ERROR}
     assert {finding.severity for finding in findings} <= expected
-    if case.has_step_fixed:
+    if case.has_step_fixed and case.code not in IN_THE_MODEL:
         assert all(finding.start.row in rows(case, "step") for finding in findings)
 
 
