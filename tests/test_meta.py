@@ -115,6 +115,7 @@ CATALOGUE = {
     "TL509": ("backward-under-autocast", "warning", "unsafe"),
     "TL510": ("pure-half-training", "warning", "none"),
     "TL518": ("model-not-compiled", "note", "unsafe"),
+    "TL415": ("dimension-off-tensor-core-grid", "note", "none"),
     "TL601": ("cache-emptied-in-loop", "warning", "safe"),
     "TL602": ("garbage-collected-in-loop", "warning", "none"),
     "TL606": ("checkpoint-reentrancy-implicit", "warning", "unsafe"),

@@ -67,7 +67,11 @@ ROUNDED = {
     "TL414": "the convolutions sum in another order",
     "TL506": "the fused step rounds once",
     "TL518": "the compiled operations round less often",
+    "TL415": "the sum over the tokens takes zeros along",
 }
+
+# What these find stands where the model is made, of which ``step`` and ``step_fixed`` use a part each.
+IN_THE_MODEL = {"TL415"}
 
 A_CASE = "SIZES = {'small': 1}\ndef setup(device, size): ...\ndef step(state): ...\n"
 
@@ -172,7 +176,7 @@ def test_a_case_has_what_its_rule_finds(case: Case) -> None:
     assert findings and {finding.code for finding in findings} == {case.code}
     expected = {catalogue()[case.code].severity, Severity.WARNING, Severity.ERROR}
     assert {finding.severity for finding in findings} <= expected
-    if case.has_step_fixed:
+    if case.has_step_fixed and case.code not in IN_THE_MODEL:
         assert all(finding.start.row in rows(case, "step") for finding in findings)
 
 
