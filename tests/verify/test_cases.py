@@ -44,6 +44,7 @@ WITHOUT_CASE = {
     "TL310",
     "TL407",
     "TL410",
+    "TL507",
 }
 
 # Forms that sum in another order. All others compute the same bit for bit on the CPU.
