@@ -15,11 +15,9 @@ import pytest
 from torchlint.checker import check
 from torchlint.dev import ROOT, measured, pages, readme
 from torchlint.diagnostics import Diagnostic
-from torchlint.options import LintSettings
 from torchlint.registry import catalogue, rules
 from torchlint.rule import Rule
-from torchlint.source import Source
-from torchlint.target import Target
+from torchlint.testing import cases
 
 # A module may import those that stand before it; modules on one line may import each other.
 LAYERS = (
@@ -116,6 +114,7 @@ CATALOGUE = {
     "TL510": ("pure-half-training", "warning", "none"),
     "TL518": ("model-not-compiled", "note", "unsafe"),
     "TL415": ("dimension-off-tensor-core-grid", "note", "none"),
+    "TL507": ("deprecated-amp", "warning", "safe"),
     "TL601": ("cache-emptied-in-loop", "warning", "safe"),
     "TL602": ("garbage-collected-in-loop", "warning", "none"),
     "TL606": ("checkpoint-reentrancy-implicit", "warning", "unsafe"),
@@ -327,15 +326,12 @@ def test_the_generated_docs_are_current() -> None:
 @cache
 def said(code: str) -> tuple[Diagnostic, ...]:
     """Everything that the fixtures of a rule make it say."""
-    # A release that every rule has something to say for: some speak of old ones, in fixtures of their own.
-    target = Target.parse("1.9")
-    settings = LintSettings(rules=(code,), fixable=frozenset({code}), unsafe_fixes=True, target=target)
     directory = ROOT / "fixtures" / f"{code}_{stem(catalogue()[code])}"
     return tuple(
         diagnostic
-        for path in sorted(directory.glob("bad*.py"))
-        if not path.name.endswith(".fixed.py")
-        for diagnostic in check(Source.read(path), settings)
+        for case in cases(directory)
+        if case.path.name.startswith("bad")
+        for diagnostic in check(case.source, case.settings)
         if diagnostic.code == code
     )
 

@@ -211,6 +211,20 @@ def add_argument(
     return _insert(end, ",") + _insert(anchor, line)
 
 
+def insert_argument(tree: SyntaxTree, call: cst.Call, index: int, text: str, *, keyword: str = "") -> Edits:
+    """Put the argument ``text`` in front of the one at ``index``, on a line of its own if that has one.
+
+    With ``keyword``, the argument that it moves is given by that name from then on.
+    """
+    if index == len(call.args):
+        if not call.args:
+            return _add_first_argument(tree, call, tree.span(call).end - 1, text)
+        return _insert(tree.span(call.args[-1]).end, f", {text}")
+    at = tree.span(call.args[index]).start
+    apart = _line_end_near(tree, at) + _indent_at(tree.text, at) if _starts_line(tree.text, at) else " "
+    return _insert(at, f"{text},{apart}{keyword}{'=' if keyword else ''}")
+
+
 def _add_first_argument(tree: SyntaxTree, call: cst.Call, close: int, new: str) -> Edits:
     """``f()``: between the brackets there is white space at most, and comments."""
     source = tree.text

@@ -50,6 +50,7 @@ WITHOUT_CASE = {
     "TL509",
     "TL510",
     "TL804",
+    "TL507",
 }
 
 # Forms that sum in another order. All others compute the same bit for bit on the CPU.
