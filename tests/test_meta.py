@@ -97,6 +97,7 @@ CATALOGUE = {
     "TL406": ("unfused-log-math", "warning", "safe"),
     "TL407": ("softmax-before-cross-entropy", "error", "unsafe"),
     "TL408": ("sigmoid-before-bce", "warning", "unsafe"),
+    "TL513": ("graph-break-in-compiled-region", "warning", "none"),
     "TL601": ("cache-emptied-in-loop", "warning", "safe"),
 }
 

@@ -53,7 +53,7 @@ def branch_on_tensor(node: cst.CSTNode, module: Module) -> Iterator[Finding]:
 
     Python must know the answer before it can go on, so the host waits until the device has finished
     everything queued so far. `any()`, `max()` and their like ask once for every element (`sum()` asks
-    nothing, but launches one addition for each). Under `torch.compile` every such branch breaks the graph.
+    nothing, but launches one addition for each). In compiled code TL513 speaks instead, as the graph breaks.
 
     ## Example
 
@@ -112,12 +112,16 @@ def branch_on_tensor(node: cst.CSTNode, module: Module) -> Iterator[Finding]:
                     related=trail(module, hot),
                 )
             return
+        if module.compiled(node):
+            return
         name = asking_builtin(module, node)
         if name is None or (name == "sum" and _decides(node, module)):
             return
         hot = waiting_place(module, node)
         if hot is not None:
             yield Finding(node, _of_call(name, when(module, hot)), related=trail(module, hot))
+        return
+    if module.compiled(node):
         return
     for tensor in truth_tests(module, node):
         hot = waiting_place(module, tensor)

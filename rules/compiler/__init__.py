@@ -1,0 +1,1 @@
+"""Compilers and precision (TL5)."""
