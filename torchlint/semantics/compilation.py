@@ -115,32 +115,34 @@ class Compilation:
         if "compile" not in self.tree.text and "dynamo" not in self.tree.text:
             return found
         for call in self.tree.nodes(cst.Call):
-            value = self._compiled_by(call)
-            if value is not None:
-                for function in self._run_by(value):
+            given = self.given(call)
+            if given is not None:
+                for function in self._run_by(self.module.value(given)):
                     found.setdefault(function, call)
         for decorator in self.tree.nodes(cst.Decorator):
-            holder = self.tree.parent(decorator)
-            if self._compiles(decorator.decorator):
-                if isinstance(holder, cst.FunctionDef):
-                    found.setdefault(holder, decorator)
-                elif isinstance(holder, cst.ClassDef):
-                    for function in self._methods(holder):
-                        found.setdefault(function, decorator)
+            holder = self.given(decorator)
+            if isinstance(holder, cst.FunctionDef):
+                found.setdefault(holder, decorator)
+            elif isinstance(holder, cst.ClassDef):
+                for function in self._methods(holder):
+                    found.setdefault(function, decorator)
         return found
 
-    def _compiled_by(self, call: cst.Call) -> Value | None:
-        """What a call compiles: ``torch.compile(model)``, ``torch.compile(…)(f)``, ``model.compile()``."""
-        func = call.func
+    def given(self, node: cst.Call | cst.Decorator) -> cst.CSTNode | None:
+        """What a call or decorator has compiled: an expression, or the function or class below it.
+
+        ``torch.compile(model)``, ``torch.compile(mode=…)(f)``, ``model.compile()``.
+        """
+        if isinstance(node, cst.Decorator):
+            return self.tree.parent(node) if self._compiles(node.decorator) else None
+        func = node.func
         if isinstance(func, cst.Call):
-            makes = self._compiles(func) and call.args and _given(func) is None
-            return self.module.value(call.args[0].value) if makes else None
+            makes = self._compiles(func) and node.args and _given(func) is None
+            return node.args[0].value if makes else None
         if self.module.qualified(func) in COMPILERS:
-            given = _given(call)
-            return self.module.value(given) if given is not None and not self._switched_off(call) else None
-        if isinstance(func, cst.Attribute) and func.attr.value == "compile":
-            value = self.module.value(func.value)
-            return value if value.kind is Kind.MODULE and not self._switched_off(call) else None
+            return None if self._switched_off(node) else _given(node)
+        if isinstance(func, cst.Attribute) and func.attr.value == "compile" and not self._switched_off(node):
+            return func.value if self.module.value(func.value).kind is Kind.MODULE else None
         return None
 
     def _compiles(self, made: cst.BaseExpression) -> bool:
