@@ -51,6 +51,7 @@ WITHOUT_CASE = {
     "TL510",
     "TL804",
     "TL507",
+    "TL515",
 }
 
 # Forms that sum in another order. All others compute the same bit for bit on the CPU.
