@@ -99,6 +99,7 @@ CATALOGUE = {
     "TL408": ("sigmoid-before-bce", "warning", "unsafe"),
     "TL601": ("cache-emptied-in-loop", "warning", "safe"),
     "TL602": ("garbage-collected-in-loop", "warning", "none"),
+    "TL603": ("allocator-configured-too-late", "error", "unsafe"),
     "TL606": ("checkpoint-reentrancy-implicit", "warning", "unsafe"),
     "TL607": ("checkpoint-loaded-on-device", "note", "unsafe"),
 }

@@ -30,8 +30,8 @@ def checkpoint_loaded_on_device(call: cst.Call, module: Module) -> Iterator[Find
 
     ## Why is this bad?
 
-    Tensors go back to the device that they were saved from. While `load_state_dict` copies them into the model,
-    there are two copies of all weights on that device, and longer than that if a variable keeps the
+    Tensors go back to the device that they were saved from. While `load_state_dict` copies them into the
+    model, there are two copies of all weights on that device, and longer than that if a variable keeps the
     checkpoint. With several processes, each of them may load its copy to the first device. And on a machine
     without that device loading fails.
 

@@ -43,6 +43,7 @@ WITHOUT_CASE = {
     "TL309",
     "TL310",
     "TL407",
+    "TL603",
 }
 
 # Forms that sum in another order. All others compute the same bit for bit on the CPU.
