@@ -100,6 +100,7 @@ CATALOGUE = {
     "TL601": ("cache-emptied-in-loop", "warning", "safe"),
     "TL602": ("garbage-collected-in-loop", "warning", "none"),
     "TL603": ("allocator-configured-too-late", "error", "unsafe"),
+    "TL604": ("fragmentation-prone-lengths", "note", "none"),
     "TL605": ("memory-history-left-on", "warning", "none"),
     "TL606": ("checkpoint-reentrancy-implicit", "warning", "unsafe"),
     "TL607": ("checkpoint-loaded-on-device", "note", "unsafe"),

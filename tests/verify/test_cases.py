@@ -57,6 +57,7 @@ ROUNDED = {
     "TL405": "the function sums in another order",
     "TL406": "the fused functions round once",
     "TL408": "the fused function rounds once",
+    "TL604": "sums go over more zeros",
 }
 
 A_CASE = "SIZES = {'small': 1}\ndef setup(device, size): ...\ndef step(state): ...\n"
