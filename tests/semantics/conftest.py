@@ -33,6 +33,7 @@ from torchlint.semantics.operations import Operation
 from torchlint.semantics.roundtrips import copied_back_from
 from torchlint.semantics.scalars import is_python_number, sent_scalar
 from torchlint.semantics.spellings import last_name
+from torchlint.semantics.unpacking import used_parts
 from torchlint.semantics.values import MISSING
 from torchlint.syntax import SyntaxTree
 from torchlint.target import Target
@@ -311,6 +312,12 @@ def _reaches(module: Module, node: cst.CSTNode) -> str:
     return _flag(workercode.reaches_accelerator(module, node))
 
 
+def _parts(module: Module, node: cst.CSTNode) -> str:
+    assert isinstance(node, cst.BaseExpression)
+    used = used_parts(module, node, 2)
+    return "?" if used is None else ",".join(map(str, sorted(used))) or "none"
+
+
 def _spelt(module: Module, operation: Operation | None) -> str:
     if operation is None:
         return "no"
@@ -374,6 +381,8 @@ QUESTIONS: dict[str, Callable[[Module, cst.CSTNode], str]] = {
     "copied": _copied,
     "worker": _worker,
     "reaches": _reaches,
+    "need_weights": _argument("need_weights"),
+    "parts": _parts,
     "passes": _passes,
     "workers": _workers,
     "goes": _goes,
