@@ -70,6 +70,12 @@ OPTIONS_NAME = re.compile(
     r"(^|\.|_)(opts?|args|cfg|config|conf|hparams|hps|flags|options|settings)$", re.IGNORECASE
 )
 
+# What pipelines of diffusers call the models that they register; beside them stand tokenizers and schedulers.
+PIPELINE_MODEL = re.compile(
+    r"^(\w+_)?(unet|transformer|vae|controlnet|prior|decoder|movq|vqvae|vqgan|text_encoder|image_encoder"
+    r"|vision_encoder|audio_encoder|adapter|denoiser|vocoder|projection_model|language_model)(_\d+|2)?$"
+)
+
 # Diffusion schedulers keep their tables of noise levels in host memory.
 NOISE_SCHEDULER = re.compile(r"(^|\.|_)scheduler$")
 NOISE_LEVEL = re.compile(r"^_?(sigma|alpha|beta|lambda)")
