@@ -44,15 +44,15 @@ WITHOUT_CASE = {
     "TL310",
     "TL407",
     "TL409",
-    "TL603",
     "TL410",
     "TL416",
     "TL504",
+    "TL507",
     "TL509",
     "TL510",
-    "TL804",
-    "TL507",
     "TL515",
+    "TL603",
+    "TL804",
 }
 
 # Forms that sum in another order. All others compute the same bit for bit on the CPU.
@@ -67,11 +67,11 @@ ROUNDED = {
     "TL405": "the function sums in another order",
     "TL406": "the fused functions round once",
     "TL408": "the fused function rounds once",
-    "TL604": "sums go over more zeros",
     "TL414": "the convolutions sum in another order",
+    "TL415": "the sum over the tokens takes zeros along",
     "TL506": "the fused step rounds once",
     "TL518": "the compiled operations round less often",
-    "TL415": "the sum over the tokens takes zeros along",
+    "TL604": "sums go over more zeros",
 }
 
 # What these find stands where the model is made, of which ``step`` and ``step_fixed`` use a part each.
