@@ -22,7 +22,7 @@ from torchlint.semantics.api.results import READING_SCALARS, SIZED_BY_SCALARS
 from torchlint.semantics.counters import grown
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.synchronisation import (
-    asking_builtin,
+    asking_function,
     indexed_by_number,
     is_logger,
     only_on_failure,
@@ -94,7 +94,8 @@ def _cause(module: Module, node: cst.CSTNode) -> tuple[Cause, cst.CSTNode] | Non
             return None if _inside_untraced(module, node) else (Cause.CALL, node)
         if _number(module, node):
             return None if _inside_untraced(module, node) else (Cause.NUMBER, node)
-        if asking_builtin(module, node) not in (None, *TRACED_BUILTINS):
+        asking = asking_function(module, node) or ""
+        if asking.startswith(("builtins.", "torch.")) and asking not in TRACED_BUILTINS:
             return Cause.DECISION, node
     if isinstance(node, (cst.Call, cst.Subscript)):
         return (Cause.SHAPE, node) if _sized_by_data(module, node) else None

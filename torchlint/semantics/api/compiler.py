@@ -41,7 +41,7 @@ An array that is drawn is traced, a number is not.
 LOGGING_METHODS: Final = frozenset({"debug", "info", "warning", "error", "exception", "critical", "log"})
 """Methods of a logger that write a record."""
 
-TRACED_BUILTINS: Final = frozenset({"min", "max", "sum"})
+TRACED_BUILTINS: Final = frozenset({"builtins.min", "builtins.max", "builtins.sum"})
 """Builtins that ask about tensors in eager code, and are part of the graph in compiled code."""
 
 DISABLERS: Final = re.compile(
