@@ -99,6 +99,7 @@ CATALOGUE = {
     "TL407": ("softmax-before-cross-entropy", "error", "unsafe"),
     "TL408": ("sigmoid-before-bce", "warning", "unsafe"),
     "TL411": ("concatenation-in-loop", "warning", "unsafe"),
+    "TL412": ("tensor-indexed-in-loop", "note", "none"),
     "TL413": ("repeat-where-expand", "note", "unsafe"),
     "TL415": ("dimension-off-tensor-core-grid", "note", "none"),
     "TL601": ("cache-emptied-in-loop", "warning", "safe"),

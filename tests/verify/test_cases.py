@@ -56,6 +56,7 @@ ROUNDED = {
     "TL405": "the function sums in another order",
     "TL406": "the fused functions round once",
     "TL408": "the fused function rounds once",
+    "TL412": "the mean is taken over all rows at once",
     "TL415": "the sum over the tokens takes zeros along",
 }
 
