@@ -43,6 +43,10 @@ WITHOUT_CASE = {
     "TL309",
     "TL310",
     "TL407",
+    "TL410",
+    "TL504",
+    "TL509",
+    "TL510",
 }
 
 # Forms that sum in another order. All others compute the same bit for bit on the CPU.
@@ -52,12 +56,16 @@ ROUNDED = {
     "TL211": "the loss is worked out in single instead of double precision",
     "TL401": "the norm subtracts a mean that has no bias in it",
     "TL402": "the kernel of attention sums in another order",
+    "TL403": "the kernel of attention sums in another order",
     "TL404": "the fused function rounds once",
     "TL405": "the function sums in another order",
     "TL406": "the fused functions round once",
     "TL408": "the fused function rounds once",
     "TL412": "the mean is taken over all rows at once",
     "TL415": "the sum over the tokens takes zeros along",
+    "TL414": "the convolutions sum in another order",
+    "TL506": "the fused step rounds once",
+    "TL518": "the compiled operations round less often",
 }
 
 # What these find stands where the model is made, of which ``step`` and ``step_fixed`` use a part each.
