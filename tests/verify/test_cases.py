@@ -67,6 +67,8 @@ ROUNDED = {
     "TL405": "the function sums in another order",
     "TL406": "the fused functions round once",
     "TL408": "the fused function rounds once",
+    "TL412": "the mean is taken over all rows at once",
+    "TL415": "the sum over the tokens takes zeros along",
     "TL414": "the convolutions sum in another order",
     "TL415": "the sum over the tokens takes zeros along",
     "TL506": "the fused step rounds once",
