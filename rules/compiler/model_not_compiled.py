@@ -28,8 +28,9 @@ def model_not_compiled(_: cst.Module, module: Module) -> Iterator[Finding]:
     Finds programs that train a model on an accelerator, or run one again and again without autograd, and
     compile nothing. One finding is made for a program, where its model is put on the device.
 
-    Silent where anything is compiled, traced, scripted or exported, where a framework runs the loop, for
-    agents that wait for their environment, and if no release from 2.0 on may run the file.
+    Silent where anything is compiled, traced, scripted or exported, where a framework runs the loop or hooks
+    into the layers, for agents that wait for their environment, for classes whose training other files start,
+    and if no release from 2.0 on may run the file.
 
     ## Why is this bad?
 
@@ -67,13 +68,14 @@ def model_not_compiled(_: cst.Module, module: Module) -> Iterator[Finding]:
     program = module.program
     if not module.target.admits("2.0") or program.compiles or program.framework:
         return
-    if program.training is not None:
-        models = program.training.models
+    training = program.training
+    if training is not None and (training.started or not any(map(_is_attribute, training.models))):
+        models = training.models
     elif program.inference is not None:
         models = (program.inference,)
     else:
         return
-    if program.waits_for_environment:
+    if program.waits_for_environment or program.hooks_into_models:
         return
     placed = program.put_on_device(models[0])
     yield Finding(
@@ -85,6 +87,13 @@ def model_not_compiled(_: cst.Module, module: Module) -> Iterator[Finding]:
             else f"`{module.source(models[0].node)}.compile()`"
         ),
         fix=_fix(module, models),
+    )
+
+
+def _is_attribute(model: Trained) -> bool:
+    """Whether an object keeps the model, or is the model, for other files to train or run."""
+    return isinstance(model.node, cst.Attribute) or (
+        isinstance(model.node, cst.Name) and model.node.value == "self"
     )
 
 

@@ -76,7 +76,9 @@ def channels_first_convolutions(_: cst.Module, module: Module) -> Iterator[Findi
     training = program.training
     if training is None or program.framework or program.waits_for_environment:
         return
-    if "channels_last" in module.tree.text or program.precision is Precision.EXACTING:
+    if "channels_last" in module.tree.text or program.hooks_into_models:
+        return
+    if program.precision is Precision.EXACTING:
         return
     models = [model for model in training.models if convolutional(module, model, volumes=False)]
     if not models:

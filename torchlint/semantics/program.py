@@ -60,6 +60,8 @@ _LEARNT_BY_REWARD = frozenset(
 # Work on graphs scatters and gathers; there is little for tensor cores.
 _SPARSE = ("torch_geometric", "dgl", "torch_sparse", "torch_scatter", "pykeen")
 _GRAPHS = re.compile(r"(?:^|_)(?:adj|adjacency|edge_index|node_feat(?:ure)?s?)(?:_|$)")
+# They hook into the layers and the gradients of a model.
+_HOOKING = ("opacus", "backpack", "higher", "learn2learn")
 # Work that is done in full or double precision for a reason.
 _EXACTING = (
     *("gpytorch", "botorch", "pyro", "torchdiffeq", "torchsde", "e3nn", "opacus", "learn2learn", "higher"),
@@ -172,6 +174,8 @@ class Training:
     loop: StatementLoop | cst.FunctionDef
     backward: cst.Call
     models: tuple[Trained, ...]
+    started: bool
+    """Whether running or importing the file starts it; else another file does."""
 
 
 class Program:
@@ -194,8 +198,11 @@ class Program:
                 continue
             assert isinstance(loop, (cst.For, cst.While, cst.FunctionDef))
             models = tuple(self._trained(loop))
-            if models and self._steps(loop) and (self._is_run(loop) or self._makes(models)):
-                return Training(loop, backward.call, models)
+            if not models or not self._steps(loop):
+                continue
+            started = self._is_run(loop)
+            if started or self._makes(models):
+                return Training(loop, backward.call, models, started)
         return None
 
     @cached_property
@@ -242,6 +249,11 @@ class Program:
     def framework(self) -> bool:
         """Whether a framework runs the loop, or is told outside of the file how to."""
         return self.imports(_FRAMEWORKS)
+
+    @cached_property
+    def hooks_into_models(self) -> bool:
+        """Whether a library takes part in the layers of the models, for gradients of single samples or so."""
+        return self.imports(_HOOKING)
 
     @cached_property
     def compiles(self) -> bool:
