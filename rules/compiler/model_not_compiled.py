@@ -29,8 +29,8 @@ def model_not_compiled(_: cst.Module, module: Module) -> Iterator[Finding]:
     compile nothing. One finding is made for a program, where its model is put on the device.
 
     Silent where anything is compiled, traced, scripted or exported, where a framework runs the loop or hooks
-    into the layers, for agents that wait for their environment, for classes whose training other files start,
-    and if no release from 2.0 on may run the file.
+    into the layers, for agents that wait for their environment, for classes that other files train by, and
+    if no release from 2.0 on may run the file.
 
     ## Why is this bad?
 
@@ -69,13 +69,18 @@ def model_not_compiled(_: cst.Module, module: Module) -> Iterator[Finding]:
     if not module.target.admits("2.0") or program.compiles or program.framework:
         return
     training = program.training
-    if training is not None and (training.started or not any(map(_is_attribute, training.models))):
+    if training is not None:
+        function = module.function(training.loop)
+        if not training.started and function is not None and module.classes.owner(function) is not None:
+            return
         models = training.models
     elif program.inference is not None:
         models = (program.inference,)
     else:
         return
     if program.waits_for_environment or program.hooks_into_models:
+        return
+    if any(isinstance(model.node, cst.Name) and model.node.value == "self" for model in models):
         return
     placed = program.put_on_device(models[0])
     yield Finding(
@@ -87,13 +92,6 @@ def model_not_compiled(_: cst.Module, module: Module) -> Iterator[Finding]:
             else f"`{module.source(models[0].node)}.compile()`"
         ),
         fix=_fix(module, models),
-    )
-
-
-def _is_attribute(model: Trained) -> bool:
-    """Whether an object keeps the model, or is the model, for other files to train or run."""
-    return isinstance(model.node, cst.Attribute) or (
-        isinstance(model.node, cst.Name) and model.node.value == "self"
     )
 
 
