@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol
@@ -40,7 +40,7 @@ from torchlint.semantics.program import Program
 from torchlint.semantics.repetition import Repetition
 from torchlint.semantics.values import MISSING, UNKNOWN, Device, Kind, Value
 from torchlint.syntax import SyntaxTree
-from torchlint.target import Target
+from torchlint.target import TORCH, Target
 
 Edits = tuple[Edit, ...]
 
@@ -51,6 +51,10 @@ class Settings(Protocol):
     @property
     def target(self) -> Target:
         """The torch releases that may run the file."""
+
+    @property
+    def libraries(self) -> Mapping[str, Target]:
+        """The releases of other libraries that may run the file, by package."""
 
     @property
     def workers(self) -> int:
@@ -207,6 +211,12 @@ class Module:
     def target(self) -> Target:
         """The torch releases that may run this file."""
         return self.settings.target
+
+    def target_of(self, package: str) -> Target:
+        """The releases of a library that may run this file."""
+        if package == TORCH:
+            return self.target
+        return self.settings.libraries.get(package, Target.unknown())
 
     @cached_property
     def repetition(self) -> Repetition:
@@ -539,6 +549,10 @@ class Module:
     def insert_after(self, statement: cst.CSTNode, code: str) -> Edits | None:
         """Put the lines of ``code`` below a statement; None where it is not one of a block."""
         return rewriting.insert_after(self.tree, statement, code)
+
+    def end_block_before(self, statement: cst.CSTNode) -> Edits | None:
+        """Take a statement and all that follows it out of the block that they end."""
+        return rewriting.end_block_before(self.tree, statement)
 
     def source(self, node: cst.CSTNode) -> str:
         """The text of a node as the file spells it."""
