@@ -28,8 +28,9 @@ def model_not_compiled(_: cst.Module, module: Module) -> Iterator[Finding]:
     Finds programs that train a model on an accelerator, or run one again and again without autograd, and
     compile nothing. One finding is made for a program, where its model is put on the device.
 
-    Silent where anything is compiled, traced, scripted or exported, where a framework runs the loop, for
-    agents that wait for their environment, and if no release from 2.0 on may run the file.
+    Silent where anything is compiled, traced, scripted or exported, where a framework runs the loop or hooks
+    into the layers, for agents that wait for their environment, for classes that other files train by, and
+    if no release from 2.0 on may run the file.
 
     ## Why is this bad?
 
@@ -67,13 +68,19 @@ def model_not_compiled(_: cst.Module, module: Module) -> Iterator[Finding]:
     program = module.program
     if not module.target.admits("2.0") or program.compiles or program.framework:
         return
-    if program.training is not None:
-        models = program.training.models
+    training = program.training
+    if training is not None:
+        function = module.function(training.loop)
+        if not training.started and function is not None and module.classes.owner(function) is not None:
+            return
+        models = training.models
     elif program.inference is not None:
         models = (program.inference,)
     else:
         return
-    if program.waits_for_environment:
+    if program.waits_for_environment or program.hooks_into_models:
+        return
+    if any(isinstance(model.node, cst.Name) and model.node.value == "self" for model in models):
         return
     placed = program.put_on_device(models[0])
     yield Finding(
