@@ -97,6 +97,7 @@ CATALOGUE = {
     "TL406": ("unfused-log-math", "warning", "safe"),
     "TL407": ("softmax-before-cross-entropy", "error", "unsafe"),
     "TL408": ("sigmoid-before-bce", "warning", "unsafe"),
+    "TL505": ("per-parameter-update-loop", "warning", "unsafe"),
     "TL506": ("optimizer-not-fused", "note", "unsafe"),
     "TL508": ("scaler-with-bfloat16", "warning", "unsafe"),
     "TL509": ("backward-under-autocast", "warning", "unsafe"),

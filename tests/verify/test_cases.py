@@ -58,6 +58,7 @@ ROUNDED = {
     "TL405": "the function sums in another order",
     "TL406": "the fused functions round once",
     "TL408": "the fused function rounds once",
+    "TL505": "the average is interpolated",
     "TL506": "the fused step rounds once",
 }
 
