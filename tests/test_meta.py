@@ -111,6 +111,7 @@ CATALOGUE = {
     "TL502": ("tf32-not-enabled", "note", "unsafe"),
     "TL503": ("cudnn-benchmark-off", "note", "unsafe"),
     "TL504": ("determinism-conflict", "warning", "none"),
+    "TL505": ("per-parameter-update-loop", "warning", "unsafe"),
     "TL506": ("optimizer-not-fused", "note", "unsafe"),
     "TL507": ("deprecated-amp", "warning", "safe"),
     "TL508": ("scaler-with-bfloat16", "warning", "unsafe"),

@@ -71,6 +71,7 @@ ROUNDED = {
     "TL415": "the sum over the tokens takes zeros along",
     "TL414": "the convolutions sum in another order",
     "TL415": "the sum over the tokens takes zeros along",
+    "TL505": "the average is interpolated",
     "TL506": "the fused step rounds once",
     "TL518": "the compiled operations round less often",
     "TL604": "sums go over more zeros",
