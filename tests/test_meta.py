@@ -103,6 +103,7 @@ CATALOGUE = {
     "TL413": ("repeat-where-expand", "note", "unsafe"),
     "TL506": ("optimizer-not-fused", "note", "unsafe"),
     "TL507": ("deprecated-amp", "warning", "safe"),
+    "TL514": ("legacy-dynamo", "warning", "safe"),
     "TL517": ("renamed-trainer-argument", "warning", "safe"),
     "TL601": ("cache-emptied-in-loop", "warning", "safe"),
     "TL602": ("garbage-collected-in-loop", "warning", "none"),

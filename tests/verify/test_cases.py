@@ -45,6 +45,9 @@ WITHOUT_CASE = {
     "TL407",
     "TL410",
     "TL507",
+    "TL514",
+    "TL516",
+    "TL517",
 }
 
 # Forms that sum in another order. All others compute the same bit for bit on the CPU.
