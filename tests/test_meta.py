@@ -104,6 +104,7 @@ CATALOGUE = {
     "TL506": ("optimizer-not-fused", "note", "unsafe"),
     "TL507": ("deprecated-amp", "warning", "safe"),
     "TL514": ("legacy-dynamo", "warning", "safe"),
+    "TL516": ("trainer-precision", "note", "none"),
     "TL517": ("renamed-trainer-argument", "warning", "safe"),
     "TL601": ("cache-emptied-in-loop", "warning", "safe"),
     "TL602": ("garbage-collected-in-loop", "warning", "none"),

@@ -485,7 +485,7 @@ def remove_import(tree: SyntaxTree, alias: cst.CSTNode) -> Edits | None:
     if index + 1 < len(names):
         span = Span(tree.span(alias).start, tree.span(names[index + 1]).start)
     else:
-        span = Span(_name_end(tree, names[index - 1]), _name_end(tree, alias))
+        span = Span(_name_end(tree, names[index - 1]), _name_end(tree, names[index]))
     return None if "#" in tree.text[span.start : span.end] else (Edit(span, ""),)
 
 

@@ -98,3 +98,83 @@ def _own_fields(module: Module, call: cst.Call) -> frozenset[str]:
         for statement in line.body
         if isinstance(statement, cst.AnnAssign) and isinstance(statement.target, cst.Name)
     )
+
+
+# --- precision --------------------------------------------------------------------------------------------
+
+_REDUCED = frozenset({"bf16", "fp16", "tf32"})
+_DECIDED_ELSEWHERE = _REDUCED | {"deepspeed", "use_cpu", "no_cuda", "parallelism_config", "jit_mode_eval"}
+_SMALL_TYPES = frozenset({"torch.bfloat16", "torch.float16"})
+_QUANTIZED = frozenset({"load_in_8bit", "load_in_4bit", "quantization_config"})
+_TF32 = re.compile(r"allow_tf32|set_float32_matmul_precision|fp32_precision|float32_matmul_precision")
+
+
+def left_in_full_precision(module: Module, call: cst.Call) -> bool:
+    """Whether a call makes training arguments that leave the precision at float32, and nothing else sets it.
+
+    The configurations of TRL choose bfloat16 by themselves. Unknown is what ``**kwargs`` may hold, and what a
+    configuration of DeepSpeed says.
+    """
+    dotted = module.qualified(call.func) or ""
+    if dotted.startswith("trl.") or taker(module, call) != TRAINING_ARGUMENTS or _is_handed_on(call):
+        return False
+    given = {arg.keyword.value for arg in call.args if arg.keyword is not None}
+    if (
+        any(arg.star for arg in call.args)
+        or given & _DECIDED_ELSEWHERE
+        or _own_fields(module, call) & _REDUCED
+    ):
+        return False
+    text = module.tree.text
+    if _REDUCED & set(module.names.attributes) or _TF32.search(text) or "mixed_precision" in text:
+        return False
+    return not any(_has_small_weights(module, other) for other in module.tree.nodes(cst.Call))
+
+
+def _is_handed_on(call: cst.Call) -> bool:
+    """Whether a constructor hands on what it is given: who calls it decides."""
+    return isinstance(call.func, cst.Attribute) and call.func.attr.value == "__init__"
+
+
+def _has_small_weights(module: Module, call: cst.Call) -> bool:
+    """Whether a call loads or casts a model to a type of 16 bits or less."""
+    name = call.func.attr.value if isinstance(call.func, cst.Attribute) else ""
+    if name in ("half", "bfloat16"):
+        return not call.args
+    for arg in call.args:
+        keyword = arg.keyword.value if arg.keyword is not None else ""
+        if keyword in _QUANTIZED:
+            return True
+        if keyword in ("torch_dtype", "dtype") or (name == "to" and not keyword):
+            if module.qualified(arg.value) in _SMALL_TYPES or keyword == "torch_dtype":
+                return True
+    return False
+
+
+# --- checkpointing and the cache of generation ------------------------------------------------------------
+
+_CHECKPOINTING = frozenset({"gradient_checkpointing", "activation_checkpointing"})
+
+
+def cache_beside_checkpointing(module: Module, call: cst.Call) -> cst.Arg | None:
+    """The argument by which a call asks for the cache of generation where activations are checkpointed."""
+    asked = next((arg for arg in call.args if _is_on(module, arg, "use_cache")), None)
+    if asked is None:
+        return None
+    name = taker(module, call)
+    if name == TRAINING_ARGUMENTS:
+        return asked if _turns_on_checkpointing(module, call) else None
+    if name != _LOADING:
+        return None
+    return asked if any(_turns_on_checkpointing(module, c) for c in module.tree.nodes(cst.Call)) else None
+
+
+def _turns_on_checkpointing(module: Module, call: cst.Call) -> bool:
+    if isinstance(call.func, cst.Attribute) and call.func.attr.value == "gradient_checkpointing_enable":
+        return True
+    on = any(_is_on(module, arg, name) for arg in call.args for name in _CHECKPOINTING)
+    return on and taker(module, call) == TRAINING_ARGUMENTS
+
+
+def _is_on(module: Module, arg: cst.Arg, name: str) -> bool:
+    return arg.keyword is not None and arg.keyword.value == name and module.value(arg.value).constant is True
