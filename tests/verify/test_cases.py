@@ -48,6 +48,9 @@ WITHOUT_CASE = {
     "TL514",
     "TL516",
     "TL517",
+    "TL504",
+    "TL509",
+    "TL510",
 }
 
 # Forms that sum in another order. All others compute the same bit for bit on the CPU.
@@ -62,7 +65,9 @@ ROUNDED = {
     "TL405": "the function sums in another order",
     "TL406": "the fused functions round once",
     "TL408": "the fused function rounds once",
+    "TL414": "the convolutions sum in another order",
     "TL506": "the fused step rounds once",
+    "TL518": "the compiled operations round less often",
 }
 
 A_CASE = "SIZES = {'small': 1}\ndef setup(device, size): ...\ndef step(state): ...\n"

@@ -14,6 +14,7 @@ from torchlint.diagnostics import Applicability, Edit, Fix
 from torchlint.semantics import calls
 from torchlint.semantics.api import results
 from torchlint.semantics.api.signatures import SIGNATURES
+from torchlint.semantics.backendflags import BackendFlags
 from torchlint.semantics.backpropagation import Backpropagation
 from torchlint.semantics.checkpoints import loads_weights
 from torchlint.semantics.classes import Classes, kind_of_class
@@ -35,6 +36,7 @@ from torchlint.semantics.loaders import Loaders
 from torchlint.semantics.names import Binding, Names
 from torchlint.semantics.parameters import tells_parameters_apart
 from torchlint.semantics.places import Grad, Hot, Loop, Phase, Places
+from torchlint.semantics.program import Program
 from torchlint.semantics.repetition import Repetition
 from torchlint.semantics.values import MISSING, UNKNOWN, Device, Kind, Value
 from torchlint.syntax import SyntaxTree
@@ -189,6 +191,16 @@ class Module:
     def iterations(self) -> Iterations:
         """What each iteration of a training loop does."""
         return Iterations(self)
+
+    @cached_property
+    def program(self) -> Program:
+        """What the file does when it is run."""
+        return Program(self)
+
+    @cached_property
+    def backend_flags(self) -> BackendFlags:
+        """The switches of torch's backends that the file sets."""
+        return BackendFlags(self)
 
     @cached_property
     def places(self) -> Places:
@@ -534,6 +546,14 @@ class Module:
         """Put sibling statements into a block under ``header``."""
         return rewriting.wrap(self.tree, statements, header)
 
+    def insert_after(self, statement: cst.CSTNode, code: str) -> Edits | None:
+        """Put the lines of ``code`` below a statement; None where it is not one of a block."""
+        return rewriting.insert_after(self.tree, statement, code)
+
+    def end_block_before(self, statement: cst.CSTNode) -> Edits | None:
+        """Take a statement and all that follows it out of the block that they end."""
+        return rewriting.end_block_before(self.tree, statement)
+
     def source(self, node: cst.CSTNode) -> str:
         """The text of a node as the file spells it."""
         return self.tree.source(node)
@@ -541,7 +561,7 @@ class Module:
 
 _PARTS = (
     *(Classes, Inference, Dataflow, Loaders, Backpropagation, Evaluation, Gradients, Iterations, Places),
-    Repetition,
+    *(Repetition, Program, BackendFlags),
 )
 _ACCEPTED_AS = {
     Kind.TENSOR: "tensor",

@@ -44,18 +44,19 @@ def _taken(module: Module, taken: cst.BaseSlice, length: int) -> frozenset[int] 
     """The parts that an index or a slice takes."""
     if isinstance(taken, cst.Index):
         constant = module.value(taken.value).constant
-        return frozenset({range(length)[constant]}) if _is_index(constant, length) else None
+        if type(constant) is not int or not -length <= constant < length:
+            return None
+        return frozenset({range(length)[constant]})
     if not isinstance(taken, cst.Slice):
         return None
-    bounds = [taken.lower, taken.upper, taken.step]
-    constants = [None if bound is None else module.value(bound).constant for bound in bounds]
-    if not all(constant is None or type(constant) is int for constant in constants) or constants[2] == 0:
-        return None
-    return frozenset(range(length)[slice(*constants)])
-
-
-def _is_index(constant: object, length: int) -> bool:
-    return type(constant) is int and -length <= constant < length
+    constants: list[int | None] = []
+    for bound in (taken.lower, taken.upper, taken.step):
+        constant = None if bound is None else module.value(bound).constant
+        if constant is not None and type(constant) is not int:
+            return None
+        constants.append(constant)
+    lower, upper, step = constants
+    return None if step == 0 else frozenset(range(length)[lower:upper:step])
 
 
 def _read_later(module: Module, target: cst.BaseExpression, length: int) -> frozenset[int] | None:
