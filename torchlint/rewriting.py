@@ -499,6 +499,32 @@ def add_import(tree: SyntaxTree, code: str) -> Edits:
     return _below(tree, body[last], code, blank_lines=0)
 
 
+def remove_import(tree: SyntaxTree, alias: cst.CSTNode) -> Edits | None:
+    """Drop one name from the import statement that brings it, or the statement if it brings nothing else.
+
+    None if a comment would go with it.
+    """
+    statement = tree.parent(alias)
+    if not isinstance(statement, (cst.Import, cst.ImportFrom)) or isinstance(statement.names, cst.ImportStar):
+        return None
+    names = list(statement.names)
+    if len(names) == 1:
+        holder = tree.statement(statement)
+        alone = isinstance(holder, cst.SimpleStatementLine) and len(holder.body) == 1
+        return remove_statement(tree, holder if alone else statement)
+    index = next(i for i, name in enumerate(names) if name is alias)
+    if index + 1 < len(names):
+        span = Span(tree.span(alias).start, tree.span(names[index + 1]).start)
+    else:
+        span = Span(_name_end(tree, names[index - 1]), _name_end(tree, names[index]))
+    return None if "#" in tree.text[span.start : span.end] else (Edit(span, ""),)
+
+
+def _name_end(tree: SyntaxTree, alias: cst.ImportAlias) -> int:
+    """Where an imported name ends, without the comma behind it."""
+    return tree.span(alias.asname.name if alias.asname is not None else alias.name).end
+
+
 def _add_import_to_head(tree: SyntaxTree, code: str) -> Edits:
     """An import of a package that the module does not import at its top level."""
     head: dict[int, cst.CSTNode] = {}

@@ -77,14 +77,13 @@ def upgraded(module: Module, node: cst.BaseExpression) -> Edits | None:
     if binding is not None and binding.imported and "." in binding.imported and _is_for_this(module, binding):
         return None
     package = row.replacement.partition(".")[0]
+    arguments = _arguments(module, node, row)
     if isinstance(node, cst.Attribute) and module.qualified(root) == package:
-        code, added = root.value + row.replacement[len(package) :], ()
-    else:
-        spelling = module.spell(row.replacement, node)
-        if spelling is None:
-            return None
-        code, added = spelling.text, spelling.edits
-    return _together(module.replace(node, code), added, _arguments(module, node, row))
+        return _together(module.replace(node, root.value + row.replacement[len(package) :]), arguments)
+    spelling = module.spell(row.replacement, node)
+    if spelling is None:
+        return None
+    return _together(module.replace(node, spelling.text), spelling.edits, arguments)
 
 
 def _root(node: cst.BaseExpression) -> cst.Name:
@@ -216,10 +215,10 @@ def _arguments(module: Module, node: cst.BaseExpression, row: Upgrade) -> Edits 
             end = module.tree.outer_span(node).end
             return (Edit(Span(end, end), f"({row.adds})"),)
         case cst.Arg() as arg if not equals and arg.keyword is None and not arg.star:
-            call = module.tree.parent(arg)
-            if isinstance(call, cst.Call) and call.args[0] is arg:
-                if module.qualified(call.func) == "functools.partial":
-                    return _in_front(module, call, 1, row)
+            partial = module.tree.parent(arg)
+            if isinstance(partial, cst.Call) and partial.args[0] is arg:
+                if module.qualified(partial.func) == "functools.partial":
+                    return _in_front(module, partial, 1, row)
     return None
 
 
