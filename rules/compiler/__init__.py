@@ -1,1 +1,1 @@
-"""Compilers and precision (TL5)."""
+"""What is compiled, and what is not (TL5)."""

@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint.semantics.api.compiler import DRAWN_NUMBERS, LOGGING_METHODS, TRACED_BUILTINS, UNTRACED
+from torchlint.semantics.api.compiler import ASKING, DRAWN_NUMBERS, LOGGING_METHODS, UNTRACED
 from torchlint.semantics.api.results import READING_SCALARS, SIZED_BY_SCALARS
-from torchlint.semantics.growth import grown
+from torchlint.semantics.callstate import grown
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.synchronisation import (
-    asking_builtin,
+    asking_function,
     indexed_by_number,
     is_logger,
     only_on_failure,
@@ -94,7 +94,7 @@ def _cause(module: Module, node: cst.CSTNode) -> tuple[Cause, cst.CSTNode] | Non
             return None if _inside_untraced(module, node) else (Cause.CALL, node)
         if _number(module, node):
             return None if _inside_untraced(module, node) else (Cause.NUMBER, node)
-        if asking_builtin(module, node) not in (None, *TRACED_BUILTINS):
+        if asking_function(module, node) in ASKING:
             return Cause.DECISION, node
     if isinstance(node, (cst.Call, cst.Subscript)):
         return (Cause.SHAPE, node) if _sized_by_data(module, node) else None
