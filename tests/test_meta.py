@@ -100,6 +100,7 @@ CATALOGUE = {
     "TL406": ("unfused-log-math", "warning", "safe"),
     "TL407": ("softmax-before-cross-entropy", "error", "unsafe"),
     "TL408": ("sigmoid-before-bce", "warning", "unsafe"),
+    "TL511": ("pointwise-chain-uncompiled", "note", "unsafe"),
     "TL512": ("compile-in-loop", "warning", "none"),
     "TL513": ("graph-break-in-compiled-region", "warning", "none"),
     "TL515": ("onednn-fusion-conflict", "warning", "none"),

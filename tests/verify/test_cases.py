@@ -64,6 +64,7 @@ ROUNDED = {
     "TL408": "the fused function rounds once",
     "TL414": "the convolutions sum in another order",
     "TL506": "the fused step rounds once",
+    "TL511": "what stays in registers is not rounded in between",
     "TL518": "the compiled operations round less often",
 }
 
