@@ -44,6 +44,7 @@ WITHOUT_CASE = {
     "TL310",
     "TL407",
     "TL409",
+    "TL515",
     "TL410",
     "TL416",
     "TL507",
@@ -77,6 +78,7 @@ ROUNDED = {
     "TL415": "the sum over the tokens takes zeros along",
     "TL505": "the average is interpolated",
     "TL506": "the fused step rounds once",
+    "TL511": "what stays in registers is not rounded in between",
     "TL518": "the compiled operations round less often",
     "TL604": "sums go over more zeros",
 }

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint.semantics.api.compiler import DRAWN_NUMBERS, LOGGING_METHODS, TRACED_BUILTINS, UNTRACED
+from torchlint.semantics.api.compiler import ASKING, DRAWN_NUMBERS, LOGGING_METHODS, UNTRACED
 from torchlint.semantics.api.results import READING_SCALARS, SIZED_BY_SCALARS
-from torchlint.semantics.counters import grown
+from torchlint.semantics.callstate import grown
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.synchronisation import (
     asking_function,
@@ -94,8 +94,7 @@ def _cause(module: Module, node: cst.CSTNode) -> tuple[Cause, cst.CSTNode] | Non
             return None if _inside_untraced(module, node) else (Cause.CALL, node)
         if _number(module, node):
             return None if _inside_untraced(module, node) else (Cause.NUMBER, node)
-        asking = asking_function(module, node) or ""
-        if asking.startswith(("builtins.", "torch.")) and asking not in TRACED_BUILTINS:
+        if asking_function(module, node) in ASKING:
             return Cause.DECISION, node
     if isinstance(node, (cst.Call, cst.Subscript)):
         return (Cause.SHAPE, node) if _sized_by_data(module, node) else None

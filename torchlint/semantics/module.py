@@ -574,7 +574,7 @@ class Module:
 
 _PARTS = (
     *(Classes, Inference, Dataflow, Loaders, Backpropagation, Evaluation, Gradients, Iterations, Places),
-    *(Repetition, Program, BackendFlags, Compilation),
+    *(Repetition, Compilation, Program, BackendFlags),
 )
 _ACCEPTED_AS = {
     Kind.TENSOR: "tensor",

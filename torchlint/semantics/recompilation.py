@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchlint.semantics.phases import Phase
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.throttling import FUNCTIONS
 
@@ -49,7 +50,7 @@ def repeated_compilation(module: Module, node: cst.Call | cst.Decorator) -> Repe
     loops = [loop for loop in module.loops(node) if isinstance(loop, (cst.For, cst.While))]
     if loops:
         return _in_loop(module, node, given, loops[0], hot)
-    if hot is None or not _same_on_the_way(module, given, hot):
+    if hot is None or _resets(module, module.function(node)) or not _same_on_the_way(module, given, hot):
         return None
     return Repeated(given, hot, None)
 
@@ -61,7 +62,7 @@ def _in_loop(
     loop: cst.For | cst.While,
     hot: Hot | None,
 ) -> Repeated | None:
-    if any(reset in module.source(loop) for reset in _RESETS):
+    if _resets(module, loop):
         return None
     own = isinstance(given, (cst.FunctionDef, cst.Lambda))
     if own and hot is None:
@@ -70,6 +71,11 @@ def _in_loop(
     if any(_changes(module, part, node, loop) for part in module.tree.descendants(read)):
         return None
     return Repeated(given, hot, loop)
+
+
+def _resets(module: Module, holder: cst.CSTNode | None) -> bool:
+    """Whether a loop or function throws away what was compiled, as one that measures the compiler does."""
+    return holder is not None and any(reset in module.source(holder) for reset in _RESETS)
 
 
 def _changes(module: Module, part: cst.CSTNode, node: cst.CSTNode, loop: cst.CSTNode) -> bool:
@@ -95,19 +101,31 @@ def _changes(module: Module, part: cst.CSTNode, node: cst.CSTNode, loop: cst.CST
 
 def _same_on_the_way(module: Module, given: cst.CSTNode, hot: Hot) -> bool:
     """Whether the calls that lead to a function do not hand it another thing in each round."""
+    path_is_of_steps = isinstance(hot.loop, FUNCTIONS) or not hot.path or _of_steps(module, hot.loop)
+    if not path_is_of_steps:
+        return False
     root = given
     while isinstance(root, cst.Attribute):
         root = root.value
-    if not isinstance(root, cst.Name) or not hot.path:
-        return True
-    params = [b.node for b in module.bindings(root) if isinstance(b.node, cst.Param)]
-    if not params:
+    if not isinstance(root, cst.Name):
+        return not isinstance(root, cst.Call)
+    bindings = module.bindings(root)
+    if any(isinstance(b.value, cst.Call) and not b.path and b.value is not given for b in bindings):
+        return False  # what was made just before is another one each time
+    if not hot.path or not any(isinstance(b.node, cst.Param) for b in bindings) or root.value == "self":
         return True
     call = hot.path[-1]
     passed = module.argument(call, root.value).node if isinstance(call, cst.Call) else None
     if passed is None or not isinstance(hot.loop, (cst.For, cst.While)):
-        return isinstance(root, cst.Name) and root.value == "self"
+        return False
     return not any(_changes(module, part, call, hot.loop) for part in module.tree.descendants(passed))
+
+
+def _of_steps(module: Module, loop: cst.CSTNode) -> bool:
+    """Whether a loop goes over batches or trains; others may go over what is compared or measured."""
+    if not isinstance(loop, (cst.For, cst.While)):
+        return False
+    return module.over_loader(loop) or module.phase(loop.body) is Phase.TRAINING
 
 
 # --- guards -----------------------------------------------------------------------------------------

@@ -41,8 +41,10 @@ An array that is drawn is traced, a number is not.
 LOGGING_METHODS: Final = frozenset({"debug", "info", "warning", "error", "exception", "critical", "log"})
 """Methods of a logger that write a record."""
 
-TRACED_BUILTINS: Final = frozenset({"builtins.min", "builtins.max", "builtins.sum"})
-"""Builtins that ask about tensors in eager code, and are part of the graph in compiled code."""
+ASKING: Final = _words("""
+    builtins.any builtins.all builtins.sorted torch.equal torch.allclose torch.is_nonzero
+""")
+"""Functions that ask for the values of tensors; `max`, `min` and `sum` of tensors are traced."""
 
 DISABLERS: Final = re.compile(
     r"^torch\.(compiler|_dynamo)\.(disable|allow_in_graph|assume_constant_result|disallow_in_graph)$"
