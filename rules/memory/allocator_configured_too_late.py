@@ -100,18 +100,18 @@ def _misspelt(setting: Setting, module: Module) -> Iterator[Finding]:
         )
     for mistake in mistakes(setting):
         advice = f"; write `{mistake.right}`" if mistake.right else ""
-        assert isinstance(setting.value, cst.SimpleString)
         yield Finding(
-            setting.value,
+            setting.value or setting.node,
             f"torch raises when CUDA is initialised: {mistake.why}{advice}",
-            fix=_respelt(setting.value, mistake.words, mistake.right, module) if mistake.right else None,
+            fix=_respelt(setting.value, mistake.words, mistake.right, module),
         )
 
 
-def _respelt(text: cst.SimpleString, wrong: str, right: str, module: Module) -> Fix | None:
-    code = module.source(text)
-    if code.count(wrong) != 1:
+def _respelt(text: cst.BaseExpression | None, wrong: str, right: str | None, module: Module) -> Fix | None:
+    code = module.source(text) if isinstance(text, cst.SimpleString) else ""
+    if right is None or code.count(wrong) != 1:
         return None
+    assert text is not None
     return module.unsafe(f"Write `{right}`", module.replace(text, code.replace(wrong, right)))
 
 

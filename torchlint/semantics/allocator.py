@@ -129,10 +129,17 @@ class Mistake:
     right: str | None
 
 
+def _text(setting: Setting) -> str | None:
+    """The configuration, where it is written out."""
+    written = isinstance(setting.value, (cst.SimpleString, cst.ConcatenatedString))
+    text = setting.value.evaluated_value if written else None  # type: ignore[union-attr]
+    return text if isinstance(text, str) else None
+
+
 def mistakes(setting: Setting) -> Iterator[Mistake]:
     """The options that no release knows, and values that none accepts."""
-    text = setting.value.evaluated_value if isinstance(setting.value, cst.SimpleString) else None
-    if not isinstance(text, str) or setting.variable not in _READ:
+    text = _text(setting)
+    if text is None or setting.variable not in _READ:
         return
     for option in re.split(r",(?![^\[]*\])", text):
         key, colon, value = (part.strip() for part in option.partition(":"))
@@ -164,8 +171,7 @@ def _meant(key: str, colon: str, value: str) -> str | None:
 
 def sets_backend(setting: Setting) -> bool:
     """Whether the configuration asks for another backend than the native one."""
-    text = setting.value.evaluated_value if isinstance(setting.value, cst.SimpleString) else None
-    return isinstance(text, str) and re.search(r"backend\s*:\s*(?!\s*native)\w", text) is not None
+    return re.search(r"backend\s*:\s*(?!\s*native)\w", _text(setting) or "") is not None
 
 
 # --- when it is written -----------------------------------------------------------------------------
@@ -188,7 +194,7 @@ def _settings_above(module: Module, setting: Setting) -> Iterator[Setting]:
     """What is set higher up in the same function, or at the level of the module."""
     order = module.tree.order
     here = module.function(setting.node)
-    for node in module.tree.nodes(cst.Assign, cst.Call):
+    for node in (*module.tree.nodes(cst.Assign), *module.tree.nodes(cst.Call)):
         if order[node] < order[setting.node] and module.function(node) in (None, here):
             yield from settings(module, node)
 
@@ -338,9 +344,20 @@ def moved_up(module: Module, setting: Setting, used: cst.CSTNode) -> tuple[Edit,
     if any(line.comment is not None for line in statement.leading_lines):
         return None
     code = module.source(setting.node) + (f"  {comment.value}" if comment is not None else "")
-    spelt = module.names.spelling("os", target)
-    if not code.startswith("os.") or spelt != "os":
+    if not _means_the_same(module, setting, target):
         return None
     above = rewriting.insert_before(module.tree, target, code)
     below = module.remove_statement(setting.node)
     return None if above is None or below is None else (*above, *below)
+
+
+def _means_the_same(module: Module, setting: Setting, at: cst.CSTNode) -> bool:
+    """Whether the name of the environment, as the setting spells it, is bound at another place, too."""
+    node = setting.node
+    owners = [node.func] if isinstance(node, cst.Call) else [target.target for target in node.targets]
+    for owner in owners:
+        named = owner.value if isinstance(owner, cst.Subscript) else owner
+        qualified = module.qualified(named)
+        if qualified is None or module.names.spelling(qualified, at) != module.source(named):
+            return False
+    return True
