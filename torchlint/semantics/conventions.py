@@ -59,6 +59,9 @@ SUMMARY_FUNCTION = re.compile(
     r"|\w*epoch(?:_|$))"
 )
 
+# Functions each call of which is one step of training.
+STEP_FUNCTION = re.compile(r"(?:^|_)(?:step|update|optimi[sz]e|learn|iteration)(?:_|$)")
+
 # What collects numbers for a report.
 RECORDS_NAME = re.compile(r"(^|_)(logs?|log_dict|history|records?|meters?|stats|statistics|summary)$")
 
