@@ -146,7 +146,7 @@ def _cut(
     arguments: Sequence[cst.BaseExpression],
     keywords: dict[str, cst.BaseExpression],
 ) -> Triangle | None:
-    """What is left of a matrix: ``tril`` what a query may see, ``triu`` from the next diagonal on the rest."""
+    """What is left of a matrix: ``tril`` what a query may see, ``triu`` from the next on the rest."""
     diagonal = keywords.get("diagonal", arguments[0] if arguments else None)
     offset = 0 if diagonal is None else module.dataflow.operations.integer(diagonal)
     filled = _filled(module, matrix)
