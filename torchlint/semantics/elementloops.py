@@ -24,6 +24,11 @@ _HOPS = 3
 _NOT_AT_ONCE = frozenset(
     {
         "argwhere",
+        "expand",
+        "narrow",
+        "pad",
+        "repeat",
+        "repeat_interleave",
         "bernoulli",
         "bincount",
         "cpu",
