@@ -57,12 +57,13 @@ def model_not_compiled(_: cst.Module, module: Module) -> Iterator[Finding]:
     and results change in their last digits. The fix compiles in place (`Module.compile`, since torch 2.1), so
     that the keys of checkpoints stay; for 2.0 it is `model = torch.compile(model)`, and none is offered there
     if the file loads or saves weights. None is offered for `nn.DataParallel`, which compiled models do not
-    go with.
+    go with, nor for a model that is made anew in each round of a loop.
 
     ## References
 
     - [torch.nn.Module.compile](https://docs.pytorch.org/docs/stable/generated/torch.nn.Module.html#torch.nn.Module.compile)
     - [Introduction to torch.compile](https://docs.pytorch.org/tutorials/intermediate/torch_compile_tutorial.html)
+    - [Where to apply torch.compile](https://docs.pytorch.org/docs/stable/compile/programming_model.where_to_apply_compile.html)
     - [Module.compile leaves the state dict alone](https://github.com/meta-pytorch/tnt/pull/441)
     """
     program = module.program
@@ -106,7 +107,7 @@ def _fix(module: Module, models: tuple[Trained, ...]) -> Fix | None:
 
 def _compile(module: Module, model: Trained) -> tuple[Edit, ...] | None:
     placed = module.program.put_on_device(model)
-    if placed is None:
+    if placed is None or module.loops(placed):
         return None
     statement = module.tree.statement(placed)
     spelt = module.source(model.node)

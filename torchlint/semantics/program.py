@@ -189,9 +189,10 @@ class Program:
     @cached_property
     def training(self) -> Training | None:
         """The training of models on an accelerator by this very file; None if it is no such program."""
-        if not self._on_gpu:
+        passes = self.module.backpropagation.passes
+        if not passes or not self._on_gpu:
             return None
-        for backward in self.module.backpropagation.passes:
+        for backward in passes:
             hot = self.module.hot(backward.call)
             loop = hot.loop if hot is not None else None
             if not isinstance(loop, StatementLoop) and loop not in self.module.iterations.processes:
@@ -467,9 +468,14 @@ class Program:
         return last
 
     def _imports_something(self, statement: cst.CSTNode) -> bool:
+        """Whether a condition or ``try`` is there for its imports, and runs nothing of the program."""
         nodes = list(self.tree.descendants(statement))
-        return any(isinstance(node, (cst.Import, cst.ImportFrom)) for node in nodes) and not any(
-            isinstance(node, (cst.FunctionDef, cst.ClassDef, cst.For, cst.While)) for node in nodes
+        if not any(isinstance(node, (cst.Import, cst.ImportFrom)) for node in nodes):
+            return False
+        definitions = (cst.FunctionDef, cst.ClassDef, cst.For, cst.While)
+        return not any(
+            isinstance(node, definitions) or (isinstance(node, cst.Name) and node.value == "__name__")
+            for node in nodes
         )
 
     @cached_property
