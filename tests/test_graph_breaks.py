@@ -54,8 +54,8 @@ def compiled(module: ModuleType) -> Iterator[Callable[..., Any]]:
                 yield lambda x, head=head, inner=inner: head(inner, x)
             else:
                 yield _original(vars(inner).get("forward")) or inner.forward
-        elif _original(value) is not None and name != "torch":
-            yield _original(value)
+        elif name != "torch" and (original := _original(value)) is not None:
+            yield original
 
 
 def _original(value: object) -> Callable[..., Any] | None:

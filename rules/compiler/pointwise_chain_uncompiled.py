@@ -36,7 +36,8 @@ def pointwise_chain_uncompiled(function: cst.FunctionDef, module: Module) -> Ite
     `forward` of layers without parts of their own.
 
     Silent for what torch has as one function (TL404 and TL405 say which), for functions that have a decorator
-    or are handed to a transform of torch, and for code that prepares data on the host.
+    or are handed to a transform of torch, for code that prepares data on the host, and in files that use
+    TorchScript, which takes no compiled functions.
 
     ## Why is this bad?
 
@@ -73,6 +74,8 @@ def pointwise_chain_uncompiled(function: cst.FunctionDef, module: Module) -> Ite
     """
     if function.decorators or not module.target.admits("2.0") or module.is_test:
         return
+    if "torch.jit" in module.tree.text:
+        return  # TorchScript takes no compiled functions
     if not _stands_alone(function, module) or pointwise_operations(module, function) < _CHAIN:
         return
     if module.compiled(function.body.body[0]) or _transformed(function, module):

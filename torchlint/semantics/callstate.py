@@ -34,10 +34,10 @@ def grown(module: Module, node: cst.CSTNode) -> cst.BaseExpression | None:
     added = _adds(node)
     if added is None:
         return None
-    target, step = added
+    counter, step = added
     constant = module.value(step).constant
     counts = type(constant) is int and constant != 0
-    return target if counts and _number_that_stays(module, target) else None
+    return counter if counts and _number_that_stays(module, counter) else None
 
 
 def _adds(node: cst.CSTNode) -> tuple[cst.BaseExpression, cst.BaseExpression] | None:

@@ -104,8 +104,8 @@ class _Chains:
                 return self._longest([left, right], self._on_tensor(node))
             case cst.Tuple(elements=elements) | cst.List(elements=elements):
                 return self._longest([element.value for element in elements], False)
-            case cst.Subscript(value=value):
-                return self.length(value)
+            case cst.Subscript(value=value, slice=slices):
+                return self.length(value) if all(_is_view(element.slice) for element in slices) else None
             case cst.Comparison(left=left, comparisons=[target]):
                 return self._longest([left, target.comparator], self._on_tensor(node))
             case cst.Call():
@@ -136,6 +136,8 @@ class _Chains:
                 # Of numbers, or of shapes.
                 return 0 if not any(self.module.is_tensor(value) for value in given) else None
         elif isinstance(call.func, cst.Attribute):
+            if self.module.classes.instance_class(call.func.value) is not None:
+                return None  # a method or a layer of its own, whatever it is called
             package, name = "torch", call.func.attr.value
             given = [call.func.value, *given]
         else:
@@ -187,6 +189,18 @@ class _Chains:
     def _is_pointwise(self, call: cst.Call) -> bool:
         package, _, name = (self.module.qualified(call.func) or "").rpartition(".")
         return package in ("torch", "torch.nn.functional", "torch.special") and name in _COMPUTING
+
+
+def _is_view(index: cst.BaseSlice) -> bool:
+    """Whether an index is written out, so that what it gives is a view of known size."""
+    if isinstance(index, cst.Slice):
+        return True
+    value = index.value if isinstance(index, cst.Index) else None
+    if isinstance(value, cst.UnaryOperation):
+        value = value.expression
+    if isinstance(value, cst.Name):
+        return value.value == "None"
+    return isinstance(value, (cst.Integer, cst.Ellipsis))
 
 
 def _is_number(node: cst.CSTNode) -> bool:

@@ -64,11 +64,10 @@ def _in_loop(
 ) -> Repeated | None:
     if _resets(module, loop):
         return None
-    own = isinstance(given, (cst.FunctionDef, cst.Lambda))
-    if own and hot is None:
-        return None
-    read = given.params if own else node  # type: ignore[union-attr]
-    if any(_changes(module, part, node, loop) for part in module.tree.descendants(read)):
+    if isinstance(given, (cst.FunctionDef, cst.Lambda)):
+        # What is defined there closes over what the loop has; only steps make many of the same.
+        return Repeated(given, hot, loop) if hot is not None else None
+    if any(_changes(module, part, node, loop) for part in module.tree.descendants(node)):
         return None
     return Repeated(given, hot, loop)
 
