@@ -68,7 +68,7 @@ def allocator_configured_too_late(node: cst.Assign | cst.Call, module: Module) -
 
     ## References
 
-    - [CUDA semantics: optimizing memory usage](https://docs.pytorch.org/docs/stable/notes/cuda.html#optimizing-memory-usage-with-pytorch-cuda-alloc-conf)
+    - [CUDA semantics: environment variables of the allocator](https://docs.pytorch.org/docs/stable/notes/cuda.html#cuda-memory-envvars)
     """
     for setting in settings(module, node):
         yield from _misspelt(setting, module)

@@ -59,7 +59,7 @@ def fragmentation_prone_lengths(call: cst.Call, module: Module) -> Iterator[Find
     ## References
 
     - [PyTorch performance tuning guide](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html)
-    - [CUDA semantics: optimizing memory usage](https://docs.pytorch.org/docs/stable/notes/cuda.html#optimizing-memory-usage-with-pytorch-cuda-alloc-conf)
+    - [CUDA semantics: environment variables of the allocator](https://docs.pytorch.org/docs/stable/notes/cuda.html#cuda-memory-envvars)
     """
     if module.is_test or not module.loaders.makes_loader(call) or spares_fragments(module):
         return

@@ -30,8 +30,9 @@ def memory_history_left_on(call: cst.Call, module: Module) -> Iterator[Finding]:
     ## What it does
 
     Finds `torch.cuda.memory._record_memory_history()` in a file that never ends the recording with
-    `enabled=None`. A run that is recorded as a whole because an option asks for it is left alone, and so is a
-    history that is kept for the moment when memory runs out, and a function that others call to begin.
+    `enabled=None`. A run that is recorded as a whole because an option asks for it is left alone, and so are
+    a history that is kept for the moment when memory runs out, a function that others call to begin, and a
+    script whose last line takes the snapshot.
 
     ## Why is this bad?
 
@@ -70,6 +71,8 @@ def memory_history_left_on(call: cst.Call, module: Module) -> Iterator[Finding]:
     if not all(_begins(node, module) for node in recordings):
         return
     if _half_of_a_pair(call, module) or _asked_for(call, module) or _kept_for_failure(module):
+        return
+    if _ends_with_snapshot(call, module):
         return
     bounded = not module.argument(call, "max_entries").absent
     kept = "takes a stack trace" if bounded else "takes a stack trace and keeps it for ever"
@@ -112,3 +115,13 @@ def _kept_for_failure(module: Module) -> bool:
     if "out_of_memory_observer" in module.tree.text:
         return True
     return any("_snapshot" in module.source(handler) for handler in module.tree.nodes(cst.ExceptHandler))
+
+
+def _ends_with_snapshot(call: cst.Call, module: Module) -> bool:
+    """Whether a script that records itself ends with the snapshot, and the recording with it."""
+    if module.function(call) is not None:
+        return False
+    last: cst.CSTNode = module.tree.root.body[-1]
+    while isinstance(last, (cst.If, cst.With)):
+        last = last.body.body[-1]
+    return isinstance(last, cst.SimpleStatementLine) and "_snapshot" in module.source(last)

@@ -14,7 +14,7 @@ from torchlint.semantics.module import Module
 
 def all_settings(module: Module) -> list[Setting]:
     """Every setting of a program, in source order."""
-    nodes = [*module.tree.nodes(cst.Assign), *module.tree.nodes(cst.Call)]
+    nodes: list[cst.Assign | cst.Call] = [*module.tree.nodes(cst.Assign), *module.tree.nodes(cst.Call)]
     nodes.sort(key=module.tree.order.__getitem__)
     return [setting for node in nodes for setting in allocator.settings(module, node)]
 

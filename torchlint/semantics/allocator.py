@@ -194,7 +194,8 @@ def _settings_above(module: Module, setting: Setting) -> Iterator[Setting]:
     """What is set higher up in the same function, or at the level of the module."""
     order = module.tree.order
     here = module.function(setting.node)
-    for node in (*module.tree.nodes(cst.Assign), *module.tree.nodes(cst.Call)):
+    nodes: list[cst.Assign | cst.Call] = [*module.tree.nodes(cst.Assign), *module.tree.nodes(cst.Call)]
+    for node in nodes:
         if order[node] < order[setting.node] and module.function(node) in (None, here):
             yield from settings(module, node)
 
