@@ -17,7 +17,8 @@ MODEL_NAME = re.compile(
     r"^(?!_?(get|build|make|create|load|save|set|init|define|setup|prepare|update|train|test|eval|evaluate|run|export"
     r"|convert|wrap|print|log|register|freeze|unfreeze|compile|construct|instantiate|configure|has|is|use"
     r"|validate|fit|score|check|infer|predict|fine_?tune|pre_?train|copy|clone|restore|resume|reset|download)_)"
-    r"((\w+_)?(model|net|network|policy|actor|critic|discriminator|backbone|unet|vae)|module)$"
+    r"((\w+_)?(model|net|network|policy|actor|critic|discriminator|backbone|unet|vae)|module"
+    r"|net(_[gd]|[GD])(_[a-zA-Z])?)$"
 )
 # What says when to stop, or where to split, computes no loss.
 CRITERION_NAME = re.compile(
