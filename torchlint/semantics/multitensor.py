@@ -15,7 +15,7 @@ import libcst as cst
 
 from torchlint.diagnostics import Edit, Fix
 from torchlint.semantics.updates import Change, UpdateLoop
-from torchlint.semantics.values import MISSING, Kind
+from torchlint.semantics.values import Kind
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
@@ -275,15 +275,15 @@ def clipped_to(loop: cst.For, module: Module) -> cst.BaseExpression | None:
     if low is None or high is None or len(args) > 2:
         return None
     match low:
-        case cst.UnaryOperation(operator=cst.Minus(), expression=inner) if module.source(
-            inner
-        ) == module.source(high):
-            return high
+        case cst.UnaryOperation(operator=cst.Minus(), expression=size):
+            if module.source(size) == module.source(high):
+                return high
         case _:
             pass
     lower, upper = module.value(low).constant, module.value(high).constant
-    known = lower is not MISSING and isinstance(lower, float | int) and isinstance(upper, float | int)
-    return high if known and lower == -upper else None
+    if isinstance(lower, float | int) and isinstance(upper, float | int) and lower == -upper:
+        return high
+    return None
 
 
 def _asks_for_none(test: cst.BaseExpression) -> bool:
