@@ -11,7 +11,7 @@ from torchlint.diagnostics import Fix
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.bypasses import Bypass, bypass
 from torchlint.semantics.module import Module
-from torchlint.semantics.spellings import last_name
+from torchlint.semantics.names import dotted_text
 
 # What runs before or after ``forward`` as a hook, and would now run.
 _HOOKS = re.compile(r"register_\w*hook|weight_norm|spectral_norm|torch\.nn\.utils|prune\.|parametri[sz]")
@@ -66,11 +66,11 @@ def forward_called_directly(call: cst.Call, module: Module) -> Iterator[Finding]
     found = bypass(module, call)
     if found is None:
         return
-    name = last_name(found.receiver)
-    spelt = f"`{name}(…)`" if name is not None else "calling the module"
+    named = dotted_text(found.receiver)
+    instead = f"`{named}(…)`" if named is not None else "the module itself"
     yield Finding(
         call,
-        f"`forward` is called past the hooks, and past what wraps or compiles the module; {spelt} runs them",
+        f"`forward` runs past the hooks of the module, and past what wraps or compiles it; call {instead}",
         fix=_fix(call, found, module),
     )
 
