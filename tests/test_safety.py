@@ -82,6 +82,76 @@ PINNED = ("DataLoader(dataset, 8)", "DataLoader(dataset, 8, pin_memory=True)")
 
 WAYS = (
     way(
+        "a module registered before the constructor of nn.Module has run",
+        "TL409",
+        """
+        from torch import nn
+
+
+        class Early(nn.Module):
+            def __init__(self):
+                self.layers = [nn.Linear(2, 2) for _ in range(2)]
+                super().__init__()
+                self.others = [nn.Linear(2, 2) for _ in range(2)]
+
+            def forward(self, x):
+                return self.others[0](self.layers[0](x))
+        """,
+        (
+            "self.others = [nn.Linear(2, 2) for _ in range(2)]",
+            "self.others = nn.ModuleList([nn.Linear(2, 2) for _ in range(2)])",
+        ),
+    ),
+    way(
+        "a container that refuses its keys, or copies a list too early",
+        "TL409",
+        """
+        from torch import nn
+
+
+        class Keyed(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.taken = {"forward": nn.Linear(2, 2), "b": nn.Linear(2, 2)}
+                self.dotted = {"a.b": nn.Linear(2, 2)}
+                self.numbers = {1: nn.Linear(2, 2)}
+                self.free = {"a": nn.Linear(2, 2)}
+                layers = []
+                self.layers = layers
+                layers.append(nn.Linear(2, 2))
+
+            def forward(self, x):
+                x = self.dotted["a.b"](self.taken["b"](x))
+                for layer in self.layers:
+                    x = layer(x)
+                return self.free["a"](self.numbers[1](x))
+        """,
+        ('self.free = {"a": nn.Linear(2, 2)}', 'self.free = nn.ModuleDict({"a": nn.Linear(2, 2)})'),
+    ),
+    way(
+        "a call in place of a forward that a call runs",
+        "TL410",
+        """
+        import types
+
+        from torch import nn
+
+
+        class Cached(nn.Module):
+            def __init__(self, inner):
+                super().__init__()
+                self.linear = nn.Linear(2, 2)
+
+            def __call__(self, x):
+                return self.linear.forward(x)
+
+
+        def run(x):
+            return Cached(None).forward(x), nn.Linear(2, 2).forward(x)
+        """,
+        ("nn.Linear(2, 2).forward(x)", "nn.Linear(2, 2)(x)"),
+    ),
+    way(
         "an added keyword already inside **kw",
         "TL102",
         LOADERS.format(loader="DataLoader(dataset, 4, **kw)"),

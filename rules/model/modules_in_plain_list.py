@@ -2,47 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 import libcst as cst
 
 from torchlint.diagnostics import Fix
 from torchlint.rule import ERROR, Finding, rule
+from torchlint.semantics.api.modules import may_be_key
 from torchlint.semantics.module import Module
 from torchlint.semantics.registration import Hidden, hidden_modules, registered_in_time
-
-_KEY = re.compile(r"[a-z]+\d*(_\w+)*|\d+")
-# A module has attributes of these names.
-_TAKEN = frozenset(
-    {
-        "type",
-        "to",
-        "train",
-        "eval",
-        "half",
-        "float",
-        "double",
-        "cpu",
-        "cuda",
-        "forward",
-        "keys",
-        "values",
-        "items",
-    }
-    | {
-        "pop",
-        "update",
-        "clear",
-        "modules",
-        "children",
-        "buffers",
-        "parameters",
-        "apply",
-        "compile",
-        "training",
-    }
-)
 
 
 @rule(
@@ -114,8 +82,7 @@ def _fix(hidden: Hidden, statement: cst.CSTNode, container: str, module: Module)
     spelling = module.spell(f"torch.nn.{container}", hidden.made)
     if spelling is None or not hidden.only_modules or not registered_in_time(module, statement):
         return None
-    keys = hidden.keys or ()
-    if any(not isinstance(key, str) or not _KEY.fullmatch(key) or key in _TAKEN for key in keys):
+    if not all(map(may_be_key, hidden.keys or ())):
         return None
     known = hidden.known and (not hidden.mapping or hidden.keys is not None)
     grade = module.safe if known and hidden.plainly_used and not module.loads_weights else module.unsafe
