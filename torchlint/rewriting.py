@@ -386,7 +386,8 @@ def end_block_before(tree: SyntaxTree, statement: cst.CSTNode) -> Edits | None:
     inner = _indent_at(text, _first_decorator(tree, line))
     if not inner.startswith(outer):
         return None
-    before = block.body[list(block.body).index(line) - 1]
+    siblings: list[cst.CSTNode] = list(block.body)
+    before = siblings[siblings.index(line) - 1]
     start = _next_line(text, _line_end(text, tree.span(before).end))
     end = _end_with_comments(text, tree.span(block.body[-1]).end, outer)
     edits: list[Edit] = []

@@ -15,7 +15,7 @@ import libcst as cst
 
 from torchlint.diagnostics import Edit, Fix
 from torchlint.semantics.updates import Change, UpdateLoop
-from torchlint.semantics.values import MISSING, Kind
+from torchlint.semantics.values import Kind
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
@@ -57,8 +57,8 @@ def _average(loop: cst.For, module: Module) -> Fix | None:
     match loop:
         case cst.For(
             target=cst.Tuple(elements=[cst.Element(value=cst.Name(one)), cst.Element(value=cst.Name(two))]),
-            iter=cst.Call(func=cst.Name("zip"), args=[first, second]),
-        ) if first.keyword is None and second.keyword is None:
+            iter=cst.Call(func=cst.Name("zip"), args=[first, second, *further]),
+        ) if first.keyword is None and all(arg.keyword is not None for arg in further):
             lists = {one: _as_list(first.value, module), two: _as_list(second.value, module)}
         case _:
             return None
@@ -275,15 +275,15 @@ def clipped_to(loop: cst.For, module: Module) -> cst.BaseExpression | None:
     if low is None or high is None or len(args) > 2:
         return None
     match low:
-        case cst.UnaryOperation(operator=cst.Minus(), expression=inner) if module.source(
-            inner
-        ) == module.source(high):
-            return high
+        case cst.UnaryOperation(operator=cst.Minus(), expression=limit):
+            if module.source(limit) == module.source(high):
+                return high
         case _:
             pass
     lower, upper = module.value(low).constant, module.value(high).constant
-    known = lower is not MISSING and isinstance(lower, float | int) and isinstance(upper, float | int)
-    return high if known and lower == -upper else None
+    if isinstance(lower, float | int) and isinstance(upper, float | int) and lower == -upper:
+        return high
+    return None
 
 
 def _asks_for_none(test: cst.BaseExpression) -> bool:

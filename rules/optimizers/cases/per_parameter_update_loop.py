@@ -27,7 +27,7 @@ class Average:
 
     @torch.no_grad()
     def update(self, model: nn.Module) -> None:
-        for averaged, current in zip(self.copy.parameters(), model.parameters()):
+        for averaged, current in zip(self.copy.parameters(), model.parameters(), strict=True):
             averaged.mul_(self.decay).add_(current, alpha=1 - self.decay)
 
 
