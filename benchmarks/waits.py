@@ -249,6 +249,7 @@ _TABLES: list[tuple[str, str, bool, dict[str, str]]] = [
                 s in [z, s]
                 scalars.index(scalars[2])
                 scalars.count(s)
+                scalars.remove(scalars[2])
                 scalars == [e + 0 for e in scalars]
                 bisect.bisect([0.0, 1.0], s)
                 torch.equal(x, x + 0)
@@ -455,6 +456,9 @@ quiet.propagate = False
                 v[[0, 2]]
                 v[np.array([0, 2])]
                 x[[0, 1]] = 1.0
+                x[:, [1, 0]]
+                x[torch.randperm(8)]
+                x[i[:3], 0] = 1.0
                 nn.Linear(8, 8).to(device)
                 big.to(device, non_blocking=True)
                 v[0] = 1.0
@@ -497,6 +501,8 @@ quiet.propagate = False
                 x[0] = 1.0
                 x[:, 0] = 1.0
                 v[0].fill_(1.0)
+                x.flip(1)
+                x.index_fill_(0, i[:3], 1.0)
             """,
         },
     ),
@@ -622,7 +628,10 @@ quiet.propagate = False
                 torch.FloatTensor(scalars)
                 torch.add(v, v, alpha=s)
                 v.add_(v, alpha=s)
+                v.sub_(v, alpha=s)
                 torch.addcmul(v, v, v, value=s)
+                v.addcmul_(v, v, value=s)
+                v.addcdiv_(v, v + 1, value=s)
                 F.leaky_relu(v, s)
                 F.dropout(v, t * 0.5)
                 torch.roll(v, n)
@@ -845,7 +854,9 @@ sequence = torch.rand(2, 4, 8, device=device)
 padding = torch.tensor([[False, False, False, True], [False, False, True, True]], device=device)
 log_probs = torch.rand(9, 2, 5, device=device).log_softmax(-1)
 letters = torch.tensor([[1, 2], [2, 3]], device=device)
-host_letters = torch.tensor([1, 2, 2, 3])
+host_letters = torch.tensor([1, 2, 2, 3], dtype=torch.int32)
+host_nine = torch.tensor([9, 9], dtype=torch.int32)
+host_two = torch.tensor([2, 2], dtype=torch.int32)
 lengths = torch.tensor([4, 2])
 device_lengths = torch.tensor([4, 2], device=device)
 two = torch.tensor([2, 2], device=device)
@@ -857,6 +868,7 @@ adaptive = nn.AdaptiveLogSoftmaxWithLoss(8, 10, [4]).to(device)
         {
             WAITS: """
                 F.gaussian_nll_loss(v, v, v + 1)
+                nn.GaussianNLLLoss()(v, v, v + 1)
                 averaging(x)  # batch norm with momentum=None, which averages
                 adaptive(x, targets)  # nn.AdaptiveLogSoftmaxWithLoss
                 F.ctc_loss(log_probs, letters, nine, two)  # F.ctc_loss, lengths on the device
@@ -864,6 +876,8 @@ adaptive = nn.AdaptiveLogSoftmaxWithLoss(8, 10, [4]).to(device)
                 torch.istft(spectrum, 16, window=window)
                 torch.normal(v, v)
                 F.ctc_loss(log_probs, letters, (9, 9), (2, 2))  # F.ctc_loss, lengths as tuples
+                F.ctc_loss(log_probs, letters, host_nine, host_two)  # F.ctc_loss, lengths on the host
+                F.ctc_loss(log_probs, host_letters, host_nine, host_two)  # F.ctc_loss, labels on the host
                 torch.nested.nested_tensor([x, x[:4]], layout=torch.jagged)
                 torch.nested.as_nested_tensor([x, x[:4]], layout=torch.jagged)
                 torch.nested.nested_tensor([x, x[:4]]).to_padded_tensor(0.0)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 
 import libcst as cst
 
@@ -386,8 +387,7 @@ def end_block_before(tree: SyntaxTree, statement: cst.CSTNode) -> Edits | None:
     inner = _indent_at(text, _first_decorator(tree, line))
     if not inner.startswith(outer):
         return None
-    siblings: list[cst.CSTNode] = list(block.body)
-    before = siblings[siblings.index(line) - 1]
+    before = next(first for first, second in pairwise(block.body) if second is line)
     start = _next_line(text, _line_end(text, tree.span(before).end))
     end = _end_with_comments(text, tree.span(block.body[-1]).end, outer)
     edits: list[Edit] = []

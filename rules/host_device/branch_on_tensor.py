@@ -7,17 +7,9 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.rule import NOTE, WARNING, Finding, rule
-from torchlint.semantics.api.results import UNCHECKED_TWINS
+from torchlint.semantics.checks import Check, check_of
 from torchlint.semantics.module import Module
-from torchlint.semantics.places import Hot
-from torchlint.semantics.synchronisation import (
-    asking_builtin,
-    checks_arguments,
-    trail,
-    truth_tests,
-    waiting_place,
-    when,
-)
+from torchlint.semantics.synchronisation import asking_function, trail, truth_tests, waiting_place, when
 from torchlint.semantics.usage import receivers, steps_environment
 
 
@@ -97,27 +89,7 @@ def branch_on_tensor(node: cst.CSTNode, module: Module) -> Iterator[Finding]:
     if not module.may_repeat(node) or not module.accelerated:
         return
     if isinstance(node, cst.Call):
-        argument = checks_arguments(module, node)
-        if argument is not None:
-            hot = waiting_place(module, node)
-            if hot is not None:
-                # Who acts in an environment waits for the action anyway.
-                acting = any(steps_environment(module, receiver) for receiver in receivers(module, node))
-                # Whether the outcome of linear algebra may go unseen, its author has to say.
-                advice = acting or argument in UNCHECKED_TWINS.values()
-                yield Finding(
-                    node,
-                    _of_check(module, node, argument, hot),
-                    severity=NOTE if advice else None,
-                    related=trail(module, hot),
-                )
-            return
-        name = asking_builtin(module, node)
-        if name is None or (name == "sum" and _decides(node, module)):
-            return
-        hot = waiting_place(module, node)
-        if hot is not None:
-            yield Finding(node, _of_call(name, when(module, hot)), related=trail(module, hot))
+        yield from _call_that_decides(node, module)
         return
     for tensor in truth_tests(module, node):
         hot = waiting_place(module, tensor)
@@ -129,20 +101,28 @@ def branch_on_tensor(node: cst.CSTNode, module: Module) -> Iterator[Finding]:
             yield Finding(tensor, message, related=trail(module, hot))
 
 
-def _of_check(module: Module, call: cst.Call, argument: str, hot: Hot) -> str:
-    name = f"`{module.tree.source(call.func)}`"
-    often = when(module, hot)
-    if argument in UNCHECKED_TWINS.values():
-        return f"{name} looks whether it has succeeded, and the host waits {often}; `{argument}` does not"
-    if argument == "std":
-        return f"{name} looks at the deviations, and the host waits for the device {often}; {_DRAWN}"
-    if argument == "validate_args":
-        return f"{name} looks at its parameters, and the host waits for the device {often}; {_UNCHECKED}"
-    return f"with `{argument}=True` {name} looks at the norm, and the host waits for the device {often}"
+def _call_that_decides(call: cst.Call, module: Module) -> Iterator[Finding]:
+    check = check_of(module, call)
+    name = asking_function(module, call) if check is None else None
+    if (check is None and name is None) or (name == "builtins.sum" and _decides(call, module)):
+        return
+    hot = waiting_place(module, call)
+    if hot is None:
+        return
+    often, related = when(module, hot), trail(module, hot)
+    if check is None:
+        assert name is not None
+        yield Finding(call, _of_call(module, call, name, often), related=related)
+        return
+    # Who acts in an environment waits for the action anyway.
+    acting = any(steps_environment(module, receiver) for receiver in receivers(module, call))
+    severity = NOTE if acting or check.advice else None
+    yield Finding(call, _of_check(module, call, check, often), severity=severity, related=related)
 
 
-_DRAWN = "`mean + std * torch.randn_like(std)` does not"
-_UNCHECKED = "`validate_args=False` spares that"
+def _of_check(module: Module, call: cst.Call, check: Check, often: str) -> str:
+    name = f"`{module.source(call.func)}`"
+    return f"{name} looks {check.look}, and the host waits for the device {often}; {check.instead}"
 
 
 def _decides(call: cst.Call, module: Module) -> bool:
@@ -153,9 +133,13 @@ def _decides(call: cst.Call, module: Module) -> bool:
     )
 
 
-def _of_call(name: str, often: str) -> str:
-    if name == "sum":
+def _of_call(module: Module, call: cst.Call, name: str, often: str) -> str:
+    package, _, function = name.rpartition(".")
+    if function == "sum":
         return f"builtin `sum()` adds the tensor up one element at a time {often}; use `.sum()`"
-    if name.startswith("torch."):
-        return f"`{name}` gives a Python bool, and the host waits for the device {often}"
-    return f"builtin `{name}()` asks the device about each element {often}; use the function of torch"
+    if package.startswith("torch"):
+        return f"`{name}` needs the answer in Python, and the host waits for the device {often}"
+    if package == "builtins":
+        return f"builtin `{function}()` asks the device about each element {often}; use the function of torch"
+    spelt = module.source(call.func)
+    return f"`{spelt}` compares tensors one by one, and the host waits for each {often}; stack them first"

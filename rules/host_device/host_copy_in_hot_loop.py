@@ -46,7 +46,7 @@ from torchlint.semantics.usage import (
     severity=WARNING,
     fix="unsafe",
     on=cst.Call,
-    mentions=("torch|lightning|accelerate", "cpu|numpy|.type("),
+    mentions=("torch|lightning|accelerate", "cpu|numpy|.type(|copy_(|.to("),
 )
 def host_copy_in_hot_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
     """## What it does

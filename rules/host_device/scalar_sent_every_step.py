@@ -7,8 +7,14 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.rule import WARNING, Finding, rule
+from torchlint.semantics.indexing import chosen_number, host_index, listed_indices, sent_by_assignment
 from torchlint.semantics.module import Module
-from torchlint.semantics.scalars import filled_on_device, sent_each_step, sent_scalar
+from torchlint.semantics.scalars import (
+    filled_on_device,
+    place_of_sending,
+    sent_each_step,
+    sent_scalar,
+)
 from torchlint.semantics.synchronisation import trail, when
 
 
@@ -17,15 +23,17 @@ from torchlint.semantics.synchronisation import trail, when
     "scalar-sent-every-step",
     severity=WARNING,
     fix="safe",
-    on=cst.Call,
-    mentions=("torch", "tensor(|asarray("),
+    on=(cst.Call, cst.Subscript),
+    mentions=("torch", "tensor(|asarray(|["),
 )
-def scalar_sent_every_step(call: cst.Call, module: Module) -> Iterator[Finding]:
+def scalar_sent_every_step(node: cst.Call | cst.Subscript, module: Module) -> Iterator[Finding]:
     """## What it does
 
     Finds Python numbers that are sent to the accelerator in every iteration of a hot loop, or in every
     forward pass: `torch.tensor(number, device=device)`, `torch.tensor(number).to(device)`,
-    `x.new_tensor(number)`, and lists of nothing but one number.
+    `x.new_tensor(number)`, and lists of nothing but one number. Indexing sends numbers as well: the indices
+    of `x[:, [2, 1, 0]]`, those of a tensor in host memory (`x[torch.randperm(n)]`), and the number in
+    `x[rows] = 1.0`.
 
     ## Why is this bad?
 
@@ -49,8 +57,11 @@ def scalar_sent_every_step(call: cst.Call, module: Module) -> Iterator[Finding]:
         loss = torch.maximum(margin, distance(model(x), y)).mean()
     ```
 
-    Often the number itself will do (`distance(…).clamp(min=0.5)`). A number that never changes can be made
-    a tensor once, in front of the loop or as a buffer of the module.
+    Often the number itself will do (`distance(…).clamp(min=0.5)`). A number or index that never changes can
+    be made a tensor once, in front of the loop or as a buffer of the module. `x.flip(1)` takes the place of
+    `x[:, [2, 1, 0]]`, `torch.randperm(n, device=x.device)` makes the index where it is needed, and
+    `x.index_fill_(0, rows, 1.0)` hands the number to a kernel. Slices need nothing of this, and neither does
+    the assignment of a number to a slice or through a mask.
 
     In a hot place `torch.tensor(number).to(device)` is reported here, and not as a tensor created on the
     host (TL201). A number that was read from the device (`torch.tensor(loss.item(), device=device)`) is left
@@ -65,21 +76,44 @@ def scalar_sent_every_step(call: cst.Call, module: Module) -> Iterator[Finding]:
     * with a dtype that may be too small for the number: `torch.full` refuses to overflow;
     * for `[number] * n`, which is a tensor of floats if `n` is 0.
 
-    No fix is offered for a number that a cast to whole numbers cuts off.
+    No fix is offered for a number that a cast to whole numbers cuts off, and for what indexing sends.
 
     ## References
 
     * [PyTorch performance tuning guide: avoid unnecessary CPU-GPU synchronization](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html)
     * [torch.full](https://docs.pytorch.org/docs/stable/generated/torch.full.html)
     """
-    if not module.may_repeat(call):
+    if not module.may_repeat(node):
         return
-    sent = sent_scalar(module, call)
+    if isinstance(node, cst.Subscript):
+        yield from _sent_by_indexing(node, module)
+        return
+    if chosen_number(module, node) and (hot := place_of_sending(module, node)) is not None:
+        message = f"`torch.where` copies this number to the device, and the host waits {when(module, hot)}"
+        yield Finding(node, f"{message}; it takes the number itself", related=trail(module, hot))
+        return
+    sent = sent_scalar(module, node)
     hot = sent_each_step(module, sent) if sent is not None else None
     if sent is None or hot is None:
         return
-    name = module.source(call.func) if module.qualified(call.func) is not None else "new_tensor"
+    name = module.source(node.func) if module.qualified(node.func) is not None else "new_tensor"
     message = (
         f"`{name}` copies a number from host memory, and the host waits for the device {when(module, hot)}"
     )
-    yield Finding(call, message, filled_on_device(module, sent), related=trail(module, hot))
+    yield Finding(node, message, filled_on_device(module, sent), related=trail(module, hot))
+
+
+def _sent_by_indexing(node: cst.Subscript, module: Module) -> Iterator[Finding]:
+    index, number = listed_indices(module, node), None
+    what, instead = "the list of indices", "make it a tensor of the device once"
+    if index is None:
+        index, what = host_index(module, node), "the index in host memory"
+        instead = "make it with `device=`"
+    if index is None:
+        number, what = sent_by_assignment(module, node), "the number"
+        instead = "`index_fill_` hands it to a kernel"
+    sent = index or number
+    hot = place_of_sending(module, node) if sent is not None else None
+    if sent is not None and hot is not None:
+        message = f"{what} is copied to the device, and the host waits for it {when(module, hot)}; {instead}"
+        yield Finding(sent, message, related=trail(module, hot))

@@ -7,10 +7,14 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.rule import WARNING, Finding, rule
-from torchlint.semantics.api.results import READING_FILL
-from torchlint.semantics.elements import filled_in, made_step_by_step, read_one_by_one, stacked
+from torchlint.semantics.elements import (
+    filled_in,
+    made_step_by_step,
+    read_one_by_one,
+    stacked,
+    taken_as_number,
+)
 from torchlint.semantics.module import Module
-from torchlint.semantics.spellings import last_name
 from torchlint.semantics.synchronisation import after_a_guard, may_be_on_device, trail, waiting_place, when
 
 
@@ -20,15 +24,19 @@ from torchlint.semantics.synchronisation import after_a_guard, may_be_on_device,
     severity=WARNING,
     fix="safe",
     on=cst.Call,
-    mentions=("torch|lightning|accelerate", "ensor(|asarray(|full|_fill|np.|numpy|max(|min(|sorted("),
+    mentions=(
+        "torch|lightning|accelerate",
+        "ensor(|asarray(|full|_fill|np.|numpy|max(|min(|sorted(|alpha=|value=|dropout(|leaky_relu(",
+    ),
 )
 def tensor_from_device_scalars(call: cst.Call, module: Module) -> Iterator[Finding]:
     """## What it does
 
     Finds tensors on the accelerator that are handed over in a list and read one by one:
     `torch.tensor([loss_a, loss_b])`, NumPy functions and the builtins `max`, `min` and `sorted` given a list
-    of device tensors, and device scalars that are filled in: `torch.full(size, scalar)`, `full_like`,
-    `new_full`, `masked_fill`, `index_fill`. Outside of hot places, a list counts if a hot
+    of device tensors; device scalars that are filled in: `torch.full(size, scalar)`, `full_like`,
+    `new_full`, `masked_fill`, `index_fill`; and those that are given for a number: `x.add_(y, alpha=scalar)`,
+    `x.addcdiv_(y, z, value=scalar)`, `F.dropout(x, p=scalar)`. Outside of hot places, a list counts if a hot
     loop has filled it.
 
     ## Why is this bad?
@@ -79,8 +87,9 @@ def tensor_from_device_scalars(call: cst.Call, module: Module) -> Iterator[Findi
     * [PyTorch performance tuning guide: avoid unnecessary CPU-GPU synchronization](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html)
     * [torch.stack](https://docs.pytorch.org/docs/stable/generated/torch.stack.html)
     """
-    if last_name(call.func) in READING_FILL:
-        yield from _filled_with_tensor(call, module)
+    scalar = _read_scalar(call, module)
+    if scalar is not None:
+        yield scalar
         return
     read = read_one_by_one(module, call)
     if read is None or after_a_guard(module, call):
@@ -100,13 +109,30 @@ def tensor_from_device_scalars(call: cst.Call, module: Module) -> Iterator[Findi
         yield Finding(call, message, stacked(module, read), related=trail(module, made))
 
 
-def _filled_with_tensor(call: cst.Call, module: Module) -> Iterator[Finding]:
+def _read_scalar(call: cst.Call, module: Module) -> Finding | None:
+    """A device scalar that is filled in, or given for a number."""
     if not module.may_repeat(call):
-        return
-    value = filled_in(module, call)
-    hot = waiting_place(module, call) if value is not None and may_be_on_device(module, value) else None
-    if hot is not None:
-        name, often = module.source(call.func), when(module, hot)
-        other = "`torch.where`" if "mask" in name else "`expand`"
-        message = f"`{name}` reads the tensor that it fills in, and the host waits {often}; {other} does not"
-        yield Finding(call, message, related=trail(module, hot))
+        return None
+    value, parameter = filled_in(module, call), ""
+    if value is None:
+        taken = taken_as_number(module, call)
+        if taken is None:
+            return None
+        parameter, value = taken
+    if not may_be_on_device(module, value):
+        return None
+    hot = waiting_place(module, call)
+    if hot is None:
+        return None
+    name, often = module.source(call.func), when(module, hot)
+    read = f"the tensor given for `{parameter}`" if parameter else "the tensor that it fills in"
+    message = f"`{name}` reads {read}, and the host waits {often}; {_instead(name, parameter)}"
+    return Finding(call, message, related=trail(module, hot))
+
+
+def _instead(name: str, parameter: str) -> str:
+    if parameter in ("alpha", "value"):
+        return "multiply by it"
+    if parameter:
+        return "keep the number in Python"
+    return "`torch.where` does not" if "mask" in name else "`expand` does not"

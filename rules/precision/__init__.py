@@ -1,1 +1,1 @@
-"""The precision that programs compute in (TL5)."""
+"""The precision that programs compute in, and what cuDNN is told (TL5)."""

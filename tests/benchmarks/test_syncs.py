@@ -119,7 +119,9 @@ def test_each_factory_reads_its_sizes(name: str) -> None:
     assert waiting(name)
 
 
-@pytest.mark.parametrize("name", sorted(results.READING_SCALARS | results.READING_FILL))
+@pytest.mark.parametrize(
+    "name", sorted({*results.READING_SCALARS, *results.READING_FILL, *results.READING_ARGUMENTS})
+)
 def test_each_method_reads_its_numbers(name: str) -> None:
     assert waiting(name)
 
@@ -130,12 +132,79 @@ def test_each_unchecked_twin_goes_on(name: str, twin: str) -> None:
     assert not waiting(twin) and any(twin in names for names in CALLED.values())
 
 
-# What a person would be told of by no rule before: each of these is told of now.
+def _of_algebra(name: str) -> bool:
+    """Whether a row is linear algebra that waits, and torch has nothing that does the same without a look."""
+    twins = {twin.rpartition(".")[2] for twin in results.UNCHECKED_TWINS}
+    return ROWS[name].kind == "linear algebra" and waited(name) and not CALLED[name] & twins
+
+
+# Why a wait goes unmentioned, with the rows that this holds for: every other one has to be found.
+UNMENTIONED = {
+    "the algorithm waits, and there is no other to take its place": {
+        *(name for name in ROWS if _of_algebra(name)),
+        *("torch.cov(x)", "torch.corrcoef(x)", "torch.istft(spectrum, 16, window=window)"),
+        *("nn.AdaptiveLogSoftmaxWithLoss", "batch norm with momentum=None, which averages"),
+        *("torch.nested.nested_tensor([x, x[:4]], layout=torch.jagged)", "TransformerEncoder, padded"),
+        "torch.nested.as_nested_tensor([x, x[:4]], layout=torch.jagged)",
+        "torch.nested.nested_tensor([x, x[:4]]).to_padded_tensor(0.0)",
+        *(
+            "F.ctc_loss, lengths on the device",
+            "F.ctc_loss, lengths as tuples",
+            "F.ctc_loss, lengths on the host",
+        ),
+        "F.ctc_loss, labels on the host",
+        "pack_padded_sequence(sequence, lengths, batch_first=True, enforce_sorted=False)",
+        "D.MultivariateNormal(v[:8], covariance_matrix=spd, validate_args=False)",
+        *("torchvision.ops.nms(boxes, v, 0.5)", "torchvision.ops.batched_nms(boxes, v, i, 0.5)"),
+        *("lbfgs.step(closure)", "asgd.step()", "adafactor.step()"),
+        *("scaled.step(sgd)", "scaler.step(sgd), not unscaled before", "scaled.state_dict()"),
+    },
+    "it depends on sizes, on states or on types that a file does not show": {
+        *("torch.isin(i, i)", "torch.sparse_coo_tensor(i[None], v, (64,)).coalesce()", "x.sum(n - 3)"),
+        *("[0] * n (a list)", '"-" * n', "scalars == [e + 0 for e in scalars]", "v[i[0]]", "x[0, 0] = 1.0"),
+        *("v[np.array([0, 2])]", "v.index_put_((m,), w)", "v.index_put((m,), w)"),
+        *("h[:] = v", "h.copy_(v, non_blocking=True)", "v.untyped_storage().cpu()"),
+        *("plateau.step(s)", 'float(adam_rate.param_groups[0]["lr"])', "SGD with a rate on the device"),
+        *(
+            "SGD with a rate on the device, one parameter at a time",
+            "torch.cuda.empty_cache(), with something cached",
+        ),
+    },
+    "what is moved has to be moved, and how is the business of other rules": {
+        *("h.to(device)", "h.cuda(device)", "big.to(device)", "h.to(device, torch.float64)"),
+        *("big.to(device, non_blocking=True)", "nn.Linear(8, 8).to(device)", "torch.zeros(3).to(device)"),
+        *("pinned.to(device)", "pinned.to(device), blocking", "big_pinned.to(device)", "big_pinned.cuda()"),
+        *("torch.from_numpy(array).to(device)", "torch.as_tensor(array, device=device)"),
+        *("torch.tensor(array, device=device)", "torch.tensor([1.0, 2.0], device=device)"),
+        *("torch.cuda.FloatTensor([1.0])", "v.copy_(h)", "v[:] = h, a tensor of the host"),
+    },
+    "it is done for its own sake, and seldom": {
+        *("net.cpu()", 'net.to("cpu")', "torch.save(v, buffer)", "torch.save(net.state_dict(), buffer)"),
+        *("pickle.dumps(v)", "torch.load of a device tensor", "torch.load(buffer, map_location=device)"),
+        "backward under detect_anomaly",
+    },
+}
+
+
+def test_every_wait_is_found_or_left_out_for_a_reason() -> None:
+    silent = {name for name in ROWS if waited(name) and not found().get(name)}
+    assert silent == set().union(*UNMENTIONED.values())
+
+
+# Waits that the code does not show.
 HIDDEN = {
     *("v[n]", "x[n, 0]", "x[0, n]", "v[n] = 1.0", "x.narrow(0, 0, n)", "v.topk(n)", "F.pad(v, (0, n))"),
     *("torch.full((2,), s)", "torch.full_like(v, s)", "v.new_full((2,), s)", "v.masked_fill(m, s)"),
     *("torch.tensor(scalars)", "torch.tensor(1.0, device=device)", "L.inv(x)", "x.inverse()"),
     *("torch.normal(v, v)", "range(n)", "v[:n]", "torch.linspace(s, 1, 5, device=device)", "s in v"),
+    *(
+        "v.add_(v, alpha=s)",
+        "F.dropout(v, t * 0.5)",
+        "scalars.index(scalars[2])",
+        "x[:, [1, 0]]",
+        "v[i] = 1.0",
+    ),
+    *("x[torch.randperm(8)]", "normal.log_prob(v)", "normal.sample()", "v.histc()", "F.one_hot(i, n + 3)"),
 }
 
 

@@ -44,7 +44,7 @@ def has_no_dimension(module: Module, node: cst.BaseExpression, hops: int = _HOPS
         case cst.BinaryOperation():
             return _both(_operand(module, side, hops) for side in (node.left, node.right))
         case cst.Subscript(slice=[cst.SubscriptElement(slice=cst.Index(value=index))]):
-            return module.value(index).kind is Kind.NUMBER and _is_row(module, node.value, hops - 1)
+            return module.value(index).kind is Kind.NUMBER and is_row(module, node.value, hops - 1)
         case _:
             return False
 
@@ -72,7 +72,7 @@ def _bound(module: Module, node: cst.Name, binding: Binding, hops: int) -> bool 
     if binding.kind is BindingKind.AUGMENT and binding.value is not None:
         return _operand(module, binding.value, hops)
     if binding.kind in (BindingKind.LOOP, BindingKind.COMPREHENSION) and binding.value is not None:
-        return not binding.path and _is_row(module, binding.value, hops - 1)
+        return not binding.path and is_row(module, binding.value, hops - 1)
     if binding.value is None or binding.kind is not BindingKind.ASSIGN:
         return False
     by_name = LOSS_NAME.match(
@@ -94,7 +94,7 @@ def _bound(module: Module, node: cst.Name, binding: Binding, hops: int) -> bool 
     return found
 
 
-def _is_row(module: Module, node: cst.BaseExpression, hops: int) -> bool:
+def is_row(module: Module, node: cst.BaseExpression, hops: int = _HOPS) -> bool:
     """Whether a tensor certainly has one dimension, by what makes it."""
     if hops <= 0:
         return False
@@ -105,27 +105,45 @@ def _is_row(module: Module, node: cst.BaseExpression, hops: int) -> bool:
                 b.kind is BindingKind.ASSIGN
                 and b.value is not None
                 and not b.path
-                and _is_row(module, b.value, hops - 1)
+                and is_row(module, b.value, hops - 1)
                 for b in bindings
             )
+        case cst.Subscript(slice=[cst.SubscriptElement(slice=cst.Slice())]):
+            return is_row(module, node.value, hops - 1)
         case cst.Call(func=cst.Attribute(value=owner, attr=cst.Name(value=method))) if (
             module.qualified(node.func) is None
         ):
             if method == "flatten" and not node.args:
                 return module.is_tensor(owner)
-            return method in _KEEPING and _is_row(module, owner, hops - 1)
+            return method in _KEEPING and is_row(module, owner, hops - 1)
         case cst.Call():
             made = module.qualified(node.func)
             if made == "torch.tensor" and node.args:
                 data = module.value(node.args[0].value).elements
                 return bool(data) and all(one.kind in (Kind.NUMBER, Kind.BOOL) for one in data or ())
-            return made in _ROWS
+            return made in _ROWS or (made in _OF_SIZES and _has_one_size(module, node))
         case _:
             return False
 
 
-# Functions whose tensors have one dimension.
+def _has_one_size(module: Module, call: cst.Call) -> bool:
+    """``torch.zeros(n)``, ``torch.zeros((n,))``."""
+    sizes = [arg for arg in call.args if arg.keyword is None]
+    if (
+        len(sizes) != 1
+        or sizes[0].star
+        or any(a.keyword is not None and a.keyword.value == "size" for a in call.args)
+    ):
+        return False
+    size = sizes[0].value
+    if isinstance(size, (cst.Tuple, cst.List)):
+        return len(size.elements) == 1 and isinstance(size.elements[0], cst.Element)
+    return module.value(size).kind is Kind.NUMBER
+
+
+# Functions whose tensors have one dimension, and those whose tensors have as many as sizes are given.
 _ROWS = frozenset(f"torch.{name}" for name in ("arange", "linspace", "logspace", "randperm"))
+_OF_SIZES = frozenset(f"torch.{name}" for name in ("empty", "ones", "rand", "randn", "zeros"))
 
 
 def _called(module: Module, call: cst.Call, hops: int) -> bool | None:

@@ -19,8 +19,8 @@ import libcst as cst
 
 from torchlint.diagnostics import Edit, Fix, Span
 from torchlint.semantics.accumulation import is_single_number
-from torchlint.semantics.api.results import LEGACY_CONSTRUCTORS, READING_FILL
-from torchlint.semantics.spellings import last_name
+from torchlint.semantics.api.results import LEGACY_CONSTRUCTORS, READING_ARGUMENTS, READING_FILL
+from torchlint.semantics.spellings import given_as, last_name
 from torchlint.semantics.synchronisation import waiting_place
 from torchlint.semantics.transfers import moved_at_once
 from torchlint.semantics.values import Device, Graph, Kind, Value, item_of
@@ -104,10 +104,12 @@ def _written(items: cst.BaseExpression) -> tuple[cst.BaseExpression, ...] | None
 
 def filled_in(module: Module, call: cst.Call) -> cst.BaseExpression | None:
     """What ``torch.full``, ``new_full``, ``masked_fill`` and their like fill in; None for any other call."""
+    name = last_name(call.func) or ""
+    if name not in READING_FILL:
+        return None
     qualified = module.qualified(call.func)
     method = qualified is None and isinstance(call.func, cst.Attribute)
-    name = last_name(call.func) or ""
-    if name not in READING_FILL or (not method and (qualified or "").rpartition(".")[0] != "torch"):
+    if not method and (qualified or "").rpartition(".")[0] != "torch":
         return None
     if isinstance(call.func, cst.Attribute) and method and not module.on_device(call.func.value):
         return None
@@ -123,6 +125,26 @@ def filled_in(module: Module, call: cst.Call) -> cst.BaseExpression | None:
 
 # Of a method; a function has the tensor in front.
 _FILL_POSITION = {"index_fill": 2}
+
+
+def taken_as_number(module: Module, call: cst.Call) -> tuple[str, cst.BaseExpression] | None:
+    """The parameter of ``x.add_(y, alpha=s)`` and its like that is read as a number, and what it is given."""
+    word = last_name(call.func) or ""
+    if word not in _TAKING_NUMBERS:
+        return None
+    qualified = module.qualified(call.func)
+    name = word if qualified in (None, f"torch.{word}") else qualified
+    parameter = READING_ARGUMENTS.get(name)
+    given = None if parameter is None else given_as(call, *parameter)
+    if parameter is None or given is None:
+        return None
+    if qualified is None:
+        method = isinstance(call.func, cst.Attribute) and module.on_device(call.func.value)
+        return (parameter[0], given) if method else None
+    return parameter[0], given
+
+
+_TAKING_NUMBERS = frozenset(name.rpartition(".")[2] for name in READING_ARGUMENTS)
 
 
 def made_step_by_step(module: Module, items: cst.BaseExpression) -> Hot | None:

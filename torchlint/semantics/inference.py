@@ -541,10 +541,14 @@ class Inference:
         return passed if passed is not None else UNKNOWN
 
     def _mapped(self, function: cst.Lambda, param: cst.Param) -> Value:
-        """What ``filter`` or ``map`` hands to a lambda: ``filter(lambda p: …, model.parameters())``."""
+        """What a lambda is handed by ``filter(lambda p: …, model.parameters())``, ``map`` or ``sorted``."""
         arg = self.tree.parent(function)
         call = self.tree.parent(arg) if isinstance(arg, cst.Arg) else None
-        if not isinstance(call, cst.Call) or call.args[0] is not arg:
+        if not isinstance(arg, cst.Arg) or not isinstance(call, cst.Call):
+            return UNKNOWN
+        if arg.keyword is not None and arg.keyword.value == "key":
+            return self._handed_to_key(call)
+        if call.args[0] is not arg:
             return UNKNOWN
         position = function.params.params.index(param) + 1 if param in function.params.params else 0
         if not position or position >= len(call.args) or any(a.star for a in call.args):
@@ -552,6 +556,16 @@ class Inference:
         if self.names.qualified(call.func) not in ("builtins.filter", "builtins.map"):
             return UNKNOWN
         return self.iterated(self.value(call.args[position].value))
+
+    def _handed_to_key(self, call: cst.Call) -> Value:
+        """What ``sorted(items, key=…)``, ``max``, ``min`` and ``items.sort(key=…)`` hand to ``key``."""
+        if isinstance(call.func, cst.Attribute) and call.func.attr.value == "sort":
+            items = self.value(call.func.value)
+            return self.iterated(items) if items.kind is Kind.LIST else UNKNOWN
+        if self.names.qualified(call.func) not in ("builtins.sorted", "builtins.max", "builtins.min"):
+            return UNKNOWN
+        single = len([arg for arg in call.args if arg.keyword is None]) == 1 and not call.args[0].star
+        return self.iterated(self.value(call.args[0].value)) if single else UNKNOWN
 
     def _called_variously(self, function: cst.CSTNode) -> bool:
         """Whether so many calls may run a function that they will not agree on one constant."""

@@ -432,7 +432,8 @@ class Library:
             return self._parameters(operands[0] if operands else MODULE, name)
         if fact == "distribution" and operands:
             # It samples where its parameters are.
-            return _SIMPLE_KINDS[fact].on(join_devices(v.device for v in operands))
+            made = _SIMPLE_KINDS[fact].on(join_devices(v.device for v in operands))
+            return replace(made, origin=node)
         return _SIMPLE_KINDS.get(fact, UNKNOWN)
 
     def _factory(self, node: cst.Call, dotted: str, args: Sequence[Value]) -> Value:
@@ -974,6 +975,8 @@ def _dtype_of_data(dotted: str, data: Value) -> str | None:
     """The dtype of a tensor made without one: that of the array or tensor which it is made of or like."""
     if dotted in results.LEGACY_CONSTRUCTORS:
         return results.LEGACY_CONSTRUCTORS[dotted]
+    if dotted in ("torch.randint", "torch.randperm"):
+        return "torch.int64"
     if data.kind is Kind.TENSOR:
         return data.dtype if dotted in results.LIKE_FACTORIES | _OF_DATA else None
     if data.kind is not Kind.NDARRAY or dotted not in _OF_DATA:

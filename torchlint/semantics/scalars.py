@@ -118,14 +118,18 @@ def sent_each_step(module: Module, sent: SentScalar) -> Hot | None:
     A compiler fills constants in on the device by itself. A number that was read from the device should
     not have been read. What takes the place of a result where there is nothing to compute is seldom made.
     """
-    hot = waiting_place(module, sent.call)
-    if hot is None or module.compiled(sent.call) or module.phase(sent.call) is Phase.DATASET:
+    hot = place_of_sending(module, sent.call)
+    return None if hot is None or _was_read(module, sent.number) else hot
+
+
+def place_of_sending(module: Module, node: cst.BaseExpression) -> Hot | None:
+    """The hot place each of whose rounds sends what ``node`` copies to the device, unless that is rare."""
+    hot = waiting_place(module, node)
+    if hot is None or module.compiled(node) or module.phase(node) is Phase.DATASET:
         return None
-    if after_a_decision(module, sent.call) or after_a_guard(module, sent.call):
+    if after_a_decision(module, node) or after_a_guard(module, node):
         return None
-    if _stands_in(module, sent.call):
-        return None
-    return None if _was_read(module, sent.number) else hot
+    return None if _stands_in(module, node) else hot
 
 
 def _blocks(module: Module, move: Move) -> bool:

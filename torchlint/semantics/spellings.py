@@ -20,3 +20,14 @@ def last_name(node: cst.CSTNode) -> str | None:
             return last_name(node.func)
         case _:
             return None
+
+
+def given_as(call: cst.Call, name: str, position: int | None) -> cst.BaseExpression | None:
+    """What a call spells out for a parameter, by keyword or by place (None: by keyword only)."""
+    for index, arg in enumerate(call.args):
+        if arg.star:
+            return None
+        keyword = arg.keyword.value if arg.keyword is not None else None
+        if keyword == name or (keyword is None and index == position):
+            return arg.value
+    return None

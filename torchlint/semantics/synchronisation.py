@@ -22,17 +22,15 @@ from typing import TYPE_CHECKING, TypeGuard
 import libcst as cst
 
 from torchlint.semantics.api.results import (
-    CHECKED_DISTRIBUTIONS,
     EXPLICIT_SYNCS,
     FUNCTION_SYNCS,
     METHOD_SYNCS,
     READING_SCALARS,
     SIZED_BY_SCALARS,
-    UNCHECKED_TWINS,
 )
 from torchlint.semantics.dimensions import has_no_dimension
 from torchlint.semantics.origins import computed_elsewhere, runs_given_model
-from torchlint.semantics.spellings import last_name
+from torchlint.semantics.spellings import given_as, last_name
 from torchlint.semantics.throttling import FUNCTIONS
 from torchlint.semantics.values import Device, Kind, Value, item_of
 
@@ -42,7 +40,9 @@ if TYPE_CHECKING:
 
 _CONVERTING_METHODS = frozenset({"item", "tolist"})
 _CONVERTING_BUILTINS = frozenset({"float", "int", "bool", "complex"})
-_CONVERTING_FUNCTIONS = frozenset({"builtins.range", "operator.index", "numpy.float64"})
+_CONVERTING_FUNCTIONS = frozenset(
+    {"builtins.range", "numpy.float64", "operator.index", "random.sample", "struct.pack", "torch.manual_seed"}
+)
 # Links between a host copy and the conversion for whose sake it was made: ``x.detach().cpu().item()``.
 _LINKS = frozenset(
     {"bfloat16", "contiguous", "cpu", "detach", "double", "flatten", "float", "half", "int", "long", "numpy"}
@@ -321,6 +321,8 @@ def _copied(module: Module, call: cst.Call) -> cst.BaseExpression | None:
                 return tensor
         case "to":
             moved = to_host(module, call)
+        case "copy_":
+            return _copied_in(module, call, tensor)
         case "numpy":
             forced = bool(call.args) and module.value(call.args[0].value).constant is True
             moved = forced or (not call.args and _certainly_on_device(module, tensor))
@@ -372,11 +374,26 @@ def to_host(module: Module, call: cst.Call) -> bool:
 
 
 def names_host(module: Module, node: cst.BaseExpression) -> bool:
-    """Whether an expression names the CPU as a device: ``"cpu"``, ``torch.device("cpu")``, a name for it."""
+    """Whether an expression names the CPU as a device: ``"cpu"``, ``torch.device("cpu")``, a name for it.
+
+    So does a tensor in host memory, given to ``to``.
+    """
     value = module.value(node)
+    if value.kind is Kind.TENSOR:
+        return value.device is Device.CPU
     if isinstance(value.constant, str):
         return value.constant == "cpu" or value.constant.startswith("cpu:")
     return value.kind is Kind.DEVICE and value.device is Device.CPU
+
+
+def _copied_in(module: Module, call: cst.Call, target: cst.BaseExpression) -> cst.BaseExpression | None:
+    """The device tensor that ``host.copy_(x)`` copies; with ``non_blocking`` the memory may be pinned."""
+    source = given_as(call, "src", 0)
+    if source is None or given_as(call, "non_blocking", 1) is not None:
+        return None
+    into = module.value(target)
+    host = into.kind is Kind.TENSOR and into.device is Device.CPU
+    return source if host and module.on_device(source) else None
 
 
 _TYPE_NAME = re.compile(r"torch\.(cuda\.)?(\w+)Tensor")
@@ -447,13 +464,14 @@ def shape_wait(module: Module, node: cst.Call | cst.Subscript) -> bool:
         return False
     if not module.on_device(operand):
         return False
-    if sync.absent is not None and _passed(module, node, sync.absent):
-        return False
+    if any(_passed(module, node, argument) for argument in sync.absent):
+        read = given_as(node, *sync.absent[0]) if qualified in _READ_SIZES else None
+        return read is not None and may_be_on_device(module, read)
     if sync.tensor is not None:
         name, position = sync.tensor
         if not method and len(node.args) == 1:
             return True  # torch.repeat_interleave(repeats)
-        counts = _argument(node, name, position)
+        counts = given_as(node, name, position)
         return counts is not None and may_be_on_device(module, counts)
     return True
 
@@ -548,9 +566,11 @@ def _waits_to_cut(module: Module, part: cst.CSTNode) -> bool:
         return _sliced_by(module, part) or indexed_by_number(module, part) is not None
     if not isinstance(part, cst.Call):
         return False
-    return conversion(module, part) is not None or asking_builtin(module, part) not in (None, "sum")
+    return conversion(module, part) is not None or asking_function(module, part) not in (None, "builtins.sum")
 
 
+# What these functions are given in place of a size that they would look for themselves, they read.
+_READ_SIZES = frozenset({"torch.nn.functional.one_hot"})
 # ``one_hot`` reads the largest label to know how wide its result is.
 _SHAPE_FUNCTIONS = frozenset(
     {name for name, sync in FUNCTION_SYNCS.items() if sync.reason == "shape" and name.startswith("torch.")}
@@ -559,21 +579,11 @@ _SHAPE_FUNCTIONS = frozenset(
 )
 
 
-def _argument(call: cst.Call, name: str, position: int | None) -> cst.BaseExpression | None:
-    for index, arg in enumerate(call.args):
-        if arg.star:
-            return None
-        keyword = arg.keyword.value if arg.keyword is not None else None
-        if keyword == name or (keyword is None and index == position):
-            return arg.value
-    return None
-
-
 def _passed(module: Module, call: cst.Call, argument: tuple[str, int | None]) -> bool:
     """Whether an argument is, or may be, given something that spares the wait."""
     if any(arg.star for arg in call.args):
         return True
-    found = _argument(call, *argument)
+    found = given_as(call, *argument)
     if found is None:
         return False
     # ``one_hot`` takes -1 classes for as many as there are.
@@ -660,32 +670,71 @@ def _comparison_tests(module: Module, node: cst.Comparison) -> Iterator[cst.Base
 
 
 _TEXTS: frozenset[type] = frozenset({cst.SimpleString, cst.ConcatenatedString, cst.FormattedString})
-_ASKING_ALL = frozenset({"any", "all", "sorted", "sum"})
-_ASKING_FUNCTIONS = frozenset({"torch.equal", "torch.allclose", "torch.is_nonzero"})
+_ASKING_FUNCTIONS = frozenset(
+    {"torch.equal", "torch.allclose", "torch.is_nonzero", "torch._assert", "torch.testing.assert_close"}
+)
 _ASKING_METHODS = frozenset({"equal", "allclose", "is_nonzero"})
+_ASKING_BUILTINS = frozenset(f"builtins.{name}" for name in ("all", "any", "max", "min", "sorted", "sum"))
+_EXTREMES = frozenset({"builtins.max", "builtins.min"})
+# Functions and methods of lists that compare the items, or ask for their truth, one by one.
+_COMPARING_METHODS = frozenset({"count", "index", "remove", "sort"})
+_COMPARING_FUNCTIONS = frozenset(
+    {"builtins.filter", "functools.reduce"}
+    | {f"bisect.{name}{side}" for name in ("bisect", "insort") for side in ("", "_left", "_right")}
+)
 
 
-def asking_builtin(module: Module, call: cst.Call) -> str | None:
-    """The name of a function that asks for the truth of device tensors: ``any(t)``, ``max(a, b)``."""
-    if isinstance(call.func, cst.Attribute) and call.func.attr.value in _ASKING_METHODS:
-        if may_be_on_device(module, call.func.value):
-            return f"torch.{call.func.attr.value}"
+def asking_function(module: Module, call: cst.Call) -> str | None:
+    """The name of a function that asks for the truth of device tensors: ``any(t)``, ``max(a, b)``.
+
+    Builtins go by their full names, ``builtins.any``, and methods of lists by ``list.index``.
+    """
+    if isinstance(call.func, cst.Attribute):
+        name, owner = call.func.attr.value, call.func.value
+        if name in _ASKING_METHODS and may_be_on_device(module, owner):
+            return f"torch.{name}"
+        if name in _COMPARING_METHODS and module.value(owner).kind is Kind.LIST:
+            return f"list.{name}" if _compared_by(module, call, owner) else None
     if not call.args or any(arg.star for arg in call.args):
         return None
     first = call.args[0].value
     qualified = module.qualified(call.func) or ""
     if qualified in _ASKING_FUNCTIONS:
         return qualified if may_be_on_device(module, first) else None
-    package, _, name = qualified.rpartition(".")
-    if package != "builtins" or name not in (*_ASKING_ALL, "min", "max"):
+    if qualified in _COMPARING_FUNCTIONS:
+        return qualified if _passes_on(module, call, qualified) else None
+    if qualified not in _ASKING_BUILTINS:
         return None
     positional = [arg.value for arg in call.args if arg.keyword is None]
     if len(positional) > 1:
-        compared = name in ("min", "max") and any(may_be_on_device(module, value) for value in positional)
-        return name if compared else None
+        compared = qualified in _EXTREMES and any(may_be_on_device(module, value) for value in positional)
+        return qualified if compared else None
     if may_be_on_device(module, first):
-        return name
-    return name if name != "sum" and _holds_device_tensors(module, first) else None
+        return qualified
+    return qualified if qualified != "builtins.sum" and _compared_by(module, call, first) else None
+
+
+def _compared_by(module: Module, call: cst.Call, items: cst.BaseExpression) -> bool:
+    """Whether the items that are compared are device tensors, or what ``key`` makes of such."""
+    key = given_as(call, "key", None)
+    if key is None or module.value(key).kind is Kind.NONE:
+        return _holds_device_tensors(module, items)
+    if isinstance(key, cst.Lambda):
+        return may_be_on_device(module, key.body)
+    converts = (module.qualified(key) or "").rpartition(".")[2] in _CONVERTING_BUILTINS
+    return converts and _holds_device_tensors(module, items)
+
+
+def _passes_on(module: Module, call: cst.Call, qualified: str) -> bool:
+    """Whether ``filter``, ``reduce`` or ``bisect`` asks for the truth of device tensors by itself."""
+    first, *others = (arg.value for arg in call.args if arg.keyword is None)
+    if not others:
+        return False
+    if qualified.startswith("bisect."):
+        return may_be_on_device(module, others[0]) or _holds_device_tensors(module, first)
+    asking = module.value(first).kind is Kind.NONE or (module.qualified(first) or "") in _EXTREMES
+    items = others[0]
+    return asking and (may_be_on_device(module, items) or _holds_device_tensors(module, items))
 
 
 def _holds_device_tensors(module: Module, node: cst.BaseExpression) -> bool:
@@ -696,43 +745,6 @@ def _holds_device_tensors(module: Module, node: cst.BaseExpression) -> bool:
     if item is None or value.kind not in (Kind.LIST, Kind.TUPLE, Kind.ITERATOR):
         return False
     return module.accelerated and _waits(item)
-
-
-_DISTRIBUTION = re.compile(r"torch\.distributions\.(?:\w+\.)?([A-Z]\w*)")
-
-
-def checks_arguments(module: Module, call: cst.Call) -> str | None:
-    """The argument that makes ``call`` look at its tensors, and fail by what it sees: ``validate_args``.
-
-    Distributions look unless told not to, ``clip_grad_norm_`` only if told to, ``torch.normal`` at the
-    deviations. For a function of linear algebra it is the function that does the same and does not look.
-    """
-    qualified = module.qualified(call.func) or ""
-    distribution = _DISTRIBUTION.fullmatch(qualified)
-    if distribution is not None and distribution[1] in CHECKED_DISTRIBUTIONS:
-        if any(arg.star for arg in call.args) or _argument(call, "validate_args", None) is not None:
-            return None
-        if "set_default_validate_args" in module.tree.text:
-            return None
-        checked = any(may_be_on_device(module, arg.value) for arg in call.args)
-        return "validate_args" if checked else None
-    if qualified == "torch.nn.utils.clip_grad_norm_" and module.accelerated:
-        return "error_if_nonfinite" if module.argument(call, "error_if_nonfinite").constant is True else None
-    if qualified == "torch.normal":
-        deviations = _argument(call, "std", 1)
-        return "std" if deviations is not None and may_be_on_device(module, deviations) else None
-    return _unchecked_twin(module, call, qualified)
-
-
-def _unchecked_twin(module: Module, call: cst.Call, qualified: str) -> str | None:
-    if not qualified and isinstance(call.func, cst.Attribute) and not call.args:
-        twin = UNCHECKED_TWINS.get(f"torch.{call.func.attr.value}")
-        return twin if twin is not None and may_be_on_device(module, call.func.value) else None
-    if any(module.tree.handlers(call)):
-        return None  # what fails is seen to
-    twin = UNCHECKED_TWINS.get(qualified)
-    given = twin is not None and call.args and not call.args[0].star
-    return twin if given and may_be_on_device(module, call.args[0].value) else None
 
 
 # --- text -------------------------------------------------------------------------------------------

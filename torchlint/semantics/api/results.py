@@ -1077,13 +1077,13 @@ class Sync:
     """Why a call on an accelerator tensor makes the host wait for the device, and under which condition.
 
     ``reason`` is ``read`` (one value is read back), ``copy`` (the data moves to host memory), ``shape`` (the
-    size of the result depends on the data) or ``check`` (an error flag is read back).  ``absent`` is an
-    argument (keyword, position; see `Depends`) without which only the call waits, ``tensor`` one that must
-    be a tensor, ``host`` one that must name the CPU.
+    size or the range of the result depends on the data) or ``check`` (an error flag is read back).
+    ``absent`` are arguments (keyword, position; see `Depends`) without which only the call waits, ``tensor``
+    is one that must be a tensor, ``host`` one that must name the CPU.
     """
 
     reason: Literal["read", "copy", "shape", "check"]
-    absent: tuple[str, int | None] | None = None
+    absent: tuple[tuple[str, int | None], ...] = ()
     tensor: tuple[str, int | None] | None = None
     host: tuple[str, int | None] | None = None
 
@@ -1096,10 +1096,13 @@ METHOD_SYNCS: Mapping[str, Sync] = {
     ),
     **dict.fromkeys(_words("cpu numpy tolist __array__"), _COPIES),
     "to": Sync("copy", host=("device", 0)),
-    **dict.fromkeys(_words("nonzero argwhere masked_select unique unique_consecutive bincount"), _SHAPES),
-    "repeat_interleave": Sync("shape", absent=("output_size", None), tensor=("repeats", 0)),
+    **dict.fromkeys(
+        _words("nonzero argwhere masked_select unique unique_consecutive bincount to_sparse to_sparse_csr"),
+        _SHAPES,
+    ),
+    "repeat_interleave": Sync("shape", absent=(("output_size", None),), tensor=("repeats", 0)),
     **dict.fromkeys(_words("cholesky inverse matrix_exp pinverse svd"), _CHECKS),
-    "histc": Sync("read", absent=("min", 1)),
+    "histc": Sync("shape", absent=(("min", 1), ("max", 2))),
 }
 """Methods of an accelerator tensor that wait for the device (``to`` unless ``non_blocking=True``).
 
@@ -1119,10 +1122,11 @@ FUNCTION_SYNCS: Mapping[str, Sync] = {
 """),
         _SHAPES,
     ),
-    "torch.where": Sync("shape", absent=("input", 1)),
-    "torch.repeat_interleave": Sync("shape", absent=("output_size", None), tensor=("repeats", 1)),
-    "torch.nn.functional.one_hot": Sync("read", absent=("num_classes", 1)),
-    "torch.histc": Sync("read", absent=("min", 2)),
+    "torch.where": Sync("shape", absent=(("input", 1),)),
+    "torch.repeat_interleave": Sync("shape", absent=(("output_size", None),), tensor=("repeats", 1)),
+    "torch.sparse_coo_tensor": Sync("shape", absent=(("size", 2),)),
+    "torch.nn.functional.one_hot": Sync("read", absent=(("num_classes", 1),)),
+    "torch.histc": Sync("shape", absent=(("min", 2), ("max", 3))),
     "torch.full": Sync("read", tensor=("fill_value", 1)),
     **dict.fromkeys(
         _words("""
@@ -1152,6 +1156,15 @@ places."""
 
 READING_FILL: Final = frozenset(_words("full full_like new_full index_fill masked_fill masked_fill_"))
 """Methods and ``torch.`` functions that read the device scalar which they fill in."""
+
+READING_ARGUMENTS: Mapping[str, tuple[str, int | None]] = {
+    **dict.fromkeys(_words("add add_ sub_"), ("alpha", None)),
+    **dict.fromkeys(_words("addcmul addcmul_ addcdiv_"), ("value", None)),
+    "torch.nn.functional.leaky_relu": ("negative_slope", 1),
+    "torch.nn.functional.dropout": ("p", 1),
+}
+"""Methods (and ``torch.`` functions of the same names), and functions by their full names, that take one
+argument as a number: a device scalar there is read. With each its name and its place, as in `Depends`."""
 
 UNCHECKED_TWINS: Mapping[str, str] = {
     "torch.cholesky": "torch.linalg.cholesky_ex",
