@@ -109,14 +109,14 @@ def runs_every_step(found: UpdateLoop, module: Module) -> bool:
     """Whether a loop is part of each step of training.
 
     An average is taken again and again, and gradients are new after each backward pass: where a function
-    that does something with them is called from other files, it is called every step.
+    that takes an average, or clips or follows gradients, is called from other files, it is called every step.
     """
     loop = found.loop
     if module.evaluated_only(loop) or module.compiled(loop) or _stays_on_host(module):
         return False
     if module.hot(loop) is not None:
         return True
-    if found.change in (Change.CLAMP, Change.COPY, Change.NORM):
+    if found.change not in (Change.AVERAGE, Change.STEP, Change.CLIP):
         return False
     return not module.throttled(loop) and _called_from_elsewhere(loop, module)
 
@@ -257,7 +257,10 @@ class _Body:
 
     def _is_dict(self, iterable: cst.BaseExpression) -> bool:
         """``for key in state:`` over a dict that has a name."""
-        return self.module.value(iterable).kind is Kind.DICT
+        if self.module.value(iterable).kind is Kind.DICT:
+            return True
+        made = [b.value for b in self.module.bindings(iterable)] if isinstance(iterable, cst.Name) else []
+        return any(isinstance(v, cst.Call) and last_name(v.func) in ("state_dict", "dict") for v in made)
 
     # ------------------------------------------------------------------ statements
 
