@@ -9,10 +9,14 @@ import libcst as cst
 from torchlint.diagnostics import Fix
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.api.upgrades import ARGUMENTS, Upgrade
+from torchlint.semantics.fallbacks import for_older_releases
 from torchlint.semantics.module import Module
 from torchlint.semantics.trainers import given_up
 
 _WORDS = "|".join(sorted({row.argument for rows in ARGUMENTS.values() for row in rows}))
+
+# Expressions that stand in a conditional one as they are.
+_TIGHT = (cst.Name, cst.Attribute, cst.Call, cst.Subscript)
 
 
 @rule(
@@ -69,7 +73,7 @@ def renamed_trainer_argument(call: cst.Call, module: Module) -> Iterator[Finding
     """
     for arg, row in given_up(module, call):
         target = module.target_of(row.package)
-        if not row.is_deprecated(target):
+        if not row.is_deprecated(target) or for_older_releases(module, call):
             continue
         name = f'{row.argument}="{row.value}"' if row.value else row.argument
         since = f"{row.package} {row.removed if row.is_removed(target) else row.deprecated}"
@@ -98,10 +102,13 @@ def _fix(call: cst.Call, arg: cst.Arg, row: Upgrade, module: Module) -> Fix | No
         wanted = module.value(arg.value).constant
         if wanted is False:
             return module.safe(f"Drop `{row.argument}`", module.remove_argument(call, row.argument))
-        if wanted is not True or edits is None:
-            return None
-        value = module.replace(arg.value, row.switched_on)
-        edits = edits + value if value is not None else None
+        code = row.switched_on
+        if wanted is not True:
+            if not row.switched_off or not isinstance(arg.value, _TIGHT):
+                return None
+            code = f"{code} if {module.source(arg.value)} else {row.switched_off}"
+        value = module.replace(arg.value, code)
+        edits = edits + value if edits is not None and value is not None else None
     read = _read_later(call, row.argument, module)
     hidden = any(other.star == "**" for other in call.args)
     make = module.unsafe if read or hidden or not row.exact else module.safe
