@@ -10,8 +10,10 @@ import libcst as cst
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
 
+# ``is_torch_npu_available`` asks for a device.
 _ASKS_FOR_RELEASE = re.compile(
-    r"\bhasattr\b|__version__|\b_?is_torch\w*|version\b|\bhas_\w+|_after\(|torch\w*_\d", re.IGNORECASE
+    r"\bhasattr\b|__version__|\b_?is_torch(?!_(?:npu|xla|tpu|mlu|musa|xpu|mps|hpu|cuda|sdaa)_)\w*|version\b|\bhas_\w+|_after\(|torch\w*_\d",
+    re.IGNORECASE,
 )
 
 

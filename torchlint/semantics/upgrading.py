@@ -15,7 +15,7 @@ from torchlint import rewriting
 from torchlint.diagnostics import Edit, Span
 from torchlint.semantics.api.signatures import SIGNATURES
 from torchlint.semantics.api.upgrades import SYMBOLS, Upgrade
-from torchlint.semantics.names import Binding, canonical
+from torchlint.semantics.names import Binding, BindingKind, canonical
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
@@ -33,8 +33,18 @@ def upgrade_at(module: Module, node: cst.CSTNode) -> Upgrade | None:
             return None
     elif not isinstance(node, cst.Attribute) or module.tree.enclosing(node, cst.Import, cst.ImportFrom):
         return None
-    dotted = module.qualified(node)
+    dotted = module.qualified(node) or _beside_stand_in(module, node)
     return SYMBOLS.get(dotted) if dotted is not None else None
+
+
+def _beside_stand_in(module: Module, node: cst.Name | cst.Attribute) -> str | None:
+    """What a name means for which the file has a definition of its own in ``except`` or ``else``."""
+    meanings: set[str | None] = set()
+    for binding in module.bindings(node) if isinstance(node, cst.Name) else ():
+        own = binding.kind in (BindingKind.FUNCTION, BindingKind.CLASS)
+        if not (own and module.tree.enclosing(binding.node, cst.ExceptHandler, cst.Else)):
+            meanings.add(module.names.bound_name(binding))
+    return meanings.pop() if len(meanings) == 1 else None
 
 
 def only_names(module: Module, node: cst.BaseExpression) -> bool:
