@@ -8,12 +8,10 @@ import libcst as cst
 
 from torchlint.diagnostics import Fix
 from torchlint.rule import WARNING, Finding, rule
-from torchlint.semantics.api.upgrades import ARGUMENTS, Upgrade
+from torchlint.semantics.api.upgrades import Upgrade
 from torchlint.semantics.fallbacks import for_older_releases
 from torchlint.semantics.module import Module
 from torchlint.semantics.trainers import given_up
-
-_WORDS = "|".join(sorted({row.argument for rows in ARGUMENTS.values() for row in rows}))
 
 # Expressions that stand in a conditional one as they are.
 _TIGHT = (cst.Name, cst.Attribute, cst.Call, cst.Subscript)
@@ -25,7 +23,10 @@ _TIGHT = (cst.Name, cst.Attribute, cst.Call, cst.Subscript)
     severity=WARNING,
     fix="safe",
     on=cst.Call,
-    mentions=("transformers|accelerate|trl", _WORDS),
+    mentions=(
+        "transformers|accelerate|trl",
+        "TrainingArguments|Trainer|from_pretrained|pipeline|Accelerator|Config",
+    ),
 )
 def renamed_trainer_argument(call: cst.Call, module: Module) -> Iterator[Finding]:
     """
