@@ -93,17 +93,22 @@ def test_arguments_that_were_given_up(code: str, found: list[str]) -> None:
 @pytest.mark.parametrize(
     ("code", "left"),
     [
-        ("Args('out')", True),
+        ("Args('out', num_train_epochs=3)", True),
+        ("Args('out', per_device_eval_batch_size=64)", False),
+        ("trainer.train()\nArgs('out')", True),
         ("Own('out', learning_rate=1e-4)", True),
-        ("Args('out', bf16=False)", False),
-        ("Args('out', **options)", False),
-        ("Args('out', deepspeed='zero3.json')", False),
-        ("trl.SFTConfig('out')", False),
-        ("args.bf16 = True\nArgs('out')", False),
-        ("model = model.half()\nArgs('out')", False),
-        ("m = transformers.AutoModel.from_pretrained('x', load_in_4bit=True)\nArgs('out')", False),
-        ("import torch\nm.to(torch.bfloat16)\nArgs('out')", False),
-        ("import torch\nm.to(torch.device('cuda'))\nArgs('out')", True),
+        ("Args('out', learning_rate=0.1, bf16=False)", False),
+        ("Args('out', learning_rate=0.1, **options)", False),
+        ("Args('out', learning_rate=0.1, deepspeed='zero3.json')", False),
+        ("trl.SFTConfig('out', learning_rate=0.1)", False),
+        ("args.bf16 = True\nArgs('out', optim='sgd')", False),
+        ("model = model.half()\nArgs('out', optim='sgd')", False),
+        (
+            "m = transformers.AutoModel.from_pretrained('x', load_in_4bit=True)\nArgs('out', optim='sgd')",
+            False,
+        ),
+        ("import torch\nm.to(torch.bfloat16)\nArgs('out', optim='sgd')", False),
+        ("import torch\nm.to(torch.device('cuda'))\nArgs('out', max_steps=9)", True),
     ],
 )
 def test_what_is_left_in_full_precision(code: str, left: bool) -> None:

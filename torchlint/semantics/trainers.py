@@ -104,6 +104,18 @@ def _own_fields(module: Module, call: cst.Call) -> frozenset[str]:
 
 _REDUCED = frozenset({"bf16", "fp16", "tf32"})
 _DECIDED_ELSEWHERE = _REDUCED | {"deepspeed", "use_cpu", "no_cuda", "parallelism_config", "jit_mode_eval"}
+_OF_TRAINING = frozenset(
+    {
+        *(
+            "gradient_accumulation_steps",
+            "learning_rate",
+            "lr_scheduler_type",
+            "max_steps",
+            "num_train_epochs",
+        ),
+        *("optim", "per_device_train_batch_size", "per_gpu_train_batch_size", "warmup_steps", "weight_decay"),
+    }
+)
 _SMALL_TYPES = frozenset({"torch.bfloat16", "torch.float16"})
 _QUANTIZED = frozenset({"load_in_8bit", "load_in_4bit", "quantization_config"})
 _TF32 = re.compile(r"allow_tf32|set_float32_matmul_precision|fp32_precision|float32_matmul_precision")
@@ -119,6 +131,8 @@ def left_in_full_precision(module: Module, call: cst.Call) -> bool:
     if dotted.startswith("trl.") or taker(module, call) != TRAINING_ARGUMENTS or _is_handed_on(call):
         return False
     given = {arg.keyword.value for arg in call.args if arg.keyword is not None}
+    if not (given & _OF_TRAINING or _trains(module)):
+        return False
     if (
         any(arg.star for arg in call.args)
         or given & _DECIDED_ELSEWHERE
@@ -129,6 +143,16 @@ def left_in_full_precision(module: Module, call: cst.Call) -> bool:
     if _REDUCED & set(module.names.attributes) or _TF32.search(text) or "mixed_precision" in text:
         return False
     return not any(_has_small_weights(module, other) for other in module.tree.nodes(cst.Call))
+
+
+def _trains(module: Module) -> bool:
+    """Whether the file runs the training of a trainer; others only evaluate by one."""
+    return any(
+        isinstance(call.func, cst.Attribute)
+        and call.func.attr.value == "train"
+        and "trainer" in module.source(call.func.value).lower()
+        for call in module.tree.nodes(cst.Call)
+    )
 
 
 def _is_handed_on(call: cst.Call) -> bool:
