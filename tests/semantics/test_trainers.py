@@ -84,10 +84,15 @@ def test_what_takes_the_arguments(code: str, name: str | None) -> None:
         ("Args(optim='adamw_hf')", ["optim"]),
         ("Args(optim='adamw_torch')", []),
         ("Args('out', **options)", []),
+        ("Args('out', **{'no_cuda': True, 'seed': 1})", ["no_cuda"]),
+        ("options = dict(no_cuda=True, seed=1)\nArgs('out', **options)", ["no_cuda"]),
+        ("options = {'xpu_backend': 'ccl', **more}\nArgs('out', **options)", ["xpu_backend"]),
+        ("options = dict(no_cuda=True)\nArgs('out', **options)\nArgs('other', **options)", []),
+        ("options = load(no_cuda=True)\nArgs('out', **options)", []),
     ],
 )
 def test_arguments_that_were_given_up(code: str, found: list[str]) -> None:
-    assert [row.argument for _, row in given_up(*last_call(code))] == found
+    assert [given.row.argument for given in given_up(*last_call(code))] == found
 
 
 @pytest.mark.parametrize(
