@@ -31,6 +31,7 @@ from torchlint.semantics.api.frameworks import (
 )
 from torchlint.semantics.api.results import TENSOR_METHODS
 from torchlint.semantics.classes import Classes
+from torchlint.semantics.conventions import STEP_FUNCTION
 from torchlint.semantics.fixpoint import Fixpoint
 from torchlint.semantics.gradmode import Grad, GradModes
 from torchlint.semantics.names import BindingKind, Names
@@ -139,6 +140,9 @@ _START = _Work(starts=True)
 
 # The tests of the branches around a place that ask for a parameter, and how each must come out.
 _Conditions: TypeAlias = "tuple[tuple[cst.BaseExpression, bool], ...]"
+
+# How many calls deep a step of training may be split up into functions.
+_STEP_HOPS = 3
 
 _BLOCKS: frozenset[type] = frozenset({cst.IndentedBlock, cst.SimpleStatementSuite})
 _FUNCTIONS: frozenset[type] = frozenset(FUNCTIONS)
@@ -647,15 +651,22 @@ class Places:
         """
         if not isinstance(function, cst.FunctionDef) or _TEST_NAME.match(function.name.value):
             return False
-        if not any(
-            last_name(call.func) == "step" and is_training_step(self.module, call)
-            for call in self._held.get(function, ([], []))[0]
-        ):
+        if not self._steps_optimizer(function):
             return False
         work = self._work_of(function)
         owner = self.module.classes.owner(function)
         tests = owner is not None and owner.name.value.startswith("Test")
         return work.trains and not (work.starts or work.batches or tests or self.module.callers(function))
+
+    def _steps_optimizer(self, function: Function, hops: int = _STEP_HOPS) -> bool:
+        """Whether a function steps an optimizer, outside of loops, or calls one of the file that does."""
+        calls = self._held.get(function, ([], []))[0]
+        if any(last_name(call.func) == "step" and is_training_step(self.module, call) for call in calls):
+            return True
+        # What calls such a function once may as well be a whole run, unless its name says otherwise.
+        split = hops and isinstance(function, cst.FunctionDef) and STEP_FUNCTION.search(function.name.value)
+        callees = (self.module.callee(call) for call in calls) if split else ()
+        return any(callee is not None and self._steps_optimizer(callee, hops - 1) for callee in callees)
 
     def _run_from(
         self, function: Function, streaming: bool
