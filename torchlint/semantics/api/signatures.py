@@ -449,8 +449,8 @@ _PYTHON: dict[str, dict[str, Overloads]] = {
             "device='cuda', init_scale=65536.0, growth_factor=2.0, backoff_factor=0.5, "
             "growth_interval=2000, enabled=True"
         ),
-        "cuda.amp.autocast": "enabled=True, dtype=..., cache_enabled=True",
-        "cuda.amp.GradScaler": (
+        "cpu.amp.autocast cuda.amp.autocast": "enabled=True, dtype=..., cache_enabled=True",
+        "cpu.amp.GradScaler cuda.amp.GradScaler": (
             "init_scale=65536.0, growth_factor=2.0, backoff_factor=0.5, growth_interval=2000, enabled=True"
         ),
         "cuda.synchronize": "device=None",
