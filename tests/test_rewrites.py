@@ -37,7 +37,7 @@ def _is_own(value: Any, path: Path) -> bool:
     return callable(value) and getattr(getattr(value, "__code__", None), "co_filename", "") == str(path)
 
 
-REWRITTEN = ("TL404", "TL405", "TL406", "TL408")
+REWRITTEN = ("TL404", "TL405", "TL406", "TL408", "TL411", "TL413")
 EVERY = [(code, name) for code in REWRITTEN for name in functions(code)]
 
 

@@ -319,6 +319,30 @@ def test_statements_are_wrapped(before: str, which: list[str], after: str | None
 
 
 @pytest.mark.parametrize(
+    ("before", "which", "after"),
+    [
+        ("with w:\n    a\n    b\n    c\n", "b", "with w:\n    a\nb\nc\n"),
+        (
+            "with w:\n    a\n\n    # on b\n    b\n    # the end\nd\n",
+            "b",
+            "with w:\n    a\n\n# on b\nb\n# the end\nd\n",
+        ),
+        ("if x:\r\n\twith w:\r\n\t\ta\r\n\t\tb\r\n", "b", "if x:\r\n\twith w:\r\n\t\ta\r\n\tb\r\n"),
+        ("with w:\n    a  # a\n    if b:\n        c\n", "if b", "with w:\n    a  # a\nif b:\n    c\n"),
+        ('with w:\n    a\n    b("""\n    t""")\n', "b", 'with w:\n    a\nb("""\n    t""")\n'),
+        ("with w:\n    a\n    b(\n  c)\n", "b", "with w:\n    a\nb(\n  c)\n"),
+        ("with w:\n    a\n    @d\n    def g(): pass\n", "def g", "with w:\n    a\n@d\ndef g(): pass\n"),
+        ("with w:\n    a\n    b", "b", "with w:\n    a\nb"),
+        ("with w:\n    a\n    b\n", "a", None),
+        ("with w: a; b\n", "b", None),
+        ("a\nb\n", "b", None),
+    ],
+)
+def test_a_block_is_ended_before_a_statement(before: str, which: str, after: str | None) -> None:
+    assert rewritten(before, lambda t: rewriting.end_block_before(t, statement(t, which))) == after
+
+
+@pytest.mark.parametrize(
     ("before", "place", "code", "after"),
     [
         ("a\nb\n", "b", "n", "a\nn\nb\n"),

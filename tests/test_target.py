@@ -17,7 +17,8 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A repository root, so that nothing above it is read; no torch is installed."""
     (tmp_path / ".git").mkdir()
     target._declared.cache_clear()
-    monkeypatch.setattr(target, "installed", lambda: Target.unknown("nothing installed"))
+    target._files.cache_clear()
+    monkeypatch.setattr(target, "installed", lambda package: Target.unknown("nothing installed"))
     return tmp_path
 
 
@@ -165,7 +166,7 @@ def test_the_lock_file_pins_what_the_declaration_leaves_open(project: Path) -> N
 def test_a_declaration_without_a_bound_admits_any_release(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(target, "installed", lambda: Target.parse("==2.9.0"))
+    monkeypatch.setattr(target, "installed", lambda package: Target.parse("==2.9.0"))
     (project / "requirements.txt").write_text("torch\n")
     assert target.detect(project) == Target.unknown()
 
@@ -178,6 +179,7 @@ def test_the_closest_directory_that_speaks_of_torch_decides(project: Path) -> No
     (inner / "train.py").write_text("")
     assert target.detect(inner / "train.py").lower == Version("2.4.0")
     target._declared.cache_clear()
+    target._files.cache_clear()
     (inner / "requirements.txt").write_text("torch==1.13.1\n")
     assert target.detect(inner / "train.py").lower == Version("1.13.1")
 
@@ -192,8 +194,40 @@ def test_nothing_above_the_repository_is_read(project: Path) -> None:
 def test_without_a_declaration_the_installed_release_counts(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(target, "installed", lambda: Target.parse("==2.9.0"))
+    monkeypatch.setattr(target, "installed", lambda package: Target.parse("==2.9.0"))
     assert target.detect(project).lower == Version("2.9.0")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "lower"),
+    [
+        ("requirements.txt", "torch>=2.1\ntransformers>=4.46\nsentence-transformers>=3.0\n", "4.46.0"),
+        ("requirements.txt", "transformers[torch]>4.45.2,<5\n", "4.46.0"),
+        ("requirements.txt", "adapter-transformers==3.2\ntransformers\n", None),
+        ("pyproject.toml", '[tool.poetry.dependencies]\ntransformers = "^4.41"\n', "4.41.0"),
+        (
+            "setup.py",
+            "setup(install_requires=['torch>=2', 'transformers~=4.50.0', 'transformers'])",
+            "4.50.0",
+        ),
+        ("environment.yml", "dependencies:\n  - transformers=4.51\n", "4.51.0"),
+        ("environment.yml", "dependencies:\n  - pip:\n    - transformers==4.51.3\n", "4.51.3"),
+        ("uv.lock", '[[package]]\nname = "transformers"\nversion = "5.2.0"\n', "5.2.0"),
+        ("Pipfile.lock", '{"transformers": {"hashes": [], "version": "==4.57.1"}}', "4.57.1"),
+    ],
+)
+def test_other_libraries_are_found_as_torch_is(
+    project: Path, name: str, text: str, lower: str | None
+) -> None:
+    (project / name).write_text(text)
+    assert bounds(target.detect(project, "transformers"))[0] == lower
+
+
+def test_each_library_has_a_target_of_its_own(project: Path) -> None:
+    (project / "requirements.txt").write_text("transformers<5\naccelerate>=1.0\n")
+    assert bounds(target.detect(project, "transformers")) == (None, "4.57.6")
+    assert bounds(target.detect(project, "accelerate")) == ("1.0.0", None)
+    assert target.detect(project) == Target.unknown()
 
 
 def test_the_installed_release_is_read_from_metadata(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -267,7 +267,7 @@ class Settings:
         )
 
     @cached_property
-    def _made(self) -> dict[tuple[frozenset[str], target.Target], LintSettings]:
+    def _made(self) -> dict[tuple[frozenset[str], tuple[target.Target, ...]], LintSettings]:
         return {}
 
     def lint(self, path: Path) -> LintSettings:
@@ -281,13 +281,15 @@ class Settings:
             )
         )
         found = chosen.target_torch if chosen.target_torch is not None else target.detect(path)
-        made = self._made.get((off, found))
+        others = tuple(target.detect(path, library) for library in target.LIBRARIES)
+        made = self._made.get((off, (found, *others)))
         if made is None:
-            made = self._made[off, found] = LintSettings(
+            made = self._made[off, (found, *others)] = LintSettings(
                 rules=tuple(code for code in common.rules if code not in off),
                 fixable=common.fixable,
                 unsafe_fixes=common.unsafe_fixes,
                 target=found,
+                libraries=dict(zip(target.LIBRARIES, others, strict=True)),
                 workers=common.workers,
                 extend_safe_fixes=common.extend_safe_fixes,
                 extend_unsafe_fixes=common.extend_unsafe_fixes,

@@ -18,14 +18,15 @@ class LintSettings:
 
     ``rules`` are the enabled codes, sorted. A fix is offered only for the codes in ``fixable``; those in
     ``extend_safe_fixes`` have their unsafe fixes graded safe, those in ``extend_unsafe_fixes`` their safe
-    fixes graded unsafe. ``workers`` is the number of loader workers that fixes write. With ``ignore_noqa``
-    suppression comments are not obeyed.
+    fixes graded unsafe. ``libraries`` are the targets of other libraries than torch. ``workers`` is the
+    number of loader workers that fixes write. With ``ignore_noqa`` suppression comments are not obeyed.
     """
 
     rules: tuple[str, ...] = ()
     fixable: frozenset[str] = frozenset()
     unsafe_fixes: bool = False
     target: Target = field(default_factory=Target.unknown)
+    libraries: Mapping[str, Target] = field(default_factory=dict)
     workers: int = 4
     extend_safe_fixes: frozenset[str] = frozenset()
     extend_unsafe_fixes: frozenset[str] = frozenset()

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 
 import libcst as cst
 
@@ -364,6 +365,36 @@ def wrap(tree: SyntaxTree, statements: Sequence[cst.CSTNode], header: str) -> Ed
     edits = [Edit(Span(start, start), f"{header}{newline}{indent}{unit}")]
     for at in _code_lines(tree, _next_line(text, _line_end(text, start)), end):
         edits += _insert(at + len(indent) if text.startswith(indent, at) else at, unit)
+    return tuple(edits)
+
+
+def end_block_before(tree: SyntaxTree, statement: cst.CSTNode) -> Edits | None:
+    """Take ``statement`` and all that follows it in its block out of the block, to the level of its header.
+
+    Comments among them move along; lines inside a string over several lines stay as they are. None where
+    the block would be left empty, stands on the line of its header, or where the statement shares its line.
+    """
+    line = tree.statement(statement)
+    block = tree.parent(line)
+    if not isinstance(block, cst.IndentedBlock) or line is block.body[0]:
+        return None
+    if _shares_line(tree, statement, first=True):
+        return None
+    header = tree.parent(block)
+    assert header is not None
+    text = tree.text
+    outer = _indent_at(text, _first_decorator(tree, header))
+    inner = _indent_at(text, _first_decorator(tree, line))
+    if not inner.startswith(outer):
+        return None
+    before = next(first for first, second in pairwise(block.body) if second is line)
+    start = _next_line(text, _line_end(text, tree.span(before).end))
+    end = _end_with_comments(text, tree.span(block.body[-1]).end, outer)
+    edits: list[Edit] = []
+    for at in _code_lines(tree, start, end):
+        # What goes on in brackets may stand further to the left.
+        if text.startswith(inner, at):
+            edits += _delete(at + len(outer), at + len(inner))
     return tuple(edits)
 
 

@@ -1,14 +1,16 @@
-"""The range of PyTorch releases that may run a program, and where a project says so.
+"""The range of releases of PyTorch and its frameworks that may run a program, and where a project says so.
 
 A rule or a fix that depends on the PyTorch version asks the target. It is found, in this order, from the
 ``--target-torch`` flag, the ``target-torch`` key, the lowest release that the project's own declarations
-admit, the torch installed beside torchlint, and else it is unknown: any release from 1.7 on.
+admit, the torch installed beside torchlint, and else it is unknown: any release from 1.7 on. The targets of
+other libraries are found in the same way, but for the flag and the key.
 
-Nothing here imports torch: an installed release is read from its metadata.
+Nothing here imports a library: an installed release is read from its metadata.
 """
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -19,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 from packaging.version import InvalidVersion, Version
 
 from torchlint import toml
+from torchlint.releases import RELEASES
 
 if TYPE_CHECKING:
     from packaging.specifiers import SpecifierSet
@@ -26,22 +29,18 @@ if TYPE_CHECKING:
 OLDEST = "1.7"
 """The oldest release that an unknown target stands for."""
 
-# The last patch of each minor release from the oldest supported on. A declaration such as ``>2.0`` or
-# ``!=2.1.0`` needs them to say which release is the lowest it admits; a newer release than these is only
-# ever named by the declaration itself.
-_LAST_PATCH = (
-    *(("1.7", 1), ("1.8", 1), ("1.9", 1), ("1.10", 2), ("1.11", 0), ("1.12", 1), ("1.13", 1)),
-    *(("2.0", 1), ("2.1", 2), ("2.2", 2), ("2.3", 1), ("2.4", 1), ("2.5", 1), ("2.6", 0), ("2.7", 1)),
-    *(("2.8", 0), ("2.9", 1), ("2.10", 0), ("2.11", 0), ("2.12", 0), ("2.13", 0)),
-)
-_RELEASES = tuple(Version(f"{minor}.{patch}") for minor, last in _LAST_PATCH for patch in range(last + 1))
+TORCH = "torch"
+LIBRARIES = ("accelerate", "transformers")
+"""The libraries beside torch that have a target."""
 
-_NAMES = frozenset({"torch", "pytorch", "pytorch-cpu", "pytorch-gpu"})
+# A local part ("+cu118") pins a build; the question here is the release.
+_LOCAL = re.compile(r"\+[\w.]+")
+_ALIASES = {TORCH: frozenset({"torch", "pytorch", "pytorch-cpu", "pytorch-gpu"})}
 
 
 @dataclass(frozen=True)
 class Target:
-    """The torch releases that may run a program: from ``lower`` to ``upper``, both included.
+    """The releases of a library that may run a program: from ``lower`` to ``upper``, both included.
 
     None on a side means that nothing is known there. ``origin`` says in words where the range comes from;
     it takes no part in comparisons.
@@ -53,11 +52,11 @@ class Target:
 
     @classmethod
     def unknown(cls, origin: str = "unknown") -> Target:
-        """Any release from 1.7 on."""
+        """Any release, of torch any from 1.7 on."""
         return cls(None, None, origin)
 
     @classmethod
-    def parse(cls, text: str, origin: str = "given") -> Target:
+    def parse(cls, text: str, origin: str = "given", package: str = TORCH) -> Target:
         """Read ``2.1`` ("2.1 or newer"), a specifier such as ``>=2.1,<2.5``, or ``unknown``.
 
         Raises:
@@ -81,7 +80,7 @@ class Target:
                 f"`{text}` is not a PyTorch version; expected one such as `2.1`, a range such as "
                 "`>=2.1,<2.6`, or `unknown`"
             )
-        return cls(_lowest(specifiers), _highest(specifiers), origin)
+        return cls(_lowest(specifiers, package), _highest(specifiers, package), origin)
 
     def admits_below(self, version: str) -> bool:
         """Whether a release older than ``version`` could run the program; True where nothing is known."""
@@ -122,32 +121,36 @@ def _named(specifiers: SpecifierSet) -> Iterator[Version]:
             continue
 
 
-def _admitted(specifiers: SpecifierSet) -> list[Version]:
+@cache
+def _releases(package: str) -> tuple[Version, ...]:
+    """The known releases of a library, oldest first."""
+    return tuple(Version(text) for text in RELEASES[package])
+
+
+def _admitted(specifiers: SpecifierSet, package: str) -> list[Version]:
     """The known releases, and those that the declaration names, which it admits; lowest first."""
     from packaging.specifiers import SpecifierSet
 
-    # A local part ("+cu118") pins a build; the question here is the release.
-    plain = SpecifierSet(",".join(re.sub(r"\+[\w.]+", "", str(specifier)) for specifier in specifiers))
-    candidates = {*_RELEASES, *_named(specifiers)}
+    plain = SpecifierSet(",".join(_LOCAL.sub("", str(specifier)) for specifier in specifiers))
+    candidates = {*_releases(package), *_named(specifiers)}
     return sorted(version for version in candidates if plain.contains(version, prereleases=True))
 
 
-def _lowest(specifiers: SpecifierSet) -> Version | None:
+def _lowest(specifiers: SpecifierSet, package: str) -> Version | None:
     """The lowest release admitted; None where the declaration sets no lower bound of its own."""
-    admitted = _admitted(specifiers)
-    if not admitted or admitted[0] <= _RELEASES[0]:
+    admitted = _admitted(specifiers, package)
+    if not admitted or admitted[0] <= _releases(package)[0]:
         bounded = any(specifier.operator in ("==", ">=", ">", "~=", "===") for specifier in specifiers)
         return admitted[0] if admitted and bounded else None
     return admitted[0]
 
 
-def _highest(specifiers: SpecifierSet) -> Version | None:
+def _highest(specifiers: SpecifierSet, package: str) -> Version | None:
     """The highest release admitted; None where releases yet to come are admitted too."""
-    if any(
-        specifiers.contains(Version(text), prereleases=True) for text in (f"{_RELEASES[-1].major}.999", "999")
-    ):
+    coming = (f"{_releases(package)[-1].major}.999", "999")
+    if any(specifiers.contains(Version(text), prereleases=True) for text in coming):
         return None
-    admitted = _admitted(specifiers)
+    admitted = _admitted(specifiers, package)
     return admitted[-1] if admitted else None
 
 
@@ -156,39 +159,39 @@ def _highest(specifiers: SpecifierSet) -> Version | None:
 
 @dataclass(frozen=True)
 class _Declared:
-    """What one file says about torch: the ranges it declares, whether it pins (a lock file)."""
+    """What one file says about a library: the ranges it declares, whether it pins (a lock file)."""
 
     name: str
     ranges: tuple[Target, ...]
     lock: bool = False
 
 
-def detect(path: Path) -> Target:
+def detect(path: Path, package: str = TORCH) -> Target:
     """The target of the program at ``path`` (a file or a directory) as its project declares it.
 
-    The closest directory upwards whose files mention torch decides. A lower bound in a declaration counts
-    before a pin in a lock file, since who installs the project need not use the lock; where no declaration
-    sets a bound, the pin counts. The lowest admitted release of all declarations is the target's. Without
-    any declaration it is the installed torch, else unknown.
+    The closest directory upwards whose files mention the library decides. A lower bound in a declaration
+    counts before a pin in a lock file, since who installs the project need not use the lock; where no
+    declaration sets a bound, the pin counts. The lowest admitted release of all declarations is the target's.
+    Without any declaration it is the installed one, else unknown.
 
     Unreadable or malformed files declare nothing: other tools report them.
     """
     path = path.absolute()
     directory = path if path.is_dir() else path.parent
-    return _declared(directory) or installed()
+    return _declared(directory, package) or installed(package)
 
 
 @lru_cache(maxsize=4096)
-def _declared(directory: Path) -> Target | None:
-    found = tuple(declared for declared in _declarations(directory) if declared.ranges)
+def _declared(directory: Path, package: str) -> Target | None:
+    found = tuple(declared for declared in _declarations(directory, package) if declared.ranges)
     if found:
-        return _combine(found)
+        return _combine(found, package)
     if (directory / ".git").exists() or directory.parent == directory:
         return None
-    return _declared(directory.parent)
+    return _declared(directory.parent, package)
 
 
-def _combine(found: tuple[_Declared, ...]) -> Target:
+def _combine(found: tuple[_Declared, ...], package: str) -> Target:
     for lock in (False, True):
         bounded = [
             (declared, target)
@@ -199,7 +202,7 @@ def _combine(found: tuple[_Declared, ...]) -> Target:
         ]
         if bounded:
             uppers = [target.upper for _, target in bounded]
-            declared, lowest = min(bounded, key=lambda item: item[1].lower or _RELEASES[0])
+            declared, lowest = min(bounded, key=lambda item: item[1].lower or _releases(package)[0])
             upper = None if None in uppers else max(upper for upper in uppers if upper is not None)
             return Target(lowest.lower, upper, declared.name)
     uppers = [target.upper for declared in found for target in declared.ranges]
@@ -208,43 +211,48 @@ def _combine(found: tuple[_Declared, ...]) -> Target:
 
 
 @cache
-def installed() -> Target:
-    """The torch that is installed beside torchlint, read from its metadata; unknown if there is none."""
+def installed(package: str = TORCH) -> Target:
+    """The release that is installed beside torchlint, read from its metadata; unknown if there is none."""
     from importlib.metadata import PackageNotFoundError, version
 
     try:
-        release = _final(Version(version("torch")))
+        release = _final(Version(version(package)))
     except (PackageNotFoundError, InvalidVersion, TypeError):
-        return Target.unknown("no declaration found, torch not installed")
-    return Target(release, release, "installed torch")
+        return Target.unknown(f"no declaration found, {package} not installed")
+    return Target(release, release, f"installed {package}")
 
 
-def _declarations(directory: Path) -> Iterator[_Declared]:
-    for path in _candidates(directory):
-        try:
-            text = path.read_text(encoding="utf-8-sig", errors="replace")
-        except OSError:
+def _declarations(directory: Path, package: str) -> Iterator[_Declared]:
+    for name, text in _files(directory):
+        if package not in text:
             continue
-        if "torch" not in text:
-            continue
-        name = path.name
         ranges: Iterable[Target]
         lock = name.endswith((".lock", "-lock.yml")) or name.startswith("pylock.")
         if lock:
-            ranges = _from_lock(text)
+            ranges = _from_lock(text, package)
         elif name == "pyproject.toml":
-            ranges = _from_pyproject(text)
+            ranges = _from_pyproject(text, package)
         elif name == "Pipfile":
-            ranges = _from_pipfile(text)
+            ranges = _from_pipfile(text, package)
         elif name == "setup.cfg":
-            ranges = _from_setup_cfg(text)
+            ranges = _from_setup_cfg(text, package)
         elif name == "setup.py":
-            ranges = _from_setup_py(text)
+            ranges = _from_setup_py(text, package)
         elif name.startswith("environment"):
-            ranges = _from_environment(text)
+            ranges = _from_environment(text, package)
         else:
-            ranges = _from_requirements(text)
+            ranges = _from_requirements(text, package)
         yield _Declared(name, tuple(ranges), lock)
+
+
+@lru_cache(maxsize=256)
+def _files(directory: Path) -> tuple[tuple[str, str], ...]:
+    """The names and texts of the files in a directory that may declare dependencies."""
+    found = []
+    for path in _candidates(directory):
+        with contextlib.suppress(OSError):
+            found.append((path.name, path.read_text(encoding="utf-8-sig", errors="replace")))
+    return tuple(found)
 
 
 _FILES = (
@@ -275,24 +283,25 @@ def _candidates(directory: Path) -> Iterator[Path]:
         return
 
 
-def _of_requirement(text: str) -> Iterator[Target]:
-    """The range of one PEP 508 requirement, if it is torch's."""
+def _of_requirement(text: str, package: str) -> Iterator[Target]:
+    """The range of one PEP 508 requirement, if it is the library's."""
     from packaging.requirements import InvalidRequirement, Requirement
 
     try:
         requirement = Requirement(text.strip())
     except InvalidRequirement:
         return
-    if requirement.name.lower() == "torch":
-        yield Target(_lowest(requirement.specifier), _highest(requirement.specifier))
+    if requirement.name.lower() == package:
+        specifiers = requirement.specifier
+        yield Target(_lowest(specifiers, package), _highest(specifiers, package))
 
 
-def _requirements(value: object) -> Iterator[Target]:
+def _requirements(value: object, package: str) -> Iterator[Target]:
     """The ranges in a list of requirement strings; anything else in the list is passed over."""
     if isinstance(value, list):
         for item in value:
             if isinstance(item, str):
-                yield from _of_requirement(item)
+                yield from _of_requirement(item, package)
 
 
 def _table(value: object, *keys: str) -> Mapping[str, Any]:
@@ -301,44 +310,44 @@ def _table(value: object, *keys: str) -> Mapping[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def _from_pyproject(text: str) -> Iterator[Target]:
+def _from_pyproject(text: str, package: str) -> Iterator[Target]:
     document = _toml(text)
     project = _table(document, "project")
-    yield from _requirements(project.get("dependencies"))
+    yield from _requirements(project.get("dependencies"), package)
     for group in (
         _table(project, "optional-dependencies"),
         _table(document, "dependency-groups"),
         _table(document, "tool", "pdm", "dev-dependencies"),
     ):
         for requirements in group.values():
-            yield from _requirements(requirements)
-    yield from _requirements(_table(document, "tool", "uv").get("dev-dependencies"))
+            yield from _requirements(requirements, package)
+    yield from _requirements(_table(document, "tool", "uv").get("dev-dependencies"), package)
     poetry = _table(document, "tool", "poetry")
     tables = [_table(poetry, "dependencies"), _table(poetry, "dev-dependencies")]
     tables += [_table(group, "dependencies") for group in _table(poetry, "group").values()]
     tables += [_table(document, "tool", "pixi", key) for key in ("dependencies", "pypi-dependencies")]
     for table in tables:
-        for name in _NAMES & table.keys():
-            yield from _of_table_entry(table[name])
+        for name in _ALIASES.get(package, {package}) & table.keys():
+            yield from _of_table_entry(table[name], package)
 
 
-def _from_pipfile(text: str) -> Iterator[Target]:
+def _from_pipfile(text: str, package: str) -> Iterator[Target]:
     document = _toml(text)
     for section in ("packages", "dev-packages"):
-        entry = _table(document, section).get("torch")
+        entry = _table(document, section).get(package)
         if entry is not None:
-            yield from _of_table_entry(entry)
+            yield from _of_table_entry(entry, package)
 
 
-def _of_table_entry(entry: object) -> Iterator[Target]:
+def _of_table_entry(entry: object, package: str) -> Iterator[Target]:
     """The range of ``torch = ENTRY`` as Poetry, Pixi and Pipenv write it: a string, a table, a list."""
     for item in entry if isinstance(entry, list) else [entry]:
         text = item.get("version", "*") if isinstance(item, dict) else item
         if isinstance(text, str):
-            yield _of_loose_specifier(text)
+            yield _of_loose_specifier(text, package)
 
 
-def _of_loose_specifier(text: str) -> Target:
+def _of_loose_specifier(text: str, package: str) -> Target:
     """Read a constraint in the dialects of Poetry and conda: ``^2.1``, ``~2.1``, ``2.1.*``, ``=2.1``."""
     from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
@@ -369,15 +378,15 @@ def _of_loose_specifier(text: str) -> Target:
         ranges = [SpecifierSet(alternative) for alternative in alternatives]
     except InvalidSpecifier:
         return Target.unknown()
-    lowers = [_lowest(specifiers) for specifiers in ranges]
-    uppers = [_highest(specifiers) for specifiers in ranges]
+    lowers = [_lowest(specifiers, package) for specifiers in ranges]
+    uppers = [_highest(specifiers, package) for specifiers in ranges]
     return Target(
         None if None in lowers else min(lower for lower in lowers if lower is not None),
         None if None in uppers else max(upper for upper in uppers if upper is not None),
     )
 
 
-def _from_setup_cfg(text: str) -> Iterator[Target]:
+def _from_setup_cfg(text: str, package: str) -> Iterator[Target]:
     import configparser
 
     parser = configparser.ConfigParser(interpolation=None)
@@ -389,10 +398,10 @@ def _from_setup_cfg(text: str) -> Iterator[Target]:
     if parser.has_section("options.extras_require"):
         blocks += [value for _, value in parser.items("options.extras_require")]
     for block in blocks:
-        yield from _from_requirements(block)
+        yield from _from_requirements(block, package)
 
 
-def _from_setup_py(text: str) -> Iterator[Target]:
+def _from_setup_py(text: str, package: str) -> Iterator[Target]:
     """Requirement strings such as ``"torch>=1.10"``; a bare ``"torch"`` may be any word and is not one."""
     import ast
     import warnings
@@ -405,43 +414,42 @@ def _from_setup_py(text: str) -> Iterator[Target]:
         return
     for node in ast.walk(module):
         value = node.value if isinstance(node, ast.Constant) else None
-        if isinstance(value, str) and re.match(r"\s*torch\s*[\[(<>=~!]", value):
-            yield from _of_requirement(value)
+        if isinstance(value, str) and re.match(rf"\s*{package}\s*[\[(<>=~!]", value):
+            yield from _of_requirement(value, package)
 
 
-def _from_requirements(text: str) -> Iterator[Target]:
+def _from_requirements(text: str, package: str) -> Iterator[Target]:
     for line in re.sub(r"\\\r?\n", " ", text).splitlines():
         line = re.split(r"\s#|^#", line)[0]
-        yield from _of_requirement(re.split(r"\s--", line)[0])
+        yield from _of_requirement(re.split(r"\s--", line)[0], package)
 
 
-_CONDA = re.compile(
-    r"^\s*-\s*[\"']?(?:[\w./-]+::)?(torch|pytorch|pytorch-cpu|pytorch-gpu)(?![\w-])([^\"'#]*)"
-)
-
-
-def _from_environment(text: str) -> Iterator[Target]:
+def _from_environment(text: str, package: str) -> Iterator[Target]:
     """The ``- pytorch=2.1`` and ``- torch==2.1`` items of a conda environment; builds are passed over."""
+    names = "|".join(sorted(_ALIASES.get(package, {package})))
+    item = re.compile(rf"^\s*-\s*[\"']?(?:[\w./-]+::)?({names})(?![\w-])([^\"'#]*)")
     for line in text.splitlines():
-        match = _CONDA.match(line)
+        match = item.match(line)
         if match is None:
             continue
         name, constraint = match.group(1), match.group(2).strip()
-        if name == "torch":
-            yield from _of_requirement(name + constraint)
+        of_pip = list(_of_requirement(name + constraint, package)) if name == package else []
+        if of_pip or name == TORCH:
+            yield from of_pip
             continue
         # ``pytorch=2.1=py3.10_cuda`` and ``pytorch 2.1.* *cuda*``: the last part is the build.
         constraint = re.sub(r"^(=?=?[\w.*]+)=[^=]+$", r"\1", constraint)
         constraint = re.sub(r"^([^\s,]+)\s+[^\s,<>=!]*\*?\w*\*?$", r"\1", constraint)
-        yield _of_loose_specifier(constraint)
+        yield _of_loose_specifier(constraint, package)
 
 
-def _from_lock(text: str) -> Iterator[Target]:
+def _from_lock(text: str, package: str) -> Iterator[Target]:
     """The pins of a lock file; one that resolves several platforms may hold more than one."""
+    prefix = "(?:py)?" if package == TORCH else ""
     patterns = (
-        r'^name = "torch"\r?\nversion = "([^"]+)"',
-        r'"torch":\s*\{[^{}]*"version":\s*"==([^"]+)"',
-        r"^- name: (?:py)?torch\r?\n\s+version: ['\"]?([\w.+]+)",
+        rf'^name = "{package}"\r?\nversion = "([^"]+)"',
+        rf'"{package}":\s*\{{[^{{}}]*"version":\s*"==([^"]+)"',
+        rf"^- name: {prefix}{package}\r?\n\s+version: ['\"]?([\w.+]+)",
     )
     for pattern in patterns:
         for pin in re.findall(pattern, text, re.MULTILINE):

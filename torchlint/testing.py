@@ -10,7 +10,7 @@ A ``bad`` file gives exactly the findings that it expects and becomes its ``.fix
 unsafe ones too, are applied; without a twin nothing may be fixed. A ``good`` file gives none. Only the rule
 of the folder is run. The first line may say otherwise:
 
-    # torchlint-test: target-torch=1.13 unsafe=false also=TL202,TL203
+    # torchlint-test: target-torch=1.13 target-transformers=4.50 unsafe=false also=TL202,TL203
 
 ``python -m torchlint.testing PATH…`` runs fixtures, and writes the ``.fixed`` twins anew with ``--bless``.
 """
@@ -36,7 +36,7 @@ from torchlint.rule import Rule
 from torchlint.runner import unified_diff
 from torchlint.source import Source
 from torchlint.suppressions import read_lines
-from torchlint.target import Target
+from torchlint.target import LIBRARIES, TORCH, Target
 
 SECTIONS = (
     "What it does",
@@ -124,13 +124,14 @@ class Case:
         Raises:
             FixtureError: the first line cannot be understood.
         """
-        unsafe, also, target = True, (), Target.unknown()
+        unsafe, also, targets = True, (), {TORCH: Target.unknown()}
         header = _HEADER.search(self.source.line(1))
         for option in header["options"].split() if header else ():
             key, _, value = option.partition("=")
-            if key == "target-torch" and value:
+            library = key.removeprefix("target-")
+            if library in (TORCH, *LIBRARIES) and library != key and value:
                 try:
-                    target = Target.parse(value, "fixture")
+                    targets[library] = Target.parse(value, "fixture", library)
                 except ValueError as error:
                     raise FixtureError(f"{self.path}:1: {error}") from error
             elif key == "unsafe" and value in ("true", "false"):
@@ -144,7 +145,8 @@ class Case:
             rules=tuple(sorted({code, *also})),
             fixable=frozenset({code}),
             unsafe_fixes=unsafe,
-            target=target,
+            target=targets.pop(TORCH),
+            libraries=targets,
         )
 
     @cached_property

@@ -2,30 +2,20 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 import libcst as cst
 
 from torchlint.diagnostics import Fix
 from torchlint.rule import WARNING, Finding, rule
+from torchlint.semantics.clearances import (
+    MEASURES_MEMORY,
+    called_elsewhere,
+    clears_each_step,
+    emptying,
+)
 from torchlint.semantics.module import Module
-
-_EMPTYING = frozenset(
-    {
-        "torch.cuda.empty_cache",
-        "torch.cuda.memory.empty_cache",
-        "torch.accelerator.empty_cache",
-        "torch.accelerator.memory.empty_cache",
-        "torch.xpu.empty_cache",
-        "torch.mps.empty_cache",
-    }
-)
-_MEASURING = re.compile(
-    r"memory_(allocated|reserved|cached|stats|summary|snapshot|usage)|mem_get_info|nvml|nvidia[-_]smi|gputil",
-    re.IGNORECASE,
-)
-_SAVING = re.compile(r"cache|memory|_mem\b|vram|offload|empty", re.IGNORECASE)
+from torchlint.semantics.places import Hot
 
 
 @rule(
@@ -34,15 +24,15 @@ _SAVING = re.compile(r"cache|memory|_mem\b|vram|offload|empty", re.IGNORECASE)
     severity=WARNING,
     fix="safe",
     on=cst.Call,
-    mentions=("empty_cache",),
+    mentions=("empty_cache|clear_device_cache|free_memory|garbage_collection_cuda",),
 )
 def cache_emptied_in_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
     """
     ## What it does
 
-    Finds `torch.cuda.empty_cache()` (and its twins for other accelerators) at every step of a loop that
-    works on the device. Calls behind an option for saving memory, now and then, or after a failed
-    allocation are left alone.
+    Finds `torch.cuda.empty_cache()`, its twins for other accelerators and helpers of well-known libraries
+    that call them, at every step of a loop that works on the device. Calls behind an option for saving
+    memory, now and then, after a failed allocation, between models and around measurements are left alone.
 
     ## Why is this bad?
 
@@ -71,56 +61,32 @@ def cache_emptied_in_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
     ## Fix safety
 
     Results do not depend on the cache, so the fix removes the call. None is offered where the file measures
-    memory, since what it measures would change.
+    memory, since what it measures would change, and where a function that empties the cache is also called at
+    places that do not run at every step.
 
     ## References
 
     - [Visualize and understand GPU memory in PyTorch](https://huggingface.co/blog/train_memory)
     - [CUDA semantics: memory management](https://docs.pytorch.org/docs/stable/notes/cuda.html#memory-management)
     """
-    name = module.qualified(call.func)
-    if name not in _EMPTYING:
+    name = emptying(module, call)
+    if name is None:
         return
-    hot = module.hot(call)
-    if hot is None or _changes_models(hot.loop, module) or _asked_for(call, module):
+    hot = clears_each_step(module, call)
+    if hot is None:
         return
     yield Finding(
         call,
-        f"`{name.removeprefix('torch.')}()` at every step gives back memory that the next one asks for again",
-        fix=_fix(call, module),
+        f"`{name}()` at every step gives back memory that the next one asks for again",
+        fix=_fix(call, hot, module),
         related=((hot.path[0] if hot.path else hot.loop, hot.reason),),
     )
 
 
-def _changes_models(loop: cst.CSTNode, module: Module) -> bool:
-    """Whether each iteration makes a model of its own and frees it: then the cache of the last is no use."""
-    if not isinstance(loop, (cst.For, cst.While)):
-        return False
-    for node in module.tree.descendants(loop.body):
-        if isinstance(node, cst.Call) and isinstance(node.func, cst.Name):
-            bindings = module.bindings(node.func)
-            if bindings and all(
-                isinstance(binding.value, cst.Call) and module.tree.contains(loop.body, binding.node)
-                for binding in bindings
-            ):
-                return True
-    return False
-
-
-def _asked_for(call: cst.Call, module: Module) -> bool:
-    """Whether it happens only if an option for saving memory is set."""
-    child: cst.CSTNode = call
-    for ancestor in module.tree.ancestors(call):
-        if isinstance(ancestor, cst.If) and child is ancestor.body:
-            test = module.source(ancestor.test)
-            if _SAVING.search(test) and "is_available" not in test:
-                return True
-        child = ancestor
-    return False
-
-
-def _fix(call: cst.Call, module: Module) -> Fix | None:
-    if not isinstance(module.tree.parent(call), cst.Expr) or _MEASURING.search(module.tree.text):
+def _fix(call: cst.Call, hot: Hot, module: Module) -> Fix | None:
+    if not isinstance(module.tree.parent(call), cst.Expr) or MEASURES_MEMORY.search(module.tree.text):
+        return None
+    if called_elsewhere(module, hot, call) or call.args:
         return None
     return module.safe("Remove the call", module.remove_statement(_idle_without(call, module)))
 

@@ -24,7 +24,7 @@ from typing import cast
 import libcst as cst
 import pytest
 
-from torchlint.semantics import arrays, copies, passes, workercode
+from torchlint.semantics import arrays, clearances, copies, passes, workercode
 from torchlint.semantics.elements import read_one_by_one
 from torchlint.semantics.invariance import needless_move
 from torchlint.semantics.legacy import legacy_cast, legacy_constructor, reported_as_move
@@ -33,6 +33,7 @@ from torchlint.semantics.operations import Operation
 from torchlint.semantics.roundtrips import copied_back_from
 from torchlint.semantics.scalars import is_python_number, sent_scalar
 from torchlint.semantics.spellings import last_name
+from torchlint.semantics.unpacking import used_parts
 from torchlint.semantics.values import MISSING
 from torchlint.syntax import SyntaxTree
 from torchlint.target import Target
@@ -255,6 +256,12 @@ def _back(module: Module, node: cst.CSTNode) -> str:
     return _flag(copied_back_from(module, node) is not None)
 
 
+def _clears(module: Module, node: cst.CSTNode) -> str:
+    assert isinstance(node, cst.Call)
+    hot = clearances.clears_each_step(module, node)
+    return _loop_name(hot.loop) if hot is not None else "no"
+
+
 def _python(module: Module, node: cst.CSTNode) -> str:
     assert isinstance(node, cst.BaseExpression)
     return _flag(is_python_number(module, node))
@@ -305,6 +312,12 @@ def _reaches(module: Module, node: cst.CSTNode) -> str:
     return _flag(workercode.reaches_accelerator(module, node))
 
 
+def _parts(module: Module, node: cst.CSTNode) -> str:
+    assert isinstance(node, cst.BaseExpression)
+    used = used_parts(module, node, 2)
+    return "?" if used is None else ",".join(map(str, sorted(used))) or "none"
+
+
 def _spelt(module: Module, operation: Operation | None) -> str:
     if operation is None:
         return "no"
@@ -343,6 +356,7 @@ def _alike(module: Module, node: cst.CSTNode) -> str:
 
 
 QUESTIONS: dict[str, Callable[[Module, cst.CSTNode], str]] = {
+    "clears": _clears,
     "qualified": lambda module, node: module.qualified(node) or "none",
     "kind": lambda module, node: module.value(node).kind.value,
     "device": lambda module, node: module.value(node).device.value,
@@ -367,6 +381,8 @@ QUESTIONS: dict[str, Callable[[Module, cst.CSTNode], str]] = {
     "copied": _copied,
     "worker": _worker,
     "reaches": _reaches,
+    "need_weights": _argument("need_weights"),
+    "parts": _parts,
     "passes": _passes,
     "workers": _workers,
     "goes": _goes,

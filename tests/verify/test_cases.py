@@ -43,6 +43,10 @@ WITHOUT_CASE = {
     "TL309",
     "TL310",
     "TL407",
+    "TL410",
+    "TL504",
+    "TL509",
+    "TL510",
 }
 
 # Forms that sum in another order. All others compute the same bit for bit on the CPU.
@@ -52,10 +56,14 @@ ROUNDED = {
     "TL211": "the loss is worked out in single instead of double precision",
     "TL401": "the norm subtracts a mean that has no bias in it",
     "TL402": "the kernel of attention sums in another order",
+    "TL403": "the kernel of attention sums in another order",
     "TL404": "the fused function rounds once",
     "TL405": "the function sums in another order",
     "TL406": "the fused functions round once",
     "TL408": "the fused function rounds once",
+    "TL414": "the convolutions sum in another order",
+    "TL506": "the fused step rounds once",
+    "TL518": "the compiled operations round less often",
 }
 
 A_CASE = "SIZES = {'small': 1}\ndef setup(device, size): ...\ndef step(state): ...\n"

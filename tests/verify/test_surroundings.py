@@ -377,3 +377,36 @@ def test_a_stream_that_moved_is_told_from_a_changed_result(project: Path, scratc
     found = {name: item.sameness for name, item in session.examinations.items()}
     assert found["moved"].agreement is Agreement.STREAM_MOVED, found["moved"]
     assert "another generator" in found["moved"].reason
+
+
+CHECKPOINTED = """
+import torch
+from torch import nn
+from torch.utils.checkpoint import checkpoint
+
+torch.manual_seed(0)
+blocks = nn.ModuleList(nn.Sequential(nn.Linear(8, 8), nn.GELU(), nn.Linear(8, 8)) for _ in range(3))
+first = nn.Linear(8, 8)
+optimizer = torch.optim.SGD([*first.parameters(), *blocks.parameters()], lr=0.1)
+while True:
+    x = first(torch.ones(4, 8))
+    for block in blocks:
+        x = x + checkpoint(block, x, use_reentrant=True)
+    optimizer.zero_grad()
+    x.square().mean().backward()
+    optimizer.step()
+"""
+
+
+def test_what_a_checkpoint_computes_again_is_no_result(project: Path, scratch: Path) -> None:
+    (project / "train.py").write_text(CHECKPOINTED, encoding="utf-8")
+    workspace = Workspace(project / "train.py", scratch)
+    script = Script(workspace, device="cpu")
+    other = CHECKPOINTED.replace("use_reentrant=True", "use_reentrant=False")
+    script.contents = {"other": {workspace.relative: other.encode()}}
+    with Pool(script) as pool:
+        session = Session(pool, Settings(device="cpu"), Machine("cpu"), scratch)
+        session.examine_original()
+        session.examine([Variant("other")])
+    found = session.examinations["other"].sameness
+    assert found.agreement is Agreement.IDENTICAL, found

@@ -424,7 +424,8 @@ def _show(terminal: Terminal, resolver: Resolver, files: tuple[Path, ...], chose
 def _settings_page(path: Path, settings: Settings, lint: LintSettings) -> str:
     lines = [f"# Settings of {path}", f"# config: {settings.files[-1] if settings.files else 'none'}"]
     lines.append(f"# rules: {', '.join(lint.rules) or 'none'}")
-    lines.append(f"# target torch: {lint.target} ({lint.target.origin})")
+    for name, target in {"torch": lint.target, **lint.libraries}.items():
+        lines.append(f"# target {name}: {target} ({target.origin})")
     for name in options.settings():
         value = options.plain(getattr(settings.options, name))
         lines.append(f"{options.key(name)} = {json.dumps(value)}")

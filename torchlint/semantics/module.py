@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol
@@ -14,6 +14,7 @@ from torchlint.diagnostics import Applicability, Edit, Fix
 from torchlint.semantics import calls
 from torchlint.semantics.api import results
 from torchlint.semantics.api.signatures import SIGNATURES
+from torchlint.semantics.backendflags import BackendFlags
 from torchlint.semantics.backpropagation import Backpropagation
 from torchlint.semantics.checkpoints import loads_weights
 from torchlint.semantics.classes import Classes, kind_of_class
@@ -35,10 +36,11 @@ from torchlint.semantics.loaders import Loaders
 from torchlint.semantics.names import Binding, Names
 from torchlint.semantics.parameters import tells_parameters_apart
 from torchlint.semantics.places import Grad, Hot, Loop, Phase, Places
+from torchlint.semantics.program import Program
 from torchlint.semantics.repetition import Repetition
 from torchlint.semantics.values import MISSING, UNKNOWN, Device, Kind, Value
 from torchlint.syntax import SyntaxTree
-from torchlint.target import Target
+from torchlint.target import TORCH, Target
 
 Edits = tuple[Edit, ...]
 
@@ -49,6 +51,10 @@ class Settings(Protocol):
     @property
     def target(self) -> Target:
         """The torch releases that may run the file."""
+
+    @property
+    def libraries(self) -> Mapping[str, Target]:
+        """The releases of other libraries that may run the file, by package."""
 
     @property
     def workers(self) -> int:
@@ -187,6 +193,16 @@ class Module:
         return Iterations(self)
 
     @cached_property
+    def program(self) -> Program:
+        """What the file does when it is run."""
+        return Program(self)
+
+    @cached_property
+    def backend_flags(self) -> BackendFlags:
+        """The switches of torch's backends that the file sets."""
+        return BackendFlags(self)
+
+    @cached_property
     def places(self) -> Places:
         """Loops, hotness, phases and grad mode."""
         return Places(self)
@@ -195,6 +211,12 @@ class Module:
     def target(self) -> Target:
         """The torch releases that may run this file."""
         return self.settings.target
+
+    def target_of(self, package: str) -> Target:
+        """The releases of a library that may run this file."""
+        if package == TORCH:
+            return self.target
+        return self.settings.libraries.get(package, Target.unknown())
 
     @cached_property
     def repetition(self) -> Repetition:
@@ -284,6 +306,8 @@ class Module:
         if callee.receiver is not None and callee.cls is not None:
             owner = _METHOD_OWNERS.get(callee.receiver.kind)
             return (SIGNATURES.get(owner + callee.cls) if owner else None), ()
+        if callee.kind is Kind.MODULE and callee.cls is not None:
+            return SIGNATURES.get(f"{callee.cls}.forward"), ()
         if callee.cls is not None:
             return SIGNATURES.get(callee.cls), callee.presets
         return None, ()
@@ -487,7 +511,8 @@ class Module:
             return rewriting.set_argument_value(self.tree, bound.arg, code) if bound.arg is not None else None
         if bound.unknown:
             return None
-        return rewriting.add_argument(self.tree, call, code, keyword=name)
+        # Absent is proved by the signature, so that no `*args` holds it.
+        return rewriting.add_argument(self.tree, call, code, keyword=name, keyword_only=True)
 
     def remove_argument(self, call: cst.Call, name: str) -> Edits | None:
         """Drop the argument for a parameter; None if the call does not spell it.
@@ -521,6 +546,14 @@ class Module:
         """Put sibling statements into a block under ``header``."""
         return rewriting.wrap(self.tree, statements, header)
 
+    def insert_after(self, statement: cst.CSTNode, code: str) -> Edits | None:
+        """Put the lines of ``code`` below a statement; None where it is not one of a block."""
+        return rewriting.insert_after(self.tree, statement, code)
+
+    def end_block_before(self, statement: cst.CSTNode) -> Edits | None:
+        """Take a statement and all that follows it out of the block that they end."""
+        return rewriting.end_block_before(self.tree, statement)
+
     def source(self, node: cst.CSTNode) -> str:
         """The text of a node as the file spells it."""
         return self.tree.source(node)
@@ -528,7 +561,7 @@ class Module:
 
 _PARTS = (
     *(Classes, Inference, Dataflow, Loaders, Backpropagation, Evaluation, Gradients, Iterations, Places),
-    Repetition,
+    *(Repetition, Program, BackendFlags),
 )
 _ACCEPTED_AS = {
     Kind.TENSOR: "tensor",

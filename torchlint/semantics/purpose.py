@@ -39,7 +39,7 @@ _SPARING = re.compile(
 
 def offloads(module: Module, copy: cst.Call) -> bool:
     """Whether a copy to the host saves device memory: the code says so, or clears caches beside."""
-    if _comment_says(module, copy, _MEMORY) or _documented(module, copy) or _below_sparing(module, copy):
+    if comment_says(module, copy, _MEMORY) or _documented(module, copy) or _below_sparing(module, copy):
         return True
     return _clears(module, copy) or _deletes(module, copy)
 
@@ -83,14 +83,14 @@ def _deletes(module: Module, copy: cst.Call) -> bool:
 
 def knows_of_waiting(module: Module, node: cst.CSTNode) -> bool:
     """Whether a comment beside a statement says that the host waits there, and not that it is to change."""
-    return _comment_says(module, node, _WAITING) and not _comment_says(module, node, _TO_CHANGE)
+    return comment_says(module, node, _WAITING) and not comment_says(module, node, _TO_CHANGE)
 
 
 _WAITING = re.compile(r"\b(un)?sync(s|ed|ing|hroni[sz]\w*)?\b", re.IGNORECASE)
 _TO_CHANGE = re.compile(r"\b(todo|fixme|xxx|hack|avoid|slow)\b", re.IGNORECASE)
 
 
-def _comment_says(module: Module, node: cst.CSTNode, words: re.Pattern[str]) -> bool:
+def comment_says(module: Module, node: cst.CSTNode, words: re.Pattern[str]) -> bool:
     """A comment at the end of the statement, above it, or above the statements that it directly follows."""
     statement = module.tree.statement(node)
     if not isinstance(statement, cst.SimpleStatementLine):

@@ -31,16 +31,16 @@ _HOPS = 4
 # --- receivers --------------------------------------------------------------------------------------
 
 
-def receivers(module: Module, node: cst.BaseExpression) -> Iterator[cst.Call]:
+def receivers(module: Module, node: cst.BaseExpression, *, collected: bool = False) -> Iterator[cst.Call]:
     """The calls to which the value of ``node`` is handed each time it is computed, nearest first.
 
-    What a loop only collects is handed on once, behind the loop, and that is not followed.
+    What a loop only collects is handed on once, behind the loop; that is followed only if ``collected``.
     """
     waiting = deque([(node, _HOPS)])
     seen: set[cst.CSTNode] = {node}
     while waiting:
         value, hops = waiting.popleft()
-        for found, onward in _handed(module, value):
+        for found, onward in _handed(module, value, collected):
             if not onward:
                 assert isinstance(found, cst.Call)
                 yield found
@@ -49,7 +49,9 @@ def receivers(module: Module, node: cst.BaseExpression) -> Iterator[cst.Call]:
                 waiting.append((found, hops - 1))
 
 
-def _handed(module: Module, node: cst.BaseExpression) -> Iterator[tuple[cst.BaseExpression, bool]]:
+def _handed(
+    module: Module, node: cst.BaseExpression, collected: bool
+) -> Iterator[tuple[cst.BaseExpression, bool]]:
     """The calls around ``node`` that get its value; with True: the expressions that then stand for it."""
     child: cst.CSTNode = node
     for parent in module.tree.ancestors(node):
@@ -58,6 +60,8 @@ def _handed(module: Module, node: cst.BaseExpression) -> Iterator[tuple[cst.Base
                 yield parent, False
                 if isinstance(child, cst.Arg):
                     yield from ((use, True) for use in _uses_of_parameter(module, parent, child))
+                if collected:
+                    yield from ((use, True) for use in _uses_of_updated(module, parent))
             case cst.Assign() | cst.AnnAssign() | cst.AugAssign() | cst.NamedExpr():
                 targets = (
                     [target.target for target in parent.targets]
@@ -65,7 +69,7 @@ def _handed(module: Module, node: cst.BaseExpression) -> Iterator[tuple[cst.Base
                     else [parent.target]
                 )
                 for target in targets:
-                    yield from ((use, True) for use in _uses_of_target(module, target))
+                    yield from ((use, True) for use in _uses_of_target(module, target, collected))
                 if not isinstance(parent, cst.NamedExpr):
                     return
             case cst.Return() | cst.Yield():
@@ -75,7 +79,7 @@ def _handed(module: Module, node: cst.BaseExpression) -> Iterator[tuple[cst.Base
                 return
             case cst.For() | cst.CompFor():
                 if child is parent.iter:
-                    yield from ((use, True) for use in _uses_of_target(module, parent.target))
+                    yield from ((use, True) for use in _uses_of_target(module, parent.target, collected))
                 return
             case cst.BaseStatement() | cst.BaseSmallStatement():
                 return
@@ -94,9 +98,21 @@ def _uses_of_parameter(module: Module, call: cst.Call, argument: cst.Arg) -> Ite
             yield from module.uses(bound) if bound is not None else ()
 
 
-def _uses_of_target(module: Module, target: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
-    """The reads of what is assigned, of those in the same iteration of the loop around the assignment."""
-    loops = module.loops(target)
+def _uses_of_updated(module: Module, call: cst.Call) -> Iterator[cst.BaseExpression]:
+    """The reads of the dictionary that ``own.update(…)`` puts its argument into."""
+    match call.func:
+        case cst.Attribute(value=cst.Name() as owner, attr=cst.Name("update")):
+            for binding in module.bindings(owner):
+                yield from (use for use in module.uses(binding) if use is not owner)
+        case _:
+            pass
+
+
+def _uses_of_target(
+    module: Module, target: cst.BaseExpression, collected: bool
+) -> Iterator[cst.BaseExpression]:
+    """The reads of what is assigned, of those in the same iteration of the loop around it if not all."""
+    loops = [] if collected else module.loops(target)
     bound: Iterable[Binding]
     if isinstance(target, cst.Subscript) and isinstance(target.value, cst.Name):
         # What goes into a dictionary or an array is handed on with it.

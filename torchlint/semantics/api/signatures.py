@@ -205,6 +205,12 @@ _PYTHON: dict[str, dict[str, Overloads]] = {
         "modules": "remove_duplicate=True",
         "apply": "fn",
     },
+    "torch.nn.MultiheadAttention.": {
+        "forward": (
+            "query, key, value, key_padding_mask=None, need_weights=True, attn_mask=None, "
+            "average_attn_weights=True, is_causal=False"
+        ),
+    },
     "torch.nn.functional.": {
         "adaptive_avg_pool2d adaptive_avg_pool3d": "input, output_size",
         "affine_grid": "theta, size, align_corners=None",
@@ -437,6 +443,7 @@ _PYTHON: dict[str, dict[str, Overloads]] = {
         "enable_grad": "orig_func=None",
         "inference_mode": "mode=True",
         "set_grad_enabled": "mode",
+        "autograd.set_detect_anomaly autograd.anomaly_mode.set_detect_anomaly": "mode, check_nan=True",
         "autocast": "device_type, dtype=None, enabled=True, cache_enabled=None",
         "amp.GradScaler": (
             "device='cuda', init_scale=65536.0, growth_factor=2.0, backoff_factor=0.5, "
@@ -551,6 +558,7 @@ _NATIVE: dict[str, dict[str, Overloads]] = {
         "tril_indices triu_indices": f"row, col, offset=0, *, {_NEW}",
         "cat concat concatenate": "tensors, dim=0, *, out=None",
         "stack": "tensors, dim=0, *, out=None",
+        "hstack vstack dstack column_stack row_stack": "tensors, *, out=None",
         "where": ("condition", "condition, input, other, *, out=None"),
         "nonzero": "input, *, out=None, as_tuple=False",
         "masked_select": "input, mask, *, out=None",

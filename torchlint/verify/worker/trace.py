@@ -115,6 +115,8 @@ class Trace:
             )
 
     def _enters(self, module: torch.nn.Module, arguments: Any) -> None:
+        if _in_backward():
+            return
         self._depth += 1
         if self._depth > 1 or any(module is root for root in self._roots):
             return
@@ -125,6 +127,8 @@ class Trace:
         self._synchronize_start(state)
 
     def _leaves(self, module: torch.nn.Module, arguments: Any, result: Any) -> None:
+        if _in_backward():
+            return
         self._depth -= 1
         if self._depth == 0 and self._step <= self._wanted:
             for name, tensor in tensors(result):
@@ -143,7 +147,7 @@ class Trace:
         original = self._backward
 
         def backward(roots: Any, *arguments: Any, **keywords: Any) -> Any:
-            if self._step <= self._wanted:
+            if self._step <= self._wanted and not _in_backward():
                 for _, tensor in tensors(roots):
                     self._keep(self._fresh(f"loss of step {self._step}"), tensor)
             return original(roots, *arguments, **keywords)
@@ -192,7 +196,7 @@ class Trace:
             for name, tensor in state:
                 theirs = start["state"].get(name)
                 if theirs is not None and theirs.shape == tensor.shape and theirs.dtype == tensor.dtype:
-                    tensor.copy_(_perturbed(theirs) if self._perturbed else theirs)
+                    tensor.copy_(perturbed(theirs) if self._perturbed else theirs)
         device.restore_streams(start["streams"])
 
     # --- comparing --------------------------------------------------------------------------------------
@@ -244,13 +248,23 @@ class Trace:
         }
 
 
-def _perturbed(tensor: torch.Tensor) -> torch.Tensor:
-    """The tensor with the last bit of every other element moved."""
+def perturbed(tensor: torch.Tensor) -> torch.Tensor:
+    """The tensor with the last bit of its elements moved, up and down in turn.
+
+    Whole numbers are left alone: no rounding made them, and a label of 1 must not become more than 1.
+    """
     if not tensor.is_floating_point():
         return tensor
     signs = torch.ones_like(tensor)
     signs.view(-1)[::2] = -1
-    return tensor * (1 + signs * torch.finfo(tensor.dtype).eps)
+    moved = tensor * (1 + signs * torch.finfo(tensor.dtype).eps)
+    return torch.where(tensor == tensor.round(), tensor, moved)
+
+
+def _in_backward() -> bool:
+    """Whether autograd runs this: a checkpoint computes layers a second time, which are no results."""
+    running: int = torch._C._current_graph_task_id()
+    return running != -1
 
 
 def _isolated(reset: Callable[[Any], None]) -> Callable[[Any], None]:

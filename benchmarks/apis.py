@@ -1,0 +1,148 @@
+"""Whether what the linter says of deprecated and removed names is true: read from the releases themselves.
+
+    python -m benchmarks.apis [--folder PLACE] [--only TEXT]
+
+For each row of ``torchlint/semantics/api/upgrades.py`` every minor release of its package is looked at, and
+nothing is imported. A name or parameter is ``there``, ``deprecated`` if the library's own words say so, or
+``gone``, and its replacement is there or not. The wheels are downloaded with pip (the Python files of all
+releases that are known take 700 MB). Exits with 1 if a release is otherwise than its row says.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+import platformdirs
+
+from benchmarks.libraries import Found, Library, fetch, releases
+from torchlint.releases import RELEASES
+from torchlint.semantics.api.upgrades import UPGRADES, Upgrade
+
+RESULTS = Path(__file__).parent / "results" / "apis.json"
+THERE, DEPRECATED, GONE = "there", "deprecated", "gone"
+
+Entry = dict[str, Any]
+
+
+def key(row: Upgrade) -> dict[str, str]:
+    """What a row is about, as the result file holds it."""
+    parts = {"symbol": row.symbol, "argument": row.argument, "value": row.value}
+    return {name: text for name, text in parts.items() if text}
+
+
+def look_at(row: Upgrade, libraries: dict[str, Library]) -> Entry:
+    """What the releases have of a row: its states from release to release, with the places that show them."""
+    states: dict[str, str] = {}
+    evidence: dict[str, str] = {}
+    replaced: str | None = None
+    last = None
+    for release, library in libraries.items():
+        found = _find(row, library)
+        state = GONE if found is None else DEPRECATED if found.mark else THERE
+        if state != last:
+            states[release] = last = state
+            evidence[release] = _shown(found)
+        if replaced is None and row.replacement is not None and _has_replacement(row, library):
+            replaced = release
+    return {"state": states, "replacement": replaced, "evidence": evidence}
+
+
+def _find(row: Upgrade, library: Library) -> Found | None:
+    if row.witness:
+        return library.symbol(row.witness)
+    return library.argument(row.symbol, row.argument) if row.argument else library.symbol(row.symbol)
+
+
+def _has_replacement(row: Upgrade, library: Library) -> bool:
+    assert row.replacement is not None
+    if row.value:
+        return library.mentions(row.symbol, row.replacement)
+    if row.argument:
+        return library.argument(row.symbol, row.replacement) is not None
+    return library.symbol(row.replacement) is not None
+
+
+def _shown(found: Found | None) -> str:
+    return "" if found is None else f"{found.where}: {found.mark}" if found.mark else found.where
+
+
+def contradictions(entry: Entry, row: Upgrade, known: list[str]) -> Iterator[str]:
+    """In which ways a result is not what a row claims.
+
+    A name may be missing from the oldest releases; what counts is from when on it is deprecated or gone.
+    """
+    states: dict[str, str] = entry["state"]
+    first = next((release for release, state in states.items() if state != GONE), None)
+    if first is None:
+        yield "no release has it"
+        return
+    for state, claimed in ((DEPRECATED, row.deprecated), (GONE, row.removed)):
+        later = [r for r, s in states.items() if s == state and known.index(r) >= known.index(first)]
+        seen = later[0] if later else None
+        if claimed is not None and known.index(claimed) < known.index(first):
+            claimed = first
+        if seen != claimed and not (state == DEPRECATED and claimed is not None and claimed == row.removed):
+            yield f"{state} since {seen}, not {claimed}"
+    if row.replacement is not None:
+        there, claimed = entry["replacement"], row.since or known[0]
+        # A parameter may have been there before, and have come to mean the same only later.
+        if (
+            there is None
+            or known.index(there) > known.index(claimed)
+            or (there != claimed and not row.argument)
+        ):
+            yield f"`{row.replacement}` is there since {there}, not {claimed}"
+
+
+@click.command()
+@click.option(
+    "--folder",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path(platformdirs.user_cache_dir("torchlint")) / "apis",
+    show_default="the user's cache folder",
+    help="Where the releases lie.",
+)
+@click.option("--json", "output", type=click.Path(dir_okay=False, path_type=Path), default=RESULTS)
+@click.option("--only", default="", help="Rows whose symbol or argument holds this text.")
+def main(folder: Path, output: Path, only: str) -> None:
+    """Check the table of upgrades against the releases of the libraries."""
+    held: dict[str, Entry] = {}
+    if output.exists():
+        held = {json.dumps(key_of(entry)): entry for entry in json.loads(output.read_text("utf-8"))["rows"]}
+    wrong = 0
+    entries: list[Entry] = []
+    libraries: dict[str, dict[str, Library]] = {}
+    for row in UPGRADES:
+        if row.package not in RELEASES:
+            continue
+        known = releases(row.package)
+        before = held.get(json.dumps(key(row)))
+        if before is not None and only not in f"{row.symbol} {row.argument} {row.value}":
+            entries.append(before)
+            continue
+        if row.package not in libraries:
+            libraries[row.package] = {r: Library(fetch(row.package, r, folder)) for r in known}
+        entry = {**key(row), **look_at(row, libraries[row.package])}
+        entries.append(entry)
+        for reason in contradictions(entry, row, known):
+            wrong += 1
+            click.echo(f"{' '.join(key(row).values())}: {reason}")
+    lines = ",\n".join(f"  {json.dumps(entry)}" for entry in entries)
+    looked_at = json.dumps({name: releases(name) for name in RELEASES})
+    output.write_text(f'{{"releases": {looked_at},\n "rows": [\n{lines}\n]}}\n', encoding="utf-8")
+    click.echo(f"{len(entries)} rows, {wrong} contradictions")
+    sys.exit(1 if wrong else 0)
+
+
+def key_of(entry: Entry) -> dict[str, str]:
+    """What an entry of the result file is about."""
+    return {name: entry[name] for name in ("symbol", "argument", "value") if name in entry}
+
+
+if __name__ == "__main__":
+    main(prog_name="python -m benchmarks.apis")

@@ -1,0 +1,1 @@
+"""What is compiled, and what is not (TL5)."""

@@ -1,0 +1,111 @@
+"""TL518: a program runs its model operation by operation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from torchlint.diagnostics import Edit, Fix
+from torchlint.rule import NOTE, Finding, rule
+from torchlint.semantics.module import Module
+from torchlint.semantics.program import Trained
+
+
+@rule(
+    "TL518",
+    "model-not-compiled",
+    severity=NOTE,
+    fix="unsafe",
+    on=cst.Module,
+    mentions=("torch",),
+    opt_in=True,
+)
+def model_not_compiled(_: cst.Module, module: Module) -> Iterator[Finding]:
+    """
+    ## What it does
+
+    Finds programs that train a model on an accelerator, or run one again and again without autograd, and
+    compile nothing. One finding is made for a program, where its model is put on the device.
+
+    Silent where anything is compiled, traced, scripted or exported, where a framework runs the loop, for
+    agents that wait for their environment, and if no release from 2.0 on may run the file.
+
+    ## Why is this bad?
+
+    Without a compiler, each operation is launched by itself, and reads and writes all of its tensors. A
+    compiled model has its chains of pointwise operations in one kernel each, and fewer launches for the host
+    to make.
+
+    ## Example
+
+    ```python
+    model = Net().to(device)
+    ```
+
+    ## Use instead
+
+    ```python
+    model = Net().to(device)
+    model.compile()
+    ```
+
+    ## Fix safety
+
+    Unsafe: compiling takes its time at the first steps and for each new shape, some code cannot be compiled,
+    and results change in their last digits. The fix compiles in place (`Module.compile`, since torch 2.1), so
+    that the keys of checkpoints stay; for 2.0 it is `model = torch.compile(model)`, and none is offered there
+    if the file loads or saves weights. None is offered for `nn.DataParallel`, which compiled models do not
+    go with.
+
+    ## References
+
+    - [torch.nn.Module.compile](https://docs.pytorch.org/docs/stable/generated/torch.nn.Module.html#torch.nn.Module.compile)
+    - [Introduction to torch.compile](https://docs.pytorch.org/tutorials/intermediate/torch_compile_tutorial.html)
+    - [Module.compile leaves the state dict alone](https://github.com/meta-pytorch/tnt/pull/441)
+    """
+    program = module.program
+    if not module.target.admits("2.0") or program.compiles or program.framework:
+        return
+    if program.training is not None:
+        models = program.training.models
+    elif program.inference is not None:
+        models = (program.inference,)
+    else:
+        return
+    if program.waits_for_environment:
+        return
+    placed = program.put_on_device(models[0])
+    yield Finding(
+        placed or models[0].node,
+        "the model runs operation by operation; compile it with "
+        + (
+            "`torch.compile`"
+            if module.target.admits_below("2.1")
+            else f"`{module.source(models[0].node)}.compile()`"
+        ),
+        fix=_fix(module, models),
+    )
+
+
+def _fix(module: Module, models: tuple[Trained, ...]) -> Fix | None:
+    if not module.target.at_least("2.0") or "DataParallel(" in module.tree.text.replace(
+        "DistributedDataParallel(", ""
+    ):
+        return None
+    edits = [_compile(module, model) for model in models]
+    return module.unsafe("Compile the model", *edits)
+
+
+def _compile(module: Module, model: Trained) -> tuple[Edit, ...] | None:
+    placed = module.program.put_on_device(model)
+    if placed is None:
+        return None
+    statement = module.tree.statement(placed)
+    spelt = module.source(model.node)
+    if module.target.at_least("2.1"):
+        return module.insert_after(statement, f"{spelt}.compile()")
+    spelling = module.spell("torch.compile", placed)
+    if spelling is None or spelling.edits or module.loads_weights or "state_dict" in module.tree.text:
+        return None
+    return module.insert_after(statement, f"{spelt} = {spelling.text}({spelt})")

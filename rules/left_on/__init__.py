@@ -1,0 +1,1 @@
+"""Rules for what was switched on to look for an error, and never off again."""

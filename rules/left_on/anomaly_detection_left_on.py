@@ -1,0 +1,129 @@
+"""TL801: autograd's anomaly detection is on while a model is trained."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from torchlint.diagnostics import Fix
+from torchlint.rule import WARNING, Finding, rule
+from torchlint.semantics.module import Module
+from torchlint.semantics.spellings import last_name
+from torchlint.semantics.switches import optional
+
+_SETTING = frozenset({"torch.autograd.set_detect_anomaly", "torch.autograd.anomaly_mode.set_detect_anomaly"})
+_AROUND = frozenset({"torch.autograd.detect_anomaly", "torch.autograd.anomaly_mode.detect_anomaly"})
+
+
+@rule(
+    "TL801",
+    "anomaly-detection-left-on",
+    severity=WARNING,
+    fix="safe",
+    on=cst.Call,
+    mentions=("detect_anomaly",),
+)
+def anomaly_detection_left_on(call: cst.Call, module: Module) -> Iterator[Finding]:
+    """
+    ## What it does
+
+    Finds `torch.autograd.set_detect_anomaly(True)`, `detect_anomaly()` around steps of training and
+    `Trainer(detect_anomaly=True)`. What an option, a failure or a function for debugging switches on is left
+    alone, and so is what the file switches off again.
+
+    ## Why is this bad?
+
+    With it autograd keeps a stack trace for every operation of the forward pass, runs the backward pass
+    operation by operation, and looks for NaN in every gradient, which waits for the device each time. It is
+    made for finding one error and not for training.
+
+    ## Example
+
+    ```python
+    torch.autograd.set_detect_anomaly(True)
+    for images, labels in loader:
+        criterion(model(images), labels).backward()
+        optimizer.step()
+    ```
+
+    ## Use instead
+
+    ```python
+    for images, labels in loader:
+        criterion(model(images), labels).backward()
+        optimizer.step()
+    ```
+
+    To keep it at hand, let an option decide: `torch.autograd.set_detect_anomaly(args.debug)`.
+
+    ## Fix safety
+
+    The fix removes the statement or the argument. Results stay the same; a gradient that is NaN no longer
+    ends the run. It is unsafe where the file catches errors around a backward pass. There is none for `with`
+    blocks.
+
+    ## References
+
+    - [Anomaly detection](https://docs.pytorch.org/docs/stable/autograd.html#anomaly-detection)
+    - [PyTorch performance tuning guide: disable debugging APIs](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html#disable-debugging-apis)
+    """
+    name = module.qualified(call.func)
+    if module.is_test or name is None:
+        return
+    if name in _SETTING or name in _AROUND:
+        place = module.tree.parent(call)
+        on = name in _AROUND or module.argument(call, "mode").constant is True
+        if not on or optional(module, call) or _switched_off(module):
+            return
+        if isinstance(place, cst.WithItem):
+            block = module.tree.parent(place)
+            if isinstance(block, cst.With) and _trains(module, block.body):
+                yield Finding(call, _MESSAGE)
+        elif isinstance(place, cst.Expr) and name in _SETTING:
+            yield Finding(call, _MESSAGE, fix=_fix(module, call))
+    elif last_name(call.func) == "Trainer":
+        argument = module.argument(call, "detect_anomaly")
+        if argument.given and argument.constant is True and not optional(module, call):
+            edits = module.remove_argument(call, "detect_anomaly")
+            yield Finding(call, _MESSAGE, fix=module.safe("Remove the argument", edits))
+
+
+_MESSAGE = (
+    "anomaly detection records a stack trace for every operation and looks for NaN in every gradient; "
+    "remove it, or let an option switch it on"
+)
+
+
+def _switched_off(module: Module) -> bool:
+    """Whether another call of the file takes it back, or decides about it."""
+    return any(
+        module.qualified(other.func) in _SETTING and module.argument(other, "mode").constant is not True
+        for other in module.tree.nodes(cst.Call)
+    )
+
+
+def _trains(module: Module, block: cst.BaseSuite) -> bool:
+    """Whether gradients are computed again and again in a block, or something else is asked to train."""
+    for node in module.tree.descendants(block):
+        if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute):
+            method = node.func.attr.value
+            if method == "fit" or (method == "backward" and module.hot(node) is not None):
+                return True
+    return False
+
+
+def _fix(module: Module, call: cst.Call) -> Fix | None:
+    edits = module.remove_statement(call)
+    grade = module.unsafe if _errors_are_caught(module) else module.safe
+    return grade("Remove the call", edits)
+
+
+def _errors_are_caught(module: Module) -> bool:
+    """Whether the error that a NaN raises may be what the file waits for."""
+    return any(
+        isinstance(node, cst.Call) and last_name(node.func) == "backward"
+        for attempt in module.tree.nodes(cst.Try)
+        if attempt.handlers
+        for node in module.tree.descendants(attempt.body)
+    )

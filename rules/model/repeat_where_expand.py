@@ -1,0 +1,75 @@
+"""TL413: a tensor is copied along dimensions that broadcasting goes along by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from torchlint.rule import NOTE, Finding, rule
+from torchlint.semantics.expansion import expanded, repeated_view
+from torchlint.semantics.module import Module
+
+
+@rule(
+    "TL413",
+    "repeat-where-expand",
+    severity=NOTE,
+    fix="unsafe",
+    on=cst.Call,
+    mentions=("torch", ".repeat("),
+)
+def repeat_where_expand(call: cst.Call, module: Module) -> Iterator[Finding]:
+    """
+    ## What it does
+
+    Finds `x.repeat(...)` that only repeats dimensions of the size one (those of `unsqueeze`, of an index
+    `None`, of a literal shape, of a reduction with `keepdim`), and whose result goes into nothing but
+    operations that broadcast. What is written to, returned, reshaped or handed to other functions is left
+    alone, and so is what happens once, when an object is made.
+
+    ## Why is this bad?
+
+    `repeat` allocates the large tensor and writes every copy, and the operation reads them all back.
+    `expand` makes a view in which all copies are the same memory.
+
+    ## Example
+
+    ```python
+    difference = points.unsqueeze(1) - centres.unsqueeze(0).repeat(len(points), 1, 1)
+    ```
+
+    ## Use instead
+
+    ```python
+    difference = points.unsqueeze(1) - centres.unsqueeze(0).expand(len(points), -1, -1)
+    ```
+
+    Operations that broadcast need neither, as long as the other operand has the full size.
+
+    ## Fix safety
+
+    Values and shapes are the same. The fix is unsafe, since the number of dimensions is not always seen, and
+    since the memory of what is computed may be laid out in another order.
+
+    ## References
+
+    - [torch.Tensor.expand](https://docs.pytorch.org/docs/stable/generated/torch.Tensor.expand.html)
+    - [torch.Tensor.repeat](https://docs.pytorch.org/docs/stable/generated/torch.Tensor.repeat.html)
+    """
+    if not isinstance(call.func, cst.Attribute) or call.func.attr.value != "repeat" or module.is_test:
+        return
+    function = module.function(call)
+    if function is None and not module.loops(call):
+        return
+    if isinstance(function, cst.FunctionDef) and function.name.value in ("__init__", "reset_parameters"):
+        return
+    repetition = repeated_view(module, call)
+    if repetition is None:
+        return
+    yield Finding(
+        call,
+        "`repeat` copies a dimension of the size one for an operation that broadcasts; "
+        "`expand` makes a view instead",
+        fix=expanded(module, repetition),
+    )

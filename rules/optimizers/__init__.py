@@ -1,0 +1,1 @@
+"""Optimizers and updates of parameters (TL5)."""

@@ -1,0 +1,141 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from torchlint.diagnostics import Fix
+from torchlint.rule import NOTE, WARNING, Finding, rule
+from torchlint.semantics.module import Argument, Module
+from torchlint.semantics.optimizers import MadeOptimizer, made_optimizer
+
+
+@rule(
+    "TL506",
+    "optimizer-not-fused",
+    severity=NOTE,
+    fix="unsafe",
+    on=cst.Call,
+    mentions=("optim", "Adam|SGD|Adagrad|foreach|fused|_multi_tensor"),
+)
+def optimizer_not_fused(call: cst.Call, module: Module) -> Iterator[Finding]:
+    """## What it does
+    Finds optimizers of torch for parameters on an accelerator that could run as one fused kernel: `Adam`,
+    `AdamW`, `Adagrad`, and `SGD` with momentum or weight decay, made without `fused` and `foreach`. It warns
+    where `foreach=False`, or `fused=False` alone, makes the step go through the parameters one by one, and
+    about the private classes of `torch.optim._multi_tensor`.
+
+    Plain `SGD` is left alone: its multi-tensor form already is a single pass. So are optimizers of a few
+    tensors that are listed by hand, differentiable ones, those with sparse gradients, and programs for the
+    CPU or for TPUs.
+
+    ## Why is this bad?
+    Since torch 2.0 the default on a GPU is the multi-tensor (foreach) form. It launches one kernel for each
+    operation of the formula, and each of them reads and writes all parameters, gradients or states once
+    more; it also allocates memory for intermediate results. The fused form does the whole formula in one
+    pass. What that is worth depends on how much of a step the optimizer takes. Going through the parameters
+    one by one takes several kernels for every single parameter.
+
+    ## Example
+    ```python
+    optimizer = torch.optim.AdamW(model.parameters(), lr=3e-4)
+    ```
+
+    ## Use instead
+    ```python
+    optimizer = torch.optim.AdamW(model.parameters(), lr=3e-4, fused=True)
+    ```
+
+    ## Fix safety
+    The fix is unsafe: the fused kernel rounds differently in the last digits, and refuses parameters that
+    are not of a floating-point type. It is made only where every release that may run the program has the
+    fused form for the CPU as well (torch 2.4), since scripts fall back to it. `Adam` has `fused` since
+    torch 1.13, `AdamW` since 2.0, `SGD` since 2.3, `Adagrad` on GPUs since 2.13. In Lightning modules there
+    is no fix: with 16-bit mixed precision, Lightning refuses to clip the gradients of a fused optimizer.
+
+    ## References
+    - [torch.optim: which implementation is chosen](https://docs.pytorch.org/docs/2.13/optim.html)
+    - [AdamW](https://docs.pytorch.org/docs/2.13/generated/torch.optim.AdamW.html)
+    - [Lightning: fused Adam and gradient clipping](https://github.com/Lightning-AI/pytorch-lightning/pull/15555)
+    """
+    made = made_optimizer(call, module)
+    if made is None or module.is_test or not module.target.admits("2.0"):
+        return
+    if made.differentiable or not made.on_accelerator:
+        return
+    fused, foreach = module.argument(call, "fused"), module.argument(call, "foreach")
+    if made.legacy:
+        yield Finding(
+            call,
+            f"the private `_multi_tensor.{made.name}` does what `torch.optim.{made.name}` does by itself",
+            fix=_public(made, module),
+            severity=WARNING,
+        )
+    elif _is_off(foreach) and _is_open(fused):
+        yield Finding(
+            call,
+            f"`foreach=False` makes `{made.name}` go through the parameters one by one, with several kernels "
+            "for each",
+            fix=_fuse(made, module),
+            severity=WARNING,
+        )
+    elif _is_off(fused) and _is_open(foreach):
+        yield Finding(
+            call,
+            f"`fused=False` also turns off the multi-tensor form of `{made.name}`, which then goes through "
+            "the parameters one by one",
+            fix=_fuse(made, module),
+            severity=WARNING,
+        )
+    elif _is_open(fused) and _is_open(foreach) and _gains(made, module):
+        yield Finding(
+            call,
+            f"`{made.name}` goes through parameters, gradients and states once for each operation of its "
+            "formula, where `fused=True` makes it a single pass",
+            fix=_fuse(made, module),
+        )
+
+
+def _is_off(argument: Argument) -> bool:
+    return argument.given and argument.constant is False
+
+
+def _is_open(argument: Argument) -> bool:
+    """Whether torch chooses: nothing, or None, is passed."""
+    return argument.absent or (argument.given and argument.constant is None)
+
+
+def _gains(made: MadeOptimizer, module: Module) -> bool:
+    """Whether there is a fused form, with fewer passes than the default has."""
+    since = made.fusible_since
+    return since is not None and module.target.admits(since) and not made.steps_in_one_pass
+
+
+def _fuse(made: MadeOptimizer, module: Module) -> Fix | None:
+    """Ask for the fused form, or where there is none, for the default."""
+    if _in_lightning(made.call, module):
+        return None
+    if made.fusible_since is None:
+        return module.unsafe("Remove `foreach=False`", module.remove_argument(made.call, "foreach"))
+    if not made.fusible_anywhere:
+        return None
+    old = module.argument(made.call, "foreach").arg
+    if old is not None and old.keyword is not None and module.argument(made.call, "fused").absent:
+        edits = module.replace(old, "fused=True")
+        return module.unsafe(f"Replace `{module.source(old)}` by `fused=True`", edits)
+    return module.unsafe("Add `fused=True`", module.set_argument(made.call, "fused", "True"))
+
+
+def _public(made: MadeOptimizer, module: Module) -> Fix | None:
+    """The public class, under the name that the file has for it or under its own."""
+    spelling = module.spell(f"torch.optim.{made.name}", made.call)
+    if spelling is None or "multi_tensor" in spelling.text or spelling.text == made.name:
+        return None
+    edits = module.replace(made.call.func, spelling.text)
+    return module.unsafe(f"Call `{spelling.text}`", edits, spelling.edits)
+
+
+def _in_lightning(call: cst.Call, module: Module) -> bool:
+    """Whether a Lightning module makes the optimizer, whose trainer may clip gradients its own way."""
+    owner = module.tree.enclosing(call, cst.ClassDef)
+    return owner is not None and module.classes.info(owner).lightning

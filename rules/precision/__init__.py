@@ -1,0 +1,1 @@
+"""The precision that programs compute in, and what cuDNN is told (TL5)."""

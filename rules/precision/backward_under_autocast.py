@@ -1,0 +1,81 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from torchlint.diagnostics import Fix
+from torchlint.rule import WARNING, Finding, rule
+from torchlint.semantics.autocasting import backward_under_autocast as found_in
+from torchlint.semantics.autocasting import computes_nothing, tail_from
+from torchlint.semantics.module import Module
+from torchlint.semantics.spellings import last_name
+
+
+@rule(
+    "TL509",
+    "backward-under-autocast",
+    severity=WARNING,
+    fix="unsafe",
+    on=cst.With,
+    mentions=("autocast", "backward|.step("),
+)
+def backward_under_autocast(block: cst.With, module: Module) -> Iterator[Finding]:
+    """## What it does
+    Finds backward passes and steps of optimizers inside a block of autocast.
+
+    Blocks that are turned off, blocks within them that turn autocast off, and `torch.autograd.grad`, which
+    may be a part of the loss, are left alone.
+
+    ## Why is this bad?
+    Autocast is meant for the forward pass and the loss. The backward pass already runs each operation in the
+    dtype that its forward operation had. Under autocast its operations are cast once more: what ran in
+    float32 on purpose is differentiated in low precision, and gradients are cast to and fro.
+
+    ## Example
+    ```python
+    with torch.autocast("cuda"):
+        loss = criterion(model(inputs), targets)
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+    ```
+
+    ## Use instead
+    ```python
+    with torch.autocast("cuda"):
+        loss = criterion(model(inputs), targets)
+    scaler.scale(loss).backward()
+    scaler.step(optimizer)
+    scaler.update()
+    ```
+
+    ## Fix safety
+    The fix moves the end of the block out of it, from the backward pass on. It is unsafe, since gradients
+    come out with other last digits. It is made only where nothing follows in the block but the backward pass,
+    the step and bookkeeping: a further forward pass has to stay under autocast.
+
+    ## References
+    - [torch.autocast: only the forward pass belongs under it](https://docs.pytorch.org/docs/2.13/amp.html)
+    - [torch.compile and backward passes under autocast](https://docs.pytorch.org/docs/2.13/user_guide/torch_compiler/torch.compiler_backward.html)
+    """
+    if module.is_test:
+        return
+    call = found_in(block, module)
+    if call is None:
+        return
+    done = "the optimizer steps" if last_name(call.func) == "step" else "the backward pass runs"
+    yield Finding(
+        call,
+        f"{done} under autocast, which is meant for the forward pass and casts these operations once more",
+        fix=_dedent(call, block, module),
+        related=((block.items[0].item, "autocast begins"),),
+    )
+
+
+def _dedent(call: cst.Call, block: cst.With, module: Module) -> Fix | None:
+    """End the block before the statement that holds ``call``, where only bookkeeping follows."""
+    tail = list(tail_from(call, block, module))
+    if len(block.items) > 1 or not all(computes_nothing(statement, module) for statement in tail):
+        return None
+    return module.unsafe("Move it out of the block", module.end_block_before(tail[0]))

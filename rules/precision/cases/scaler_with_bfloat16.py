@@ -1,0 +1,46 @@
+"""A stack of transformer layers is trained in bfloat16 with a gradient scaler.
+
+One step trains on one batch.
+
+- small: 2 sequences of 16 tokens, two layers 64 wide; launch-bound
+- medium: 4 sequences of 128 tokens, eight layers 768 wide
+- large: 8 sequences of 512 tokens, twelve layers 1536 wide; the gradients take gigabytes
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import nn
+
+SIZES = {"small": (2, 16, 2, 64), "medium": (4, 128, 8, 768), "large": (8, 512, 12, 1536)}
+
+
+@dataclass
+class State:
+    inputs: torch.Tensor
+    targets: torch.Tensor
+    model: nn.Module
+    optimizer: torch.optim.Optimizer
+    scaler: torch.amp.GradScaler
+
+
+def setup(device: str = "cuda", size: str = "small") -> State:
+    sequences, length, depth, width = SIZES[size]
+    inputs = torch.randn(sequences, length, width, device=device)
+    targets = torch.randn(sequences, length, width, device=device)
+    layer = nn.TransformerEncoderLayer(width, 8, 4 * width, dropout=0.0, batch_first=True)
+    model = nn.TransformerEncoder(layer, depth, enable_nested_tensor=False).to(device)
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
+    return State(inputs, targets, model, optimizer, torch.amp.GradScaler(device))
+
+
+def step(state: State) -> torch.Tensor:
+    state.optimizer.zero_grad(set_to_none=True)
+    with torch.autocast(state.inputs.device.type, dtype=torch.bfloat16):
+        loss = nn.functional.mse_loss(state.model(state.inputs), state.targets)
+    state.scaler.scale(loss).backward()
+    state.scaler.step(state.optimizer)
+    state.scaler.update()
+    return loss.detach()

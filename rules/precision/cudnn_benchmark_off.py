@@ -1,0 +1,107 @@
+"""TL503: cuDNN guesses which algorithm suits a convolution, where it could measure it once."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import libcst as cst
+
+from torchlint.rule import NOTE, WARNING, Finding, rule
+from torchlint.semantics.backendflags import BENCHMARK, DETERMINISTIC, DETERMINISTIC_ALGORITHMS
+from torchlint.semantics.convolutions import convolutional, one_size
+from torchlint.semantics.module import Module
+
+_SWITCHES = re.compile(r"benchmark|determin")
+_REPEATABLE = re.compile(r"determin|reproduc|repeatab|seed", re.IGNORECASE)
+
+
+@rule(
+    "TL503",
+    "cudnn-benchmark-off",
+    severity=NOTE,
+    fix="unsafe",
+    on=cst.Module,
+    mentions=("torch", "backward"),
+)
+def cudnn_benchmark_off(_: cst.Module, module: Module) -> Iterator[Finding]:
+    """
+    ## What it does
+
+    Finds programs that train a convolutional network on images of one size without
+    `torch.backends.cudnn.benchmark = True`. One finding is made for a program, at its import of torch. It is
+    a warning, at the assignment, where the program sets the switch to False and gives no sign that its
+    results have to be repeatable: nothing is seeded, and nothing is said of determinism.
+
+    Silent where the program asks for deterministic results, leaves the switch to an option, or works on what
+    changes its size: texts, sounds, detection, training at several scales; where a framework runs the loop;
+    and for agents that wait for their environment.
+
+    ## Why is this bad?
+
+    cuDNN has many algorithms for a convolution, and picks one by a heuristic. With `benchmark` it runs them
+    once for each new shape, and keeps the fastest. Where the shapes stay the same, that costs a few steps at
+    the start. Where each batch has another shape, it would cost that every time.
+
+    ## Example
+
+    ```python
+    import torch
+
+    model = resnet50().cuda()
+    ```
+
+    ## Use instead
+
+    ```python
+    import torch
+
+    torch.backends.cudnn.benchmark = True
+
+    model = resnet50().cuda()
+    ```
+
+    ## Fix safety
+
+    Unsafe: another algorithm sums in another order, and the next run may pick yet another. The line is put
+    behind the imports; a False becomes True.
+
+    ## References
+
+    - [PyTorch performance tuning guide](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html)
+    - [torch.backends.cudnn.benchmark](https://docs.pytorch.org/docs/stable/backends.html#torch.backends.cudnn.torch.backends.cudnn.benchmark)
+    - [Reproducibility](https://docs.pytorch.org/docs/stable/notes/randomness.html)
+    """
+    program, flags = module.program, module.backend_flags
+    training, place = program.training, program.torch_import
+    if training is None or program.framework or program.waits_for_environment:
+        return
+    off = [write for write in flags.of(BENCHMARK) if write.value is False and write.block is None]
+    if off:
+        others = [write for write in flags.of(BENCHMARK) if write.value is not False]
+        asked = flags.of(DETERMINISTIC, DETERMINISTIC_ALGORITHMS)
+        if others or asked or _REPEATABLE.search(module.tree.text) is not None:
+            return
+    elif program.mentions(_SWITCHES):
+        return
+    if not any(convolutional(module, model) for model in training.models) or not one_size(module):
+        return
+    if off:
+        yield Finding(
+            off[0].node,
+            "cuDNN is kept from measuring which algorithms suit these convolutions; set "
+            "`torch.backends.cudnn.benchmark = True`",
+            fix=module.unsafe("Set it to True", module.replace(off[0].given, "True")),
+            severity=WARNING,
+        )
+        return
+    if place is None:
+        return
+    edits = program.set_up("\n{} = True", BENCHMARK)
+    yield Finding(
+        place,
+        "cuDNN guesses which algorithms suit the convolutions, which have the same shapes at each step; set "
+        "`torch.backends.cudnn.benchmark = True`",
+        fix=module.unsafe("Let cuDNN measure its algorithms", *edits) if edits is not None else None,
+        related=((training.backward, "this is what trains"),),
+    )

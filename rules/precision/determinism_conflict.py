@@ -1,0 +1,81 @@
+"""TL504: cuDNN is told to pick its algorithms by the clock, and results are told to be repeatable."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from torchlint.rule import WARNING, Finding, rule
+from torchlint.semantics.backendflags import DETERMINISTIC_ALGORITHMS
+from torchlint.semantics.module import Module
+
+
+@rule(
+    "TL504",
+    "determinism-conflict",
+    severity=WARNING,
+    fix="none",
+    on=cst.Module,
+    mentions=("benchmark", "determin"),
+)
+def determinism_conflict(_: cst.Module, module: Module) -> Iterator[Finding]:
+    """
+    ## What it does
+
+    Finds programs that set `torch.backends.cudnn.benchmark` to True and ask for repeatable results as well,
+    with `torch.backends.cudnn.deterministic = True` or `torch.use_deterministic_algorithms(True)`; and
+    trainers of Lightning that are given both. Both must hold at the end of one way through the program: what
+    is set again behind, and branches of which only one is taken, are no conflict.
+
+    ## Why is this bad?
+
+    With `benchmark`, cuDNN takes whichever algorithm is the fastest in this run, and in the next run that may
+    be another: results differ from run to run after all. At the same time only the deterministic algorithms
+    are left to choose from, which are slower. The program pays for both and gets neither.
+
+    ## Example
+
+    ```python
+    torch.backends.cudnn.deterministic = True
+    torch.backends.cudnn.benchmark = True
+    ```
+
+    ## Use instead
+
+    ```python
+    torch.backends.cudnn.benchmark = True
+    ```
+
+    or, where each run has to give the same results,
+
+    ```python
+    torch.backends.cudnn.deterministic = True
+    torch.backends.cudnn.benchmark = False
+    ```
+
+    ## Fix safety
+
+    There is no fix: which of the two is meant is for the author to say.
+
+    ## References
+
+    - [Reproducibility: cuDNN convolution benchmarking](https://docs.pytorch.org/docs/stable/notes/randomness.html#cuda-convolution-benchmarking)
+    - [PyTorch performance tuning guide](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html)
+    """
+    conflict = module.backend_flags.conflict
+    if conflict is None:
+        return
+    search, repeatable = conflict
+    if repeatable.switch == DETERMINISTIC_ALGORITHMS:
+        asked = "`use_deterministic_algorithms` asks"
+    else:
+        asked = "`deterministic` asks"
+    yield Finding(
+        search.node,
+        f"`benchmark` picks algorithms by the clock, though {asked} for the same results in each run; drop "
+        "one of the two",
+        related=((repeatable.node, "here results are asked to be repeatable"),)
+        if search.block is None
+        else (),
+    )

@@ -1,0 +1,119 @@
+"""TL502: float32 products run without the tensor cores, since nothing lets them use TF32."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from torchlint.rule import NOTE, Finding, rule
+from torchlint.semantics.backendflags import CUDNN_TF32, MATMUL_TF32, Write
+from torchlint.semantics.module import Module
+from torchlint.semantics.program import Precision
+
+
+@rule(
+    "TL502",
+    "tf32-not-enabled",
+    severity=NOTE,
+    fix="unsafe",
+    on=cst.Module,
+    mentions=("torch", "backward|allow_tf32"),
+)
+def tf32_not_enabled(_: cst.Module, module: Module) -> Iterator[Finding]:
+    """
+    ## What it does
+
+    Finds programs that train a model in float32 on an accelerator and never say whether products of matrices
+    may use TF32: neither `torch.set_float32_matmul_precision` nor `allow_tf32` nor `fp32_precision`. One
+    finding is made for a program, at its import of torch. Where every release that may run the file is 2.9 or
+    newer, the switches `allow_tf32`, which 2.9 deprecates, are noted as well.
+
+    Silent where TL501 would be silent but for TF32: other precisions, frameworks, tiny networks, graphs,
+    agents, work that needs its digits. Silent also for networks that are convolutions throughout, since cuDNN
+    may use TF32 for those by default; and for releases before 1.12, in which TF32 was on.
+
+    ## Why is this bad?
+
+    From torch 1.12 on, products of float32 matrices run on the ordinary units by default. TF32 lets them use
+    the tensor cores of Ampere and later devices: inputs are rounded to ten bits of mantissa, sums stay in
+    float32. Most networks train the same.
+
+    ## Example
+
+    ```python
+    import torch
+
+    model = Transformer().cuda()
+    ```
+
+    ## Use instead
+
+    ```python
+    import torch
+
+    torch.set_float32_matmul_precision("high")
+
+    model = Transformer().cuda()
+    ```
+
+    ## Fix safety
+
+    Unsafe: results change in their last digits. The line is put behind the imports. Where a release before
+    1.12 may run the file, which lacks that function, the fix sets `torch.backends.cuda.matmul.allow_tf32`.
+    A deprecated switch for products is replaced by the function, which is not deprecated; no fix is offered
+    for cuDNN's. All of a program must change at once: torch refuses to tell the state of TF32 where both
+    ways were used to set it to different values.
+
+    ## References
+
+    - [torch.set_float32_matmul_precision](https://docs.pytorch.org/docs/2.15/generated/torch.set_float32_matmul_precision.html)
+    - [TensorFloat-32 on Ampere and later devices](https://docs.pytorch.org/docs/stable/notes/cuda.html#tensorfloat-32-tf32-on-ampere-and-later-devices)
+    - [The switches are deprecated](https://github.com/pytorch/pytorch/pull/158209)
+    - [Transformers, efficient training on a single GPU: TF32](https://huggingface.co/docs/transformers/perf_train_gpu_one)
+    """
+    if module.target.at_least("2.9"):
+        for write in module.backend_flags.of(MATMUL_TF32, CUDNN_TF32):
+            yield _deprecated(write, module)
+    program = module.program
+    if program.torch_import is None or not module.target.admits("1.12"):
+        return
+    if program.training is None or program.precision is not Precision.SINGLE:
+        return
+    if not program.profits_from_tensor_cores or not program.multiplies_matrices:
+        return
+    if module.target.at_least("1.12"):
+        name, form = "torch.set_float32_matmul_precision", '{}("high")'
+        advice = f"call `{form.format(name)}`"
+    else:
+        name, form = MATMUL_TF32, "{} = True"
+        advice = f"set `{form.format(name)}`"
+    edits = program.set_up(f"\n{form}", name)
+    yield Finding(
+        program.torch_import,
+        f"products of float32 matrices are kept off the tensor cores; {advice} before the training",
+        fix=module.unsafe("Let products of matrices use TF32", *edits) if edits is not None else None,
+        related=((program.training.backward, "this is what trains"),),
+    )
+
+
+def _deprecated(write: Write, module: Module) -> Finding:
+    if write.switch == CUDNN_TF32:
+        instead = 'torch.backends.cudnn.conv.fp32_precision = "tf32"'
+        return Finding(
+            write.node, f"`{write.switch}` is deprecated since torch 2.9; set `{_given(instead, write)}`"
+        )
+    instead = _given('torch.set_float32_matmul_precision("high")', write)
+    fix = None
+    spelling = module.spell("torch.set_float32_matmul_precision", write.node)
+    assign = write.node
+    single = isinstance(assign, cst.Assign) and len(assign.targets) == 1 and assign.value is write.given
+    if spelling is not None and single and write.value is not None:
+        call = instead.replace("torch.set_float32_matmul_precision", spelling.text)
+        fix = module.unsafe(f"Replace by `{call}`", module.replace(write.node, call), spelling.edits)
+    return Finding(write.node, f"`{write.switch}` is deprecated since torch 2.9; call `{instead}`", fix=fix)
+
+
+def _given(code: str, write: Write) -> str:
+    """The code for a switch that is turned on, or the one for a switch that is turned off."""
+    return code.replace("high", "highest").replace("tf32", "ieee") if write.value is False else code

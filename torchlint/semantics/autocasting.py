@@ -1,0 +1,174 @@
+"""Mixed precision: where autocast is on and in which dtype, scalers, and backward passes under autocast.
+
+What autocast does to a backward pass was seen with torch 2.13: it casts the operations of the backward pass
+as it does those of the forward pass, so that what ran in float32 is differentiated in low precision.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchlint.semantics.conventions import OPTIMIZER_NAME
+from torchlint.semantics.spellings import last_name
+from torchlint.semantics.values import Kind
+
+if TYPE_CHECKING:
+    from torchlint.semantics.module import Module
+
+_AUTOCASTS = frozenset({"torch.autocast", "torch.cuda.amp.autocast", "torch.cpu.amp.autocast"})
+_SCALERS = frozenset({"torch.amp.GradScaler", "torch.cuda.amp.GradScaler"})
+_LOW = "torch.bfloat16"
+# Where a program may turn to float16, it has a scaler for that.
+_FLOAT16 = re.compile(r"(?<!b)float16|\bfp16|\bhalf\b|set_autocast")
+_QUESTIONS = re.compile(r"^(?:_?is|_?get|_?has|_?use|_?enable|_?disable|_?no|_?set|_?supports)_")
+# What follows a backward pass and computes nothing that autocast would cast.
+_BOOKKEEPING = frozenset(
+    {
+        *("backward", "step", "zero_grad", "update", "unscale_", "scale", "clip_grad_norm_"),
+        *("clip_grad_value_", "parameters", "named_parameters", "item", "detach", "cpu", "tolist", "float"),
+        *("append", "extend", "print", "format", "set_description", "set_postfix", "add_scalar", "info"),
+        *("log", "debug", "len", "range", "str", "int", "get_last_lr", "get_lr", "isfinite", "isnan", "size"),
+    }
+)
+
+
+def autocast_dtype(call: cst.Call, module: Module) -> str | None:
+    """The dtype that a call of ``autocast`` asks for on an accelerator; None if that cannot be told."""
+    argument = module.argument(call, "dtype")
+    if not argument.given:
+        return None
+    return argument.value.cls if argument.value.kind is Kind.DTYPE else None
+
+
+def only_bfloat16(module: Module) -> bool:
+    """Whether all that the file ever computes in mixed precision on an accelerator is in bfloat16."""
+    if _FLOAT16.search(module.tree.text):
+        return False
+    dtypes = [
+        autocast_dtype(call, module) if module.qualified(call.func) in _AUTOCASTS else None
+        for call in module.tree.nodes(cst.Call)
+        if _may_autocast(call, module)
+    ]
+    return bool(dtypes) and all(dtype == _LOW for dtype in dtypes)
+
+
+def _may_autocast(call: cst.Call, module: Module) -> bool:
+    """Whether a call turns autocast on for an accelerator, as far as its name tells."""
+    name = last_name(call.func) or ""
+    if "autocast" not in name.lower() or _QUESTIONS.match(name) or is_off(call, module):
+        return False
+    if module.qualified(call.func) == "torch.cpu.amp.autocast":
+        return False
+    return module.argument(call, "device_type").constant != "cpu"
+
+
+def is_off(call: cst.Call, module: Module) -> bool:
+    """Whether a call of ``autocast``, or of something named so, is told not to be enabled."""
+    if module.qualified(call.func) in _AUTOCASTS:
+        return module.argument(call, "enabled").constant is False
+    return any(
+        arg.keyword is not None
+        and arg.keyword.value == "enabled"
+        and module.value(arg.value).constant is False
+        for arg in call.args
+    )
+
+
+def makes_scaler(call: cst.Call, module: Module) -> bool:
+    """Whether a call makes a gradient scaler of torch that is surely enabled, on every path."""
+    if module.qualified(call.func) not in _SCALERS:
+        return False
+    enabled = module.argument(call, "enabled")
+    if enabled.unknown or enabled.constant is not True:
+        return False
+    return not any(isinstance(around, (cst.If, cst.IfExp)) for around in module.tree.ancestors(call))
+
+
+# --- blocks -----------------------------------------------------------------------------------------
+
+
+def turns_autocast_on(item: cst.BaseExpression, module: Module) -> bool:
+    """Whether the context of a ``with`` statement is autocast, at least under some conditions."""
+    match item:
+        case cst.Call():
+            if module.qualified(item.func) in _AUTOCASTS:
+                return not is_off(item, module)
+            name = last_name(item.func) or ""
+            named = name.lower().endswith("autocast") and not _QUESTIONS.match(name)
+            return named and module.callee(item) is None and not is_off(item, module)
+        case cst.IfExp():
+            return turns_autocast_on(item.body, module) or turns_autocast_on(item.orelse, module)
+        case cst.Name():
+            values = [binding.value for binding in module.bindings(item)]
+            return any(
+                isinstance(value, (cst.Call, cst.IfExp)) and turns_autocast_on(value, module)
+                for value in values
+            )
+        case _:
+            return False
+
+
+def backward_under_autocast(block: cst.With, module: Module) -> cst.Call | None:
+    """The first backward pass, or step of an optimizer, that runs in this very block of autocast."""
+    if not any(turns_autocast_on(item.item, module) for item in block.items):
+        return None
+    function = module.function(block)
+    passes = {backward.call for backward in module.backpropagation.passes}
+    for call in module.tree.descendants(block.body):
+        if not isinstance(call, cst.Call) or module.function(call) is not function:
+            continue
+        if (call in passes and _is_backward(call)) or _steps(call, module):
+            return call if _innermost(call, module) is block else None
+    return None
+
+
+def _is_backward(call: cst.Call) -> bool:
+    """Whether a pass leaves gradients in the parameters; ``autograd.grad`` may be a part of the loss."""
+    return last_name(call.func) != "grad"
+
+
+def _steps(call: cst.Call, module: Module) -> bool:
+    match call.func:
+        case cst.Attribute(attr=cst.Name("step"), value=owner):
+            value = module.value(owner)
+            if value.kind in (Kind.OPTIMIZER, Kind.SCALER):
+                return True
+            return value.kind is Kind.UNKNOWN and bool(OPTIMIZER_NAME.match((last_name(owner) or "").lower()))
+        case _:
+            return False
+
+
+def _innermost(call: cst.Call, module: Module) -> cst.With | None:
+    """The innermost block around a call that turns autocast on; None if one within that turns it off."""
+    for around in module.tree.ancestors(call):
+        if not isinstance(around, cst.With):
+            continue
+        for item in around.items:
+            if turns_autocast_on(item.item, module):
+                return around
+            if isinstance(item.item, cst.Call) and is_off(item.item, module):
+                return None
+    return None
+
+
+def computes_nothing(statement: cst.CSTNode, module: Module) -> bool:
+    """Whether a statement holds nothing that autocast would cast: calls of bookkeeping only."""
+    return all(
+        last_name(node.func) in _BOOKKEEPING and module.callee(node) is None
+        if isinstance(node, cst.Call)
+        else not isinstance(node, (cst.MatrixMultiply, cst.FunctionDef, cst.ClassDef, cst.Lambda, cst.Power))
+        for node in module.tree.descendants(statement)
+    )
+
+
+def tail_from(call: cst.Call, block: cst.With, module: Module) -> Iterator[cst.CSTNode]:
+    """The statements of a block from the one that holds ``call`` on."""
+    found = False
+    for statement in block.body.body:
+        found = found or module.tree.contains(statement, call)
+        if found:
+            yield statement

@@ -1,0 +1,149 @@
+"""Memory that is given back at every step: emptied caches, collected garbage, and reasons for it.
+
+Who frees a whole model before the next one is made, who looks for the largest batch that fits, who measures
+memory, and who asked for it by an option has a reason. A step of training has none: memory that it frees is
+used again by the next.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
+
+import libcst as cst
+
+from torchlint.semantics.spellings import last_name
+
+if TYPE_CHECKING:
+    from torchlint.semantics.module import Module
+    from torchlint.semantics.places import Hot
+
+_EMPTYING = frozenset(
+    {
+        "torch.cuda.empty_cache",
+        "torch.cuda.memory.empty_cache",
+        "torch.accelerator.empty_cache",
+        "torch.accelerator.memory.empty_cache",
+        "torch.xpu.empty_cache",
+        "torch.xpu.memory.empty_cache",
+        "torch.mps.empty_cache",
+        "torch.npu.empty_cache",
+        "torch.mlu.empty_cache",
+        "torch.musa.empty_cache",
+    }
+)
+_FREEING = frozenset(
+    {
+        "accelerate.utils.clear_device_cache",
+        "accelerate.utils.memory.clear_device_cache",
+        "diffusers.training_utils.free_memory",
+        "lightning.pytorch.utilities.memory.garbage_collection_cuda",
+        "pytorch_lightning.utilities.memory.garbage_collection_cuda",
+    }
+)
+_ABSTRACTIONS = frozenset(
+    {"deepspeed.accelerator.get_accelerator", "deepspeed.accelerator.real_accelerator.get_accelerator"}
+)
+
+MEASURES_MEMORY: Final = re.compile(
+    r"memory_(allocated|reserved|cached|stats|summary|snapshot|usage)|mem_get_info|nvml|nvidia[-_]smi|gputil",
+    re.IGNORECASE,
+)
+"""What is said in a file that measures how much memory is used."""
+
+_SAVING = re.compile(r"cache|memory|_mem\b|mem_|vram|offload|empty|clean|(^|_)gc(_|$)|garbage", re.IGNORECASE)
+_MEASURING = re.compile(
+    r"bench|profil|latenc|throughput|measure|timeit|(^|_)time_ms|fps|warm_?up|probe"
+    r"|(search|find)\w*(batch|size)|(batch|size)\w*(search|find)",
+    re.IGNORECASE,
+)
+_MEASURED = re.compile(r"^_*(bench|profile_|measure)", re.IGNORECASE)
+_OUT_OF_MEMORY = re.compile(r"out.?of.?memory|\boom\b|_oom|oom_", re.IGNORECASE)
+
+
+def emptying(module: Module, call: cst.Call) -> str | None:
+    """The name of what empties the cache of an accelerator, itself or among other things."""
+    name = module.qualified(call.func)
+    if name in _EMPTYING:
+        return name.removeprefix("torch.")
+    if name in _FREEING:
+        return name.rpartition(".")[2]
+    match call.func:
+        case cst.Attribute(value=cst.Call(func=maker), attr=cst.Name("empty_cache")):
+            if module.qualified(maker) in _ABSTRACTIONS:
+                return "get_accelerator().empty_cache"
+    return None
+
+
+def clears_each_step(module: Module, call: cst.Call) -> Hot | None:
+    """The hot place of a call that gives memory back at every step for no reason that the file shows."""
+    if not module.may_repeat(call):
+        return None
+    hot = module.hot(call)
+    if hot is None or _asked_for(module, call) or any(_asked_for(module, step) for step in hot.path):
+        return None
+    if _changes_models(module, hot.loop) or _measures(module, call, hot):
+        return None
+    return hot
+
+
+def called_elsewhere(module: Module, hot: Hot, call: cst.Call) -> bool:
+    """Whether the helper that makes the call is also called at places that do not run at every step."""
+    function = module.function(call)
+    if not hot.path or function is None:
+        return False
+    return any(module.hot(place) is None for place in module.callers(function))
+
+
+def _changes_models(module: Module, loop: cst.CSTNode) -> bool:
+    """Whether each iteration makes a model of its own and frees it: then the cache of the last is no use."""
+    if not isinstance(loop, (cst.For, cst.While)):
+        return False
+    for node in module.tree.descendants(loop.body):
+        if isinstance(node, cst.Call) and isinstance(node.func, cst.Name):
+            bindings = module.bindings(node.func)
+            if bindings and all(
+                isinstance(binding.value, cst.Call) and module.tree.contains(loop.body, binding.node)
+                for binding in bindings
+            ):
+                return True
+    return False
+
+
+def _asked_for(module: Module, call: cst.CSTNode) -> bool:
+    """Whether it happens only if an option for saving memory is set, or after memory ran out."""
+    child = call
+    for ancestor in module.tree.ancestors(call):
+        if isinstance(ancestor, cst.If) and child is ancestor.body:
+            test = module.source(ancestor.test)
+            if _SAVING.search(test) and "is_available" not in test:
+                return True
+        child = ancestor
+    return False
+
+
+def _measures(module: Module, call: cst.Call, hot: Hot) -> bool:
+    """Whether a measurement starts from an empty cache, or it is found out what fits into memory."""
+    around = [module.function(place) for place in (call, *hot.path)]
+    if isinstance(hot.loop, cst.FunctionDef):
+        around.append(hot.loop)
+    if any(isinstance(f, cst.FunctionDef) and _MEASURING.search(f.name.value) for f in around):
+        return True
+    return isinstance(hot.loop, (cst.For, cst.While)) and any(_tries(module, hot.loop))
+
+
+def _tries(module: Module, loop: cst.For | cst.While) -> Iterator[bool]:
+    """Whether the calls of a loop measure by name, or it ends with what does or does not fit into memory."""
+    for node in module.tree.descendants(loop.body):
+        if isinstance(node, cst.Call):
+            yield _MEASURED.search(last_name(node.func) or "") is not None
+        elif isinstance(node, cst.Try):
+            full = [handler for handler in node.handlers if _OUT_OF_MEMORY.search(module.source(handler))]
+            ends: list[cst.CSTNode | None] = [*full, node.orelse] if full else []
+            yield any(
+                isinstance(part, cst.Break)
+                for end in ends
+                if end is not None
+                for part in module.tree.descendants(end)
+            )

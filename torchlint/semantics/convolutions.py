@@ -1,0 +1,162 @@
+"""Whether the models that a program trains are convolutional networks, over images, of one size each time.
+
+cuDNN can measure which algorithm suits a convolution best, and its kernels like the channels last; both pay
+for networks that are mostly convolutions, and the first only where the shapes stay what they are.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchlint.semantics.program import Trained
+from torchlint.semantics.spellings import last_name
+from torchlint.semantics.values import MISSING
+
+if TYPE_CHECKING:
+    from torchlint.semantics.module import Module
+
+_CONVOLUTION = re.compile(r"^torch\.nn\.(?:functional\.conv|(?:Lazy)?Conv)(?:_?[tT]ranspose)?[23]d$")
+_OVER_VOLUMES = re.compile(r"^torch\.nn\.(?:functional\.conv|(?:Lazy)?Conv)(?:_?[tT]ranspose)?3d$")
+# A network with one convolution and one of these makes patches of an image with it.
+_ATTENTION = re.compile(
+    r"^torch\.nn\.(?:MultiheadAttention|Transformer|functional\.(?:scaled_dot_product|multi_head)_attention)"
+)
+_ATTENTION_NAME = re.compile(r"attention|attn|transformer|patch", re.IGNORECASE)
+# What libraries, and files that are not shown, call convolutional networks; weights and encoders included.
+_NETWORK = re.compile(
+    r"(?:^|[._])(?:wide_?)?(?:res_?net|res_?next|vgg|dense_?net|mobile_?net|efficient_?net|u_?net|inception"
+    r"|google_?net|alex_?net|squeeze_?net|shuffle_?net|reg_?net|conv_?ne(?:x)?t|mnas_?net|dcgan|deeplab|fcn"
+    r"|seg_?net|dark_?net|pre_?act_?res_?net|le_?net|dpn|dla|se_?net|hr_?net|cnn|xception|pyramid_?net"
+    r"|conv_?net|pix2pix|cycle_?gan|srcnn|edsr|vdsr|rdn|rcan|lenet5|stylegan)\w*$",
+    re.IGNORECASE,
+)
+_NO_NETWORK = re.compile(
+    r"vit|swin|transformer|mixer|bert|gpt|text|1d|audio|wav|speech|rnn|lstm|faster|mask_?rcnn|retina|ssd|gcn|graph",
+    re.IGNORECASE,
+)
+_CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
+_TIMM = frozenset({"timm.create_model", "timm.models.create_model", "torchvision.models.get_model"})
+_SEGMENTATION = "segmentation_models_pytorch."
+# Libraries whose networks work with channels last.
+_KNOWN = ("torchvision.models.", "timm.", _SEGMENTATION, "torch.nn.")
+# Texts, sounds and point clouds are as long as they are; detectors are given images as large as they are.
+_LENGTHS = re.compile(
+    r"vocab|token(?!_)|sentence|utterance|spectrogram|\bmel|wave?form|\bwav\b|torchaudio|librosa|torchtext|pad_sequence"
+    r"|bucket|multi_?scale|bounding|\bbbox|boxes|anchors|\bcoco|detection|point_?cloud|collate_fn=(?!None)",
+    re.IGNORECASE,
+)
+_ONE_SIZE_DATA = re.compile(
+    r"^torchvision\.datasets\.(?:\w+\.)?(?:CIFAR\d+|\w*MNIST|SVHN|STL10|USPS|Omniglot|FakeData|PCAM|EuroSAT)$"
+)
+_ONE_SIZE_CROP = re.compile(
+    r"(?:^|\.)(?:RandomResizedCrop|RandomSizedCrop|RandomCrop|CenterCrop|center_crop|random_crop|FiveCrop|TenCrop)$"
+)
+_RESIZE = re.compile(r"(?:^|\.)(?:Resize|Scale|resize)$")
+_SIZE_NAME = re.compile(
+    r"^(?:args_)?(?:image|img|im|input|crop|train_crop|patch|load|fine|image_patch|frame|tile|train)_?(?:size|res|resolution|dim)s?$"
+    r"|^(?:img|image|input)_?(?:h|w|height|width|rows|cols)$|^resolution$|^img_shape$",
+    re.IGNORECASE,
+)
+_RANDOM = frozenset({"torch.randn", "torch.rand", "torch.zeros", "torch.ones", "torch.empty"})
+
+
+def convolutional(module: Module, model: Trained, *, volumes: bool = True) -> bool:
+    """Whether a model is a convolutional network over images, or, with ``volumes``, over volumes."""
+    layers = list(module.program.layers(model))
+    if layers:
+        names = [name for _, name in layers]
+        count = sum(bool(_CONVOLUTION.match(name)) for name in names)
+        if count and not volumes and any(map(_OVER_VOLUMES.match, names)):
+            return False
+        if count == 1 and (any(map(_ATTENTION.match, names)) or _attends(module, model)):
+            return False
+        if count:
+            return "torch.nn.Embedding" not in names or count > 4
+        return any(_is_library_network(module, call, name) for call, name in layers)
+    return any(_is_network(module, call) for call in module.program.makers(model))
+
+
+def _attends(module: Module, model: Trained) -> bool:
+    definition = model.value.definition
+    return definition is not None and _ATTENTION_NAME.search(module.source(definition)) is not None
+
+
+def _is_network(module: Module, call: cst.Call) -> bool:
+    """Whether what a call makes goes by the name of a convolutional network."""
+    dotted = module.qualified(call.func)
+    if dotted is not None:
+        return _is_library_network(module, call, dotted)
+    if isinstance(call.func, cst.Subscript) and isinstance(call.func.value, cst.Attribute):
+        # ``torchvision.models.__dict__[arch]()``: nearly all of them are convolutional networks.
+        table = call.func.value
+        return table.attr.value == "__dict__" and module.qualified(table.value) == "torchvision.models"
+    name = last_name(call.func)
+    return name is not None and _sounds_convolutional(name)
+
+
+def _is_library_network(module: Module, call: cst.Call, dotted: str) -> bool:
+    if dotted.startswith(_SEGMENTATION):
+        return "mit_b" not in module.source(call)
+    if dotted in _TIMM or dotted == "torch.hub.load":
+        texts = [module.value(arg.value).constant for arg in call.args[:2]]
+        return any(isinstance(text, str) and _sounds_convolutional(text.partition(".")[0]) for text in texts)
+    if dotted.startswith("torchvision.models.detection."):
+        return False
+    return _sounds_convolutional(dotted.rpartition(".")[2])
+
+
+def _sounds_convolutional(name: str) -> bool:
+    spelt = _CAMEL.sub("_", name)
+    return _NETWORK.search(spelt) is not None and _NO_NETWORK.search(spelt) is None
+
+
+def one_size(module: Module) -> bool:
+    """Whether the batches of a program have one shape, as far as its file shows.
+
+    What shows it are data sets and crops of one size, an option for the size, or batches that the default
+    collation stacks; what speaks against it are sequences, detection and training at several scales.
+    """
+    if _LENGTHS.search(module.tree.text) is not None:
+        return False
+    for call in module.tree.nodes(cst.Call):
+        name = module.qualified(call.func) or last_name(call.func) or ""
+        if _ONE_SIZE_DATA.match(name) or _ONE_SIZE_CROP.search(name):
+            return True
+        if _RESIZE.search(name) and _names_both_sides(module, call):
+            return True
+        if name in _RANDOM and len([arg for arg in call.args if arg.keyword is None and not arg.star]) == 4:
+            return True
+        if module.loaders.makes_loader(call) and _stacks(module, call):
+            return True
+    return any(_SIZE_NAME.match(name.value) for name in module.tree.nodes(cst.Name))
+
+
+def _names_both_sides(module: Module, call: cst.Call) -> bool:
+    if len([arg for arg in call.args if arg.keyword is None]) > 1:
+        return True
+    return any(isinstance(arg.value, (cst.Tuple, cst.List)) for arg in call.args)
+
+
+def _stacks(module: Module, call: cst.Call) -> bool:
+    """Whether a loader puts several items of a data set into a batch by the default collation."""
+    if not module.argument(call, "collate_fn").absent or not module.argument(call, "batch_sampler").absent:
+        return False
+    size = module.argument(call, "batch_size").constant
+    return size is MISSING or (isinstance(size, int) and size > 1)
+
+
+def needs_channels_first(module: Module, model: Trained) -> bool:
+    """Whether a model may fail with its channels last: it calls ``view``, or its code is out of sight."""
+    definition = model.value.definition
+    if isinstance(definition, cst.ClassDef):
+        if module.classes.info(definition).opaque:
+            return True
+    elif not any(name.startswith(_KNOWN) for _, name in module.program.layers(model)):
+        return True
+    return any(
+        isinstance(call.func, cst.Attribute) and call.func.attr.value in ("view", "as_strided")
+        for call in module.tree.nodes(cst.Call)
+    )

@@ -1,0 +1,704 @@
+"""Tensors that a loop makes longer by concatenation, and how a list would collect the pieces instead.
+
+``t = torch.cat([t, x])`` copies all of ``t`` each time. A list serves as well where nothing in the loop reads
+what ``t`` holds: not where a model is given the tokens so far, or where a window slides. ``grown`` tells one
+from the other by the reads of the variable that its definitions reach, and for attributes and items, which
+have no such record, by everything that is spelt alike.
+
+What both forms give was compared with torch 2.13: ``cat`` of all pieces promotes dtypes and skips empty
+tensors as ``cat`` of two at a time does. It has no answer for a list of one tensor that lacks the dimension.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchlint import rewriting
+from torchlint.diagnostics import Edit, Fix
+from torchlint.semantics.accumulation import writes_to
+from torchlint.semantics.names import Binding, BindingKind, ScopeKind
+from torchlint.semantics.spellings import last_name
+
+if TYPE_CHECKING:
+    from torchlint.semantics.module import Module
+
+Edits = tuple[Edit, ...]
+StatementLoop = cst.For | cst.While
+
+CONCATENATIONS = frozenset(
+    f"torch.{name}"
+    for name in (
+        *("cat", "concat", "concatenate"),
+        *("hstack", "vstack", "dstack"),
+        "column_stack",
+        "row_stack",
+    )
+)
+"""Functions that put tensors one behind the other, so that many at once give what two at a time give."""
+
+# Loops of so few rounds hardly copy anything twice.
+_FEW = 4
+# Methods that hand on the result of a concatenation as it is, or copy it once more.
+_KEEPING = frozenset({"clone", "contiguous", "cpu", "cuda", "detach", "double", "float", "long", "to"})
+# What can be asked of a tensor without reading what it holds.
+_METADATA = frozenset(
+    {"device", "dim", "dtype", "is_cuda", "ndim", "nelement", "new_empty", "new_full", "new_ones"}
+    | {"new_zeros", "numel", "requires_grad", "shape", "size"}
+)
+_VIEWS = frozenset({"T", "mT", "H", "mH", "data"})
+_ASKING = frozenset({"builtins.len", "builtins.isinstance", "builtins.type", "torch.is_tensor"})
+
+
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """A tensor that a loop makes longer.
+
+    Attributes:
+        call: the concatenation.
+        target: what its result is assigned to.
+        own: the target where it is read, among the tensors of the call.
+        pieces: the other tensors of the call.
+        in_front: whether the pieces go in front of what there is.
+        loops: the loops that it grows in, innermost first.
+        starts: the assignments in the loop that begin the tensor with its first piece.
+        asked: reads in the loops that want to know its size, or whether it is there yet, or that leave the
+            loop with it.
+    """
+
+    call: cst.Call
+    target: cst.BaseExpression
+    own: cst.BaseExpression
+    pieces: tuple[cst.BaseElement, ...]
+    in_front: bool | None
+    loops: tuple[StatementLoop, ...]
+    starts: tuple[cst.CSTNode, ...]
+    asked: tuple[cst.BaseExpression, ...]
+
+
+def grown(module: Module, call: cst.Call) -> Growth | None:
+    """The tensor that a concatenation makes longer in each round of a loop that never reads it, or None."""
+    if module.qualified(call.func) not in CONCATENATIONS or module.is_test:
+        return None
+    tensors, out = module.argument(call, "tensors").node, module.argument(call, "out")
+    loops = [loop for loop in module.loops(call) if isinstance(loop, (cst.For, cst.While))]
+    if (
+        not loops
+        or _is_set_up(module, call)
+        or not isinstance(tensors, (cst.List, cst.Tuple))
+        or not out.absent
+    ):
+        return None
+    target = _target(module, call)
+    if target is None:
+        return None
+    spelt = module.source(target)
+    own = [e for e in tensors.elements if isinstance(e, cst.Element) and module.source(e.value) == spelt]
+    pieces = tuple(e for e in tensors.elements if e not in own)
+    if len(own) != 1 or not pieces:
+        return None
+    place: _Place
+    if isinstance(target, cst.Name):
+        place = _Variable(module, target, own[0].value)
+    elif isinstance(target, (cst.Attribute, cst.Subscript)):
+        place = _Item(module, target, own[0].value)
+    else:
+        return None
+    found: list[StatementLoop] = []
+    for loop in loops:
+        if place.differs(loop):
+            continue
+        if not place.carried(loop) or _bound_inside(module, loop, _other_arguments(call, tensors)):
+            break
+        if not all(_asks(module, read, loop) for read in place.reads(loop)):
+            break
+        if not _has_few_rounds(module, loop) and not module.places.throttled_in(call, loop):
+            found.append(loop)
+    if not found:
+        return None
+    at = tensors.elements.index(own[0])
+    in_front = None if 0 < at < len(pieces) else at > 0
+    asked = tuple(place.reads(found[-1]))
+    return Growth(call, target, own[0].value, pieces, in_front, tuple(found), tuple(place.starts), asked)
+
+
+def _is_set_up(module: Module, call: cst.Call) -> bool:
+    """Whether a tensor is put together once, when an object is made, or for ONNX, which has its own lists."""
+    function = module.function(call)
+    name = function.name.value if isinstance(function, cst.FunctionDef) else ""
+    return name == "__init__" or "onnx" in name.lower()
+
+
+def _target(module: Module, call: cst.Call) -> cst.BaseExpression | None:
+    """What the result of a call is assigned to, as it is or moved, and in one branch or always."""
+    node: cst.BaseExpression = call
+    while True:
+        parent = module.tree.parent(node)
+        match parent:
+            case cst.IfExp() if parent.test is not node:
+                node = parent
+            case cst.Attribute(attr=cst.Name(method)) if method in _KEEPING:
+                outer = module.tree.parent(parent)
+                if not isinstance(outer, cst.Call) or outer.func is not parent:
+                    return None
+                node = outer
+            case cst.Assign(targets=[cst.AssignTarget(target=target)]):
+                return target
+            case cst.AnnAssign():
+                return parent.target
+            case cst.Element():
+                return _target_of_element(module, parent)
+            case _:
+                return None
+
+
+def _target_of_element(module: Module, element: cst.Element) -> cst.BaseExpression | None:
+    """``t`` of ``s, t = torch.cat([s, x]), torch.cat([t, y])``."""
+    values = module.tree.parent(element)
+    statement = module.tree.parent(values) if isinstance(values, cst.Tuple) else None
+    match statement:
+        case cst.Assign(targets=[cst.AssignTarget(target=cst.Tuple(elements=targets))], value=cst.Tuple()):
+            assert isinstance(values, cst.Tuple)
+            both = (*targets, *values.elements)
+            if len(targets) == len(values.elements) and all(isinstance(e, cst.Element) for e in both):
+                return targets[values.elements.index(element)].value
+    return None
+
+
+def _other_arguments(call: cst.Call, tensors: cst.BaseExpression) -> list[cst.CSTNode]:
+    return [arg.value for arg in call.args if arg.value is not tensors]
+
+
+def _bound_inside(module: Module, loop: cst.CSTNode, nodes: Iterable[cst.CSTNode]) -> bool:
+    """Whether a name that one of these expressions reads is bound in a loop."""
+    names = (name for node in nodes for name in module.dataflow.operations.read_names(node))
+    return any(
+        module.tree.contains(loop, binding.node) for name in names for binding in module.bindings(name)
+    )
+
+
+def _has_few_rounds(module: Module, loop: StatementLoop) -> bool:
+    """Whether a loop goes over a handful of things that are written out, or counts to a small number."""
+    if isinstance(loop, cst.While):
+        return False
+    node = loop.iter
+    while isinstance(node, cst.Call) and last_name(node.func) in ("enumerate", "zip", "reversed", "tqdm"):
+        if not node.args:
+            return False
+        node = node.args[0].value
+    if isinstance(node, cst.Call) and module.qualified(node.func) == "builtins.range":
+        constants = (module.value(arg.value).constant for arg in node.args)
+        ends = [end for end in constants if isinstance(end, int)]
+        known = 0 < len(ends) == len(node.args) <= 3 and 0 not in ends[2:]
+        return known and not range(*ends)[_FEW:]
+    elements = module.value(node).elements
+    return elements is not None and len(elements) <= _FEW
+
+
+def _asks(module: Module, read: cst.BaseExpression, loop: StatementLoop) -> bool:
+    """Whether a read of a tensor does not look at what it holds, or is the last thing that the loop does."""
+    if module.function(read) is not module.function(loop):
+        return False
+    parent = module.tree.parent(read)
+    match parent:
+        case cst.Attribute() if parent.attr.value in _METADATA:
+            return True
+        case cst.Comparison() | cst.ComparisonTarget():
+            operator = (
+                parent.comparisons[0].operator if isinstance(parent, cst.Comparison) else parent.operator
+            )
+            if isinstance(operator, (cst.Is, cst.IsNot)):
+                return True
+        case cst.Arg():
+            call = module.tree.parent(parent)
+            if isinstance(call, cst.Call) and module.qualified(call.func) in _ASKING:
+                return True
+    return _leaves_loop(module, read, loop)
+
+
+def _leaves_loop(module: Module, read: cst.CSTNode, loop: StatementLoop) -> bool:
+    """Whether a read stands in a branch that ends in ``return``, or in ``break`` out of this loop."""
+    for block in module.tree.ancestors(read):
+        if block is loop.body:
+            return False
+        if isinstance(block, cst.IndentedBlock) and block.body:
+            last = block.body[-1]
+            small = last.body[-1] if isinstance(last, cst.SimpleStatementLine) else None
+            if isinstance(small, cst.Return):
+                return True
+            if isinstance(small, cst.Break) and module.loops(small)[:1] == [loop]:
+                return True
+        if isinstance(block, (cst.For, cst.While)):
+            return False
+    return False
+
+
+# --- what grows -------------------------------------------------------------------------------------
+
+
+class _Variable:
+    """A tensor in a variable of the function, or of the module."""
+
+    def __init__(self, module: Module, target: cst.Name, own: cst.BaseExpression) -> None:
+        self.module, self.target, self.own = module, target, own
+        self.binding = module.binding_of(target)
+        self.reaching = set(module.bindings(own)) if isinstance(own, cst.Name) else set()
+
+    @property
+    def starts(self) -> list[cst.CSTNode]:
+        """The assignments beside the concatenation, in the other branch or the handler of a failure."""
+        if self.binding is None:
+            return []
+        others = (b for b in self.binding.scope.bindings[self.target.value] if b is not self.binding)
+        return [b.node for b in others if _is_alternative(self.module, b.node, self.target)]
+
+    def differs(self, loop: StatementLoop) -> bool:
+        """Whether each round has a variable of its own: never."""
+        return False
+
+    def carried(self, loop: StatementLoop) -> bool:
+        """Whether the loop adds to what there was in the round before, and sets it to nothing else."""
+        if self.binding is None or self.binding not in self.reaching:
+            return False
+        contains = self.module.tree.contains
+        starts = set(self.starts)
+        for other in self.binding.scope.bindings[self.target.value]:
+            if other is not self.binding and other.node not in starts and contains(loop, other.node):
+                return self._grows_too(other)
+        entered = any(not contains(loop, other.node) for other in self.reaching)
+        return entered or any(contains(loop, start) for start in starts)
+
+    def _grows_too(self, other: Binding) -> bool:
+        """Whether another assignment concatenates as well: ``if ...: t = torch.cat([t, x])``, twice."""
+        call = other.value
+        return (
+            isinstance(call, cst.Call)
+            and not other.path
+            and self.module.qualified(call.func) in CONCATENATIONS
+            and any(
+                isinstance(name, cst.Name) and name.value == self.target.value
+                for name in self.module.tree.descendants(call)
+            )
+        )
+
+    def reads(self, loop: StatementLoop) -> Iterator[cst.BaseExpression]:
+        """Where the loop reads it, apart from adding to it."""
+        contains = self.module.tree.contains
+        for read in self.module.names.reads.get(self.target.value, ()):
+            if contains(loop, read) and read is not self.own and not self._is_own(read):
+                yield read
+
+    def _is_own(self, read: cst.Name) -> bool:
+        """Whether another concatenation adds to the variable here."""
+        element = self.module.tree.parent(read)
+        display = self.module.tree.parent(element) if isinstance(element, cst.Element) else None
+        arg = self.module.tree.parent(display) if isinstance(display, (cst.List, cst.Tuple)) else None
+        call = self.module.tree.parent(arg) if isinstance(arg, cst.Arg) else None
+        if not isinstance(call, cst.Call) or self.module.qualified(call.func) not in CONCATENATIONS:
+            return False
+        target = _target(self.module, call)
+        return isinstance(target, cst.Name) and target.value == read.value
+
+
+class _Item:
+    """A tensor in an attribute, or under a key that stays the same."""
+
+    def __init__(
+        self, module: Module, target: cst.Attribute | cst.Subscript, own: cst.BaseExpression
+    ) -> None:
+        self.module, self.target, self.own = module, target, own
+        self.spelt = module.source(target)
+        self.holder = target.value if isinstance(target, cst.Subscript) else target
+        self.keys: Sequence[cst.CSTNode] = target.slice if isinstance(target, cst.Subscript) else ()
+
+    @property
+    def starts(self) -> list[cst.CSTNode]:
+        """The assignments beside the concatenation that begin the tensor."""
+        scope = self.module.function(self.target) or self.module.tree.root
+        return [
+            node
+            for node in self.module.tree.descendants(scope)
+            if isinstance(node, type(self.target))
+            and node is not self.target
+            and self._alike(node)
+            and _is_alternative(self.module, node, self.target)
+        ]
+
+    def differs(self, loop: StatementLoop) -> bool:
+        """Whether the loop itself counts through the keys, so that each round has another place."""
+        return any(
+            self.module.tree.contains(loop.target, binding.node)
+            for name in self._names_of_keys()
+            for binding in self.module.bindings(name)
+            if isinstance(loop, cst.For)
+        )
+
+    def _names_of_keys(self) -> Iterator[cst.Name]:
+        for key in self.keys:
+            yield from self.module.dataflow.operations.read_names(key)
+
+    def carried(self, loop: StatementLoop) -> bool:
+        """Whether it is the same place in each round, and nothing but the concatenation is put there."""
+        if not isinstance(_root(self.target), cst.Name) or _bound_inside(self.module, loop, [self.holder]):
+            return False
+        starts = self.starts
+        for node in self.module.tree.descendants(loop):
+            if isinstance(node, type(self.target)) and node not in starts and node is not self.target:
+                stored = isinstance(self.module.tree.parent(node), (cst.AssignTarget, cst.AugAssign))
+                if stored and self._alike(node):
+                    return False
+        for name in self._names_of_keys():
+            inside = [b for b in self.module.bindings(name) if self.module.tree.contains(loop, b.node)]
+            if any(binding.kind is not BindingKind.LOOP for binding in inside):
+                return False
+        return not self._calls_unknown(loop)
+
+    def _calls_unknown(self, loop: StatementLoop) -> bool:
+        """Whether the loop calls a method of the same object that may read the attribute."""
+        if not isinstance(self.target, cst.Attribute) and not isinstance(self.holder, cst.Attribute):
+            return False
+        attribute = self.holder if isinstance(self.holder, cst.Attribute) else self.target
+        assert isinstance(attribute, cst.Attribute)
+        owner = self.module.source(attribute.value)
+        for node in self.module.tree.descendants(loop):
+            match node:
+                case cst.Call(func=cst.Attribute(value=receiver, attr=cst.Name(method))):
+                    if self.module.source(receiver) == owner and method not in self.module.names.attributes:
+                        function = self.module.callee(node)
+                        if function is None or self._mentions(function, attribute.attr.value):
+                            return True
+                case cst.Arg(value=argument) if self.module.source(argument) == owner:
+                    return True
+        return False
+
+    def _mentions(self, function: cst.CSTNode, attribute: str) -> bool:
+        """Whether a function names an attribute."""
+        return any(
+            isinstance(node, cst.Attribute) and node.attr.value == attribute
+            for node in self.module.tree.descendants(function)
+        )
+
+    def _alike(self, node: cst.BaseExpression) -> bool:
+        return self.module.source(node) == self.spelt
+
+    def reads(self, loop: StatementLoop) -> Iterator[cst.BaseExpression]:
+        """Where the loop reads it, or the container that holds it, apart from adding to it."""
+        starts, holder = set(self.starts), self.module.source(self.holder)
+        for node in self.module.tree.descendants(loop):
+            if not isinstance(node, type(self.holder)) or self.module.source(node) != holder:
+                continue
+            if self.module.tree.contains(self.target, node) or self.module.tree.contains(self.own, node):
+                continue
+            outer = self.module.tree.parent(node) if self.holder is not self.target else node
+            if outer in starts or _is_asked_for_key(self.module, node):
+                continue
+            if isinstance(outer, cst.Subscript) and self._alike(outer):
+                yield outer
+            elif isinstance(node, cst.BaseExpression):
+                yield node
+
+
+_Place = _Variable | _Item
+
+
+def _root(node: cst.BaseExpression) -> cst.BaseExpression:
+    while isinstance(node, (cst.Attribute, cst.Subscript)):
+        node = node.value
+    return node
+
+
+def _is_asked_for_key(module: Module, container: cst.CSTNode) -> bool:
+    """``key in outputs``."""
+    parent = module.tree.parent(container)
+    return isinstance(parent, cst.ComparisonTarget) and isinstance(parent.operator, (cst.In, cst.NotIn))
+
+
+def _is_alternative(module: Module, target: cst.CSTNode, other: cst.CSTNode) -> bool:
+    """Whether one of two assignments is made in each round: in two branches, or after the other failed."""
+    tree = module.tree
+    for holder in tree.ancestors(target):
+        if isinstance(holder, (cst.For, cst.While, cst.FunctionDef)):
+            return False
+        if isinstance(holder, (cst.If, cst.Try)) and tree.contains(holder, other):
+            sides: list[cst.CSTNode | None] = [holder.body, holder.orelse]
+            if isinstance(holder, cst.Try):
+                sides += holder.handlers
+            ours = [side for side in sides if side is not None and tree.contains(side, target)]
+            return bool(ours) and not tree.contains(ours[0], other)
+    return False
+
+
+# --- the fix ----------------------------------------------------------------------------------------
+
+
+def collected(module: Module, growth: Growth) -> Fix | None:
+    """The fix that collects the pieces in a list and joins them once; None where that is not the same."""
+    loop = growth.loops[-1]
+    target = growth.target
+    binding = module.binding_of(target)
+    if not isinstance(target, cst.Name) or binding is None or growth.in_front is None:
+        return None
+    if loop.orelse is not None or not _is_plain(module, growth, loop, binding):
+        return None
+    if any(_may_change(module, piece.value) for piece in growth.pieces):
+        return None
+    name = _free_name(module, target)
+    joined = _joined(module, growth, name)
+    piece = _added(module, growth, name)
+    if name is None or joined is None or piece is None:
+        return None
+    start = _start(module, growth, loop, binding)
+    if start is None:
+        return None
+    replaced, empty = start
+    first = f"{name} = []" if empty else f"{name} = [{target.value}]"
+    last = f"{target.value} = {joined}"
+    if empty:
+        last = f"if {name}:\n    {last}"
+    elif _needs_dimension(module, growth.call):
+        last = f"if len({name}) > 1:\n    {last}"
+    return module.unsafe(
+        f"Collect the pieces in a list, and call `{module.source(growth.call.func)}` once behind the loop",
+        rewriting.insert_before(module.tree, loop, first),
+        module.replace(replaced, piece),
+        rewriting.insert_after(module.tree, loop, last),
+    )
+
+
+def _is_plain(module: Module, growth: Growth, loop: StatementLoop, binding: Binding) -> bool:
+    """Whether one function holds the variable, and nothing but the growth sets or reads it in the loop."""
+    tree = module.tree
+    scope = module.names.scope(growth.target)
+    if binding.scope is not scope or scope.kind not in (ScopeKind.FUNCTION, ScopeKind.MODULE):
+        return False
+    function = module.function(growth.call)
+    for other in scope.bindings[binding.name]:
+        if other is not binding and tree.contains(loop, other.node) and other.node not in growth.starts:
+            return False
+        if any(module.function(use) is not function for use in module.uses(other)):
+            return False
+    if any(isinstance(holder, cst.Try) for holder in _between(module, growth.call, loop)):
+        return False
+    for holder in tree.ancestors(loop):
+        if holder is function:
+            break
+        if isinstance(holder, cst.Try):
+            elsewhere = [*holder.handlers, *([holder.finalbody] if holder.finalbody else [])]
+            if any(tree.contains(part, use) for part in elsewhere for use in module.uses(binding)):
+                return False
+    return not any(
+        isinstance(node, (cst.Global, cst.Nonlocal))
+        and re.search(rf"\b{binding.name}\b", module.source(node))
+        for node in tree.descendants(function or tree.root)
+    )
+
+
+def _between(module: Module, node: cst.CSTNode, loop: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    for holder in module.tree.ancestors(node):
+        if holder is loop:
+            return
+        yield holder
+
+
+def _may_change(module: Module, piece: cst.BaseExpression) -> bool:
+    """Whether a piece may be overwritten before the pieces are joined: a view of what is written to later."""
+    root = piece
+    while True:
+        match root:
+            case cst.Attribute(attr=cst.Name(attribute)) if attribute in _VIEWS:
+                root = root.value
+            case cst.Subscript():
+                root = root.value
+            case cst.Call(func=cst.Attribute(value=owner)) if module.qualified(root.func) is None:
+                root = owner
+            case _:
+                break
+    if not isinstance(root, cst.Name):
+        return isinstance(root, cst.Attribute) and root is piece  # anybody may write to an attribute
+    return any(writes_to(module, binding) for binding in module.bindings(root))
+
+
+def _free_name(module: Module, target: cst.Name) -> str | None:
+    """A name for the list that nothing in the function is called."""
+    code = module.source(module.function(target) or module.tree.root)
+    for name in (f"{target.value}_parts", f"{target.value}_pieces"):
+        if not re.search(rf"\b{name}\b", code):
+            return name
+    return None
+
+
+def _joined(module: Module, growth: Growth, name: str | None) -> str | None:
+    """The code that joins the list as the call in the loop joins two tensors."""
+    call = growth.call
+    parent = module.tree.parent(call)
+    if not isinstance(parent, (cst.Assign, cst.IfExp)):
+        return None
+    tensors = module.argument(call, "tensors").node
+    rest = [arg for arg in call.args if arg.value is not tensors]
+    if any(not module.dataflow.operations.at_hand(arg.value) for arg in rest):
+        return None
+    pieces = f"{name}[::-1]" if growth.in_front else name
+    arguments = [pieces, *(module.source(arg).rstrip(", \n") for arg in rest)]
+    code = f"{module.source(call.func)}({', '.join(str(a) for a in arguments)})"
+    return None if "#" in code or "\n" in code else code
+
+
+def _added(module: Module, growth: Growth, name: str | None) -> str | None:
+    """The code that puts the pieces of one round into the list."""
+    codes = [module.source(piece.value) for piece in growth.pieces]
+    if len(codes) == 1 and isinstance(growth.pieces[0], cst.Element):
+        return f"{name}.append({codes[0]})"
+    if growth.in_front:
+        return None
+    stars = ["*" if isinstance(piece, cst.StarredElement) else "" for piece in growth.pieces]
+    return f"{name} += [{', '.join(star + code for star, code in zip(stars, codes, strict=True))}]"
+
+
+def _needs_dimension(module: Module, call: cst.Call) -> bool:
+    """Whether a tensor that nothing is added to may be one that the function refuses, or shapes anew."""
+    if module.qualified(call.func) not in ("torch.cat", "torch.concat", "torch.concatenate"):
+        return True
+    dim = module.argument(call, "dim")
+    return not dim.absent and dim.constant not in (0, -1)
+
+
+def _start(
+    module: Module, growth: Growth, loop: StatementLoop, binding: Binding
+) -> tuple[cst.CSTNode, bool] | None:
+    """What goes away for adding to the list, and whether the list begins empty; None if it is not clear."""
+    tree = module.tree
+    parent = tree.parent(growth.call)
+    asked = list(growth.asked)
+    if isinstance(parent, cst.Assign) and not growth.starts:
+        certain = any(
+            _is_certain(module, other, loop) and not _is_changed(module, other)
+            for other in module.bindings(growth.own)  # type: ignore[arg-type]
+            if other is not binding
+        )
+        return (parent, False) if certain and not asked else None
+    branches = _branches(module, growth)
+    if branches is None:
+        return None
+    test, first, replaced = branches
+    pieces = [piece.value for piece in growth.pieces]
+    if len(pieces) != 1 or not module.dataflow.operations.same(first, pieces[0]):
+        return None
+    if module.source(first) != module.source(pieces[0]):
+        return None
+    if _asks_for_none(test, binding.name):
+        before = [b for read in asked for b in module.bindings(read) if not tree.contains(loop, b.node)]  # type: ignore[arg-type]
+        around = module.loops(loop)
+        fresh = all(
+            _is_none(b.value) and not b.path and all(tree.contains(outer, b.node) for outer in around)
+            for b in before
+        )
+        if len(asked) == 1 and before and fresh:
+            return replaced, True
+    elif not asked and _is_first_round(module, test, growth.loops) and len(growth.loops) == 1:
+        return replaced, True
+    return None
+
+
+def _branches(
+    module: Module, growth: Growth
+) -> tuple[cst.BaseExpression, cst.BaseExpression, cst.CSTNode] | None:
+    """The test that tells the first piece from the others, the first piece, and the statement of it all."""
+    tree = module.tree
+    parent = tree.parent(growth.call)
+    if isinstance(parent, cst.IfExp):
+        statement = tree.parent(parent)
+        other = parent.body if parent.orelse is growth.call else parent.orelse
+        if not isinstance(statement, cst.Assign) or growth.starts:
+            return None
+        return (parent.test, other, statement) if _right_way(parent.test, parent.body is other) else None
+    for holder in tree.ancestors(growth.call):
+        if isinstance(holder, cst.If):
+            if len(growth.starts) != 1 or not isinstance(holder.orelse, cst.Else):
+                return None
+            if isinstance(tree.parent(holder), cst.If):
+                return None
+            first = _only_value(holder.body), _only_value(holder.orelse.body)
+            values = [value for value in first if value is not None and value is not growth.call]
+            if None in first or len(values) != 1:
+                return None
+            value = values[0]
+            return (holder.test, value, holder) if _right_way(holder.test, first[0] is value) else None
+        if isinstance(holder, (cst.For, cst.While)):
+            return None
+    return None
+
+
+def _only_value(block: cst.BaseSuite) -> cst.BaseExpression | None:
+    """The value that a block of one assignment assigns."""
+    line = block.body[0] if len(block.body) == 1 else None
+    small = line.body[0] if isinstance(line, cst.SimpleStatementLine) and len(line.body) == 1 else None
+    return small.value if isinstance(small, cst.Assign) and len(small.targets) == 1 else None
+
+
+def _right_way(test: cst.BaseExpression, first_in_body: bool) -> bool:
+    """Whether the first piece is taken where the test says that there is nothing yet."""
+    negated = isinstance(test, cst.Comparison) and isinstance(
+        test.comparisons[0].operator, (cst.IsNot, cst.NotEqual, cst.GreaterThan)
+    )
+    return first_in_body is not negated
+
+
+def _asks_for_none(test: cst.BaseExpression, name: str) -> bool:
+    match test:
+        case cst.Comparison(
+            left=cst.Name(value),
+            comparisons=[cst.ComparisonTarget(operator=cst.Is() | cst.IsNot(), comparator=cst.Name("None"))],
+        ):
+            return value == name
+        case _:
+            return False
+
+
+def _is_first_round(module: Module, test: cst.BaseExpression, loops: Sequence[StatementLoop]) -> bool:
+    """``i == 0`` in ``for i, x in enumerate(xs)`` or ``for i in range(n)``."""
+    match test:
+        case cst.Comparison(
+            left=cst.Name() as counter,
+            comparisons=[
+                cst.ComparisonTarget(
+                    operator=cst.Equal() | cst.NotEqual() | cst.GreaterThan(), comparator=cst.Integer("0")
+                )
+            ],
+        ):
+            bindings = module.bindings(counter)
+        case _:
+            return False
+    loop = loops[0]
+    if len(bindings) != 1 or not isinstance(loop, cst.For) or not isinstance(loop.iter, cst.Call):
+        return False
+    bound, name = bindings[0], module.qualified(loop.iter.func)
+    if bound.kind is not BindingKind.LOOP or bound.value is not loop.iter or len(loop.iter.args) != 1:
+        return False
+    return (name == "builtins.range" and not bound.path) or (
+        name == "builtins.enumerate" and bound.path == (0,)
+    )
+
+
+def _is_none(value: cst.BaseExpression | None) -> bool:
+    return isinstance(value, cst.Name) and value.value == "None"
+
+
+def _is_certain(module: Module, binding: Binding, loop: StatementLoop) -> bool:
+    """Whether a variable is certainly set by this definition when the loop begins, and to a tensor."""
+    if binding.kind is BindingKind.PARAMETER:
+        return True
+    if _is_none(binding.value):
+        return False
+    block = module.tree.parent(module.tree.statement(binding.node))
+    before = module.tree.order[binding.node] < module.tree.order[loop]
+    return block is not None and before and module.tree.contains(block, loop)
+
+
+def _is_changed(module: Module, binding: Binding) -> bool:
+    """Whether the tensor that the loop begins with is another's, which is written to."""
+    value = binding.value
+    return isinstance(value, cst.Name) and any(writes_to(module, other) for other in module.bindings(value))

@@ -1,0 +1,112 @@
+"""Models that are cast to float16 as a whole and trained so."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchlint.semantics.iterations import Subject
+from torchlint.semantics.values import Kind
+
+if TYPE_CHECKING:
+    from torchlint.semantics.module import Module
+
+# What keeps weights in float32 beside those of the model, or scales the loss; and what trains a part only.
+_HELP = re.compile(
+    r"scaler|loss_?scal|scale_loss|static_loss|apex|deepspeed|fairscale|megatron|colossalai|master|stochastic_round"
+    r"|FP16_?Optimizer|fp16_?optimizer|bitsandbytes|accelerat|lightning|\blora|peft|requires_grad",
+    re.IGNORECASE,
+)
+_HALF = frozenset({"torch.float16", "torch.half"})
+_PASSING_ON = frozenset({"cuda", "to", "train", "eval", "requires_grad_", "share_memory"})
+
+
+def trained_in_half(call: cst.Call, module: Module) -> cst.Call | None:
+    """The optimizer of torch for the parameters of a model that ``call`` casts to float16, if it is trained.
+
+    ``call`` is ``model.half()`` or ``model.to(torch.float16)``. None where something keeps the small numbers.
+    """
+    if not _casts_to_half(call, module) or _HELP.search(module.tree.text):
+        return None
+    assert isinstance(call.func, cst.Attribute)
+    if module.value(call.func.value).kind is not Kind.MODULE or module.evaluated_only(call):
+        return None
+    if not module.backpropagation.passes or _trained_before(call, module):
+        return None
+    model = _what_holds_it(call, module)
+    if model.place is None or _cast_back(model, module):
+        return None
+    for made in module.tree.nodes(cst.Call):
+        value = module.value(made)
+        if value.kind is Kind.OPTIMIZER and value.origin is made and _is_of_torch(made, module):
+            if made.args and _takes_parameters(made.args[0].value, model, module):
+                return made
+    return None
+
+
+def _trained_before(call: cst.Call, module: Module) -> bool:
+    """Whether the function has all its training behind it where it casts the model."""
+    function, order = module.function(call), module.tree.order
+    steps = [
+        order[node]
+        for node in module.tree.nodes(cst.Call)
+        if module.function(node) is function and module.backpropagation.steps(node)
+    ]
+    return bool(steps) and max(steps) < order[call]
+
+
+def _casts_to_half(call: cst.Call, module: Module) -> bool:
+    match call:
+        case cst.Call(func=cst.Attribute(attr=cst.Name("half")), args=[]):
+            return True
+        case cst.Call(func=cst.Attribute(attr=cst.Name("to"))):
+            values = [module.value(arg.value) for arg in call.args]
+            return any(value.kind is Kind.DTYPE and value.cls in _HALF for value in values)
+        case _:
+            return False
+
+
+def _is_of_torch(made: cst.Call, module: Module) -> bool:
+    return (module.value(made).cls or "").startswith("torch.optim.")
+
+
+def _what_holds_it(call: cst.Call, module: Module) -> Subject:
+    """The variable or attribute that holds the model: that which the result is assigned to, or the owner."""
+    whole: cst.CSTNode = call
+    parent = module.tree.parent(whole)
+    while isinstance(parent, cst.Attribute) and parent.attr.value in _PASSING_ON:
+        outer = module.tree.parent(parent)
+        if not isinstance(outer, cst.Call):
+            break
+        whole, parent = outer, module.tree.parent(outer)
+    match parent:
+        case cst.Assign(targets=[cst.AssignTarget(target=target)]):
+            return module.iterations.subject(target, ())
+        case _:
+            owner: cst.BaseExpression = call
+            while isinstance(owner, cst.Call) and isinstance(owner.func, cst.Attribute):
+                owner = owner.func.value
+            return module.iterations.subject(owner, ())
+
+
+def _takes_parameters(given: cst.BaseExpression, model: Subject, module: Module) -> bool:
+    """Whether the parameters that an optimizer gets are all those of a model."""
+    match given:
+        case cst.Call(func=cst.Attribute(attr=cst.Name("parameters"), value=owner), args=[]):
+            return module.iterations.subject(owner, ()).is_certainly(model)
+        case _:
+            return False
+
+
+def _cast_back(model: Subject, module: Module) -> bool:
+    """Whether the model is cast to another dtype somewhere: then it is for evaluation only."""
+    for call in module.tree.nodes(cst.Call):
+        match call:
+            case cst.Call(func=cst.Attribute(attr=cst.Name("float" | "bfloat16" | "double"), value=owner)):
+                if module.iterations.subject(owner, ()).is_certainly(model):
+                    return True
+            case _:
+                pass
+    return False

@@ -1,0 +1,123 @@
+"""The optimizers of torch that a file makes: of which class, for which parameters, in which form.
+
+Which releases have which form was read off their documentation: ``fused`` came with torch 1.13 (Adam), 2.0
+(AdamW), 2.3 (SGD) and 2.13 (Adagrad on GPUs), and fused kernels for the CPU with 2.4.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchlint.semantics.evidence import Evidence
+from torchlint.semantics.values import Device, Kind
+
+if TYPE_CHECKING:
+    from torchlint.semantics.module import Module
+
+_NAME = re.compile(r"torch\.optim\.(?:\w+\.)?([A-Z]\w*)")
+_LEGACY = "_multi_tensor"
+_FUSED_SINCE = {"Adam": "1.13", "AdamW": "2.0", "SGD": "2.3", "Adagrad": "2.13"}
+_FUSED_ON_CPU_SINCE = "2.4"
+_MULTI_TENSOR = frozenset(
+    {
+        *("ASGD", "Adadelta", "Adafactor", "Adagrad", "Adam", "AdamW", "Adamax", "NAdam", "RAdam"),
+        *("RMSprop", "Rprop", "SGD"),
+    }
+)
+# What steps the parameters itself, in its own way, or on devices that have no fused kernels.
+_OTHER_ENGINES = re.compile(
+    r"^\s*(?:import|from)\s+(?:torch_xla|torch_npu|torch_directml|higher|deepspeed|colossalai)\b",
+    re.MULTILINE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class MadeOptimizer:
+    """A call that makes an optimizer of torch which has a multi-tensor form.
+
+    ``legacy`` if it is one of the private ``torch.optim._multi_tensor``.
+    """
+
+    call: cst.Call
+    name: str
+    legacy: bool
+    module: Module
+
+    @property
+    def fusible_since(self) -> str | None:
+        """The first release in which this class has a fused kernel for GPUs; None if none has."""
+        return _FUSED_SINCE.get(self.name)
+
+    @property
+    def fusible_anywhere(self) -> bool:
+        """Whether all releases that may run the program have the fused form, for GPUs and for the CPU."""
+        since, target = self.fusible_since, self.module.target
+        return since is not None and target.at_least(since) and target.at_least(_FUSED_ON_CPU_SINCE)
+
+    @property
+    def steps_in_one_pass(self) -> bool:
+        """Whether the multi-tensor form already is a single operation: ``SGD`` of the learning rate alone."""
+        if self.name != "SGD":
+            return False
+        found = (self.module.argument(self.call, name) for name in ("momentum", "weight_decay"))
+        return all(argument.constant == 0 for argument in found)
+
+    @property
+    def differentiable(self) -> bool:
+        """Whether steps may be differentiated, for which only the form of single tensors will do."""
+        argument = self.module.argument(self.call, "differentiable")
+        return not argument.absent and argument.constant is not False
+
+    @property
+    def on_accelerator(self) -> bool:
+        """Whether it steps the parameters of models that the file puts on an accelerator."""
+        module = self.module
+        if module.evidence is not Evidence.ACCELERATOR or "sparse=True" in module.tree.text:
+            return False
+        if _OTHER_ENGINES.search(module.tree.text):
+            return False
+        given = module.argument(self.call, "params").node
+        return given is not None and self._of_models(given)
+
+    def _of_models(self, given: cst.BaseExpression) -> bool:
+        """Whether parameters are, or may be, those of a model that is not on the CPU."""
+        value = self.module.value(given)
+        if value.kind is Kind.TENSOR or value.device is Device.CPU:
+            return False
+        if value.item is not None and value.item.device is Device.CPU:
+            return False
+        return not isinstance(given, (cst.List, cst.Tuple)) or any(
+            isinstance(element, cst.StarredElement)
+            or not isinstance(element.value, (cst.Name, cst.Attribute, cst.Subscript))
+            for element in given.elements
+        )
+
+
+def made_optimizer(call: cst.Call, module: Module) -> MadeOptimizer | None:
+    """The optimizer of torch with a multi-tensor form that a call makes."""
+    dotted = module.qualified(call.func)
+    if dotted is None:
+        value = module.value(call.func)
+        if value.kind is not Kind.CLASS or value.definition is not None:
+            return None
+        dotted = value.cls
+    match = _NAME.fullmatch(dotted or "")
+    if match is None or match[1] not in _MULTI_TENSOR:
+        return None
+    return MadeOptimizer(call, match[1], is_multi_tensor(call.func, module), module)
+
+
+def is_multi_tensor(node: cst.BaseExpression, module: Module) -> bool:
+    """Whether a class is spelt as one of the private ``torch.optim._multi_tensor``."""
+    root = node
+    while isinstance(root, cst.Attribute):
+        if root.attr.value == _LEGACY:
+            return True
+        root = root.value
+    return isinstance(root, cst.Name) and any(
+        _LEGACY in (binding.imported or "") for binding in module.bindings(root)
+    )

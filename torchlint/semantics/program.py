@@ -1,0 +1,618 @@
+"""What a file does if it is a program of its own: which models it trains on an accelerator, how precisely.
+
+Advice on a program as a whole is for the file that trains: that has the loop, and makes the model or is the
+one that is started. Functions and classes that other files use to train something are none. The precision is
+what the file shows of it: an option that asks for another, even in a configuration, is an answer, and so is
+work that needs all the digits.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchlint.diagnostics import Edit
+from torchlint.semantics.attributes import part_of
+from torchlint.semantics.conventions import COPY_NAME, OPTIONS_NAME
+from torchlint.semantics.evidence import Evidence
+from torchlint.semantics.gradmode import Grad
+from torchlint.semantics.iterations import Act
+from torchlint.semantics.layers import RETURNS_SELF
+from torchlint.semantics.names import BindingKind
+from torchlint.semantics.phases import Phase
+from torchlint.semantics.spellings import last_name
+from torchlint.semantics.throttling import Function
+from torchlint.semantics.values import Kind, Value
+from torchlint.semantics.words import Words
+
+if TYPE_CHECKING:
+    from torchlint.semantics.module import Module
+
+Edits = tuple[Edit, ...]
+StatementLoop = cst.For | cst.While
+
+# They choose the precision, the device and the loop themselves, or by a configuration outside of the file.
+_FRAMEWORKS = (
+    *("accelerate", "lightning", "pytorch_lightning", "lightning_fabric", "fastai", "deepspeed", "apex"),
+    *("composer", "colossalai", "catalyst", "mmcv", "mmengine", "detectron2", "torchtune", "speechbrain"),
+    *("fairscale", "megatron", "transformer_engine", "bitsandbytes", "unsloth", "keras", "torchtnt"),
+    *("transformers.Trainer", "transformers.Seq2SeqTrainer", "transformers.TrainingArguments", "trl"),
+    *("transformers.Seq2SeqTrainingArguments", "skorch", "poutyne"),
+)
+# Neither CUDA nor its libraries.
+_OTHER_DEVICES = ("torch_xla", "torch_npu", "habana_frameworks", "intel_extension_for_pytorch", "torch_mlu")
+# Programs that wait for an environment more than for their small networks.
+_ENVIRONMENTS = (
+    *("gym", "gymnasium", "gym3", "procgen", "pettingzoo", "envpool", "dm_control", "dm_env", "brax"),
+    *("minigrid", "isaacgym", "stable_baselines3", "tianshou", "torchrl", "pfrl", "atari_py", "ale_py"),
+    *("supersuit", "d4rl", "metaworld", "unityagents", "mlagents_envs", "crafter", "nasim"),
+)
+_ENVIRONMENT = re.compile(r"(?:^|_)envs?(?:$|_)", re.IGNORECASE)
+_LEARNT_BY_REWARD = frozenset(
+    {"reward", "rewards", "advantages", "episode", "episodes", "replay_buffer", "epsilon_greedy", "n_actions"}
+)
+# Work on graphs scatters and gathers; there is little for tensor cores.
+_SPARSE = ("torch_geometric", "dgl", "torch_sparse", "torch_scatter", "pykeen")
+_GRAPHS = frozenset({"edge_index", "adjacency", "adj", "adj_norm", "node_features"})
+# Work that is done in full or double precision for a reason.
+_EXACTING = (
+    *("gpytorch", "botorch", "pyro", "torchdiffeq", "torchsde", "e3nn", "opacus", "learn2learn", "higher"),
+    *("backpack", "ase", "torchani", "functorch", "deepxde", "numpyro", "geomloss", "ot"),
+    *("torch.linalg", "torch.fft", "torch.func", "torch.autograd.functional", "torch.autograd.gradcheck"),
+    *("torch.autograd.grad", "torch.optim.LBFGS", "torch.float64", "torch.double", "torch.complex"),
+    *("torch.cfloat", "torch.cdouble", "torch.cholesky", "torch.svd", "torch.symeig", "torch.DoubleTensor"),
+    *(
+        "torch.cuda.DoubleTensor",
+        "torch.inverse",
+        "torch.det",
+        "torch.lobpcg",
+        "torch.stft",
+        "torch.view_as_complex",
+    ),
+)
+_TF32 = re.compile(r"tf32|float32_matmul_precision|fp32_precision", re.IGNORECASE)
+_REDUCED = re.compile(
+    r"(?:^|[_-])(?:amp|autocast|fp_?16|bf_?16|fp8|float_?16|bfloat_?16|opt_level|loss_scale\w*|native_?scaler\w*"
+    r"|int8|qat|qconfig|qlora|lora_config|load_in_\w+)(?:$|[_-])|^half$|prepare_qat|fake_quant"
+    r"|autocast|grad_?scaler|mixed_?precision|half_?precision|(?:torch|weight|compute|param|model)_dtype",
+    re.IGNORECASE,
+)
+_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_IDENTIFIER = re.compile(r"-{0,2}[A-Za-z_][\w.-]*")
+# ``args.precision``; a metric of this name is called with, or beside, others.
+_CHOSEN = re.compile(r"^-{0,2}(?:dtype|precision)$")
+_METRICS = re.compile(r"recall|average_precision|precision_score|precision_at", re.IGNORECASE)
+_PARTS = frozenset({"parameters", "named_parameters"})
+_COMPILING = re.compile(
+    r"torch\.compile|\.compile\(|torch\._?dynamo|torchdynamo|jit\.(script|trace)|tensorrt|onnx|torchscript"
+    r"|use_compile|torch_compile|CUDAGraph|cuda\.graph|aot_module|functorch\.compile|xformers_compile",
+    re.IGNORECASE,
+)
+_ASSIGNED = frozenset({BindingKind.ASSIGN, BindingKind.WALRUS})
+_WRAPPERS = frozenset(
+    {
+        "torch.nn.DataParallel",
+        "torch.nn.parallel.DataParallel",
+        "torch.nn.parallel.DistributedDataParallel",
+        "torch.nn.SyncBatchNorm.convert_sync_batchnorm",
+        "torch.compile",
+    }
+)
+_WRAPPER_NAMES = frozenset({"DataParallel", "DistributedDataParallel", "DDP", "convert_sync_batchnorm"})
+_CRITERION = re.compile(r"loss|criterion|lpips|metric|perceptual|penalty", re.IGNORECASE)
+# Weights of a layer; a perceptron has few layers, and batches of one row an example.
+_SMALL = 512 * 512
+_SMALL_IN_PERCEPTRON = 1024 * 1024
+_WEIGHTED = {
+    "torch.nn.Linear": ("in_features", "out_features"),
+    "torch.nn.LSTM": ("input_size", "hidden_size"),
+    "torch.nn.GRU": ("input_size", "hidden_size"),
+    "torch.nn.RNN": ("input_size", "hidden_size"),
+}
+# Whatever else has weights: a network with one of these is not told to be small by its linear layers.
+_LARGE = re.compile(
+    r"^torch\.nn\.(?:Conv|LazyConv|Transformer|MultiheadAttention|LazyLinear|Bilinear|LSTMCell|GRUCell)"
+)
+_CONVOLVES = re.compile(r"^torch\.nn\.(?:Lazy)?Conv")
+_MULTIPLIES = re.compile(
+    r"^torch\.(?:nn\.)?(?:functional\.)?(?:(?:Lazy)?Linear|linear|Bilinear|LSTM|GRU|RNN|Transformer|Multihead"
+    r"|scaled_dot_product|matmul|mm|bmm|einsum|addmm|baddbmm)"
+)
+# Networks of torchvision that convolve all the way to one last layer.
+_CONVOLUTIONAL_NETWORK = re.compile(
+    r"^torchvision\.models\.(?:\w+\.)*(?:resnet|resnext|wide_resnet|densenet|squeezenet|googlenet|inception"
+    r"|shufflenet|mobilenet|mnasnet|efficientnet|regnet|fcn|deeplab|lraspp)\w*$"
+)
+_SEQUENCES = ("torch.nn.Embedding", "torch.nn.LSTM", "torch.nn.GRU", "torch.nn.RNN")
+_HOPS = 6
+
+
+class Precision(Words):
+    """In which precision a program computes, as far as its file shows."""
+
+    SINGLE = "single"
+    """Nothing says anything else than float32 all through."""
+    CHOSEN = "chosen"
+    """The file names another precision for it, always or as an option, or a framework sees to it."""
+    TF32 = "tf32"
+    """It says whether float32 may use TF32; nothing else is named."""
+    EXACTING = "exacting"
+    """What it computes needs its digits: double precision, derivatives of derivatives, solvers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trained:
+    """A model that a program trains: how the file calls it there, and what is known of it."""
+
+    node: cst.BaseExpression
+    value: Value
+
+
+@dataclass(frozen=True, slots=True)
+class Training:
+    """The training of a program: the innermost loop of its steps, a backward pass of it, and the models."""
+
+    loop: StatementLoop
+    backward: cst.Call
+    models: tuple[Trained, ...]
+
+
+class Program:
+    """What one file does when it is run, worked out on demand."""
+
+    def __init__(self, module: Module) -> None:
+        self.module, self.tree = module, module.tree
+
+    # ------------------------------------------------------------------ what it runs
+
+    @cached_property
+    def training(self) -> Training | None:
+        """The training of models on an accelerator by this very file; None if it is no such program."""
+        if not self._on_gpu:
+            return None
+        for backward in self.module.backpropagation.passes:
+            hot = self.module.hot(backward.call)
+            if hot is None or not isinstance(hot.loop, StatementLoop):
+                continue
+            models = tuple(self._trained(hot.loop))
+            if models and self._steps(hot.loop) and (self._is_run(hot.loop) or self._makes(models)):
+                return Training(hot.loop, backward.call, models)
+        return None
+
+    @cached_property
+    def inference(self) -> Trained | None:
+        """A model of its own that a program which trains none runs again and again on an accelerator."""
+        if not self._on_gpu or self.module.backpropagation.happens:
+            return None
+        for call in self.tree.nodes(cst.Call):
+            if not isinstance(call.func, (cst.Name, cst.Attribute)) or not self.module.may_repeat(call):
+                continue
+            value = self.module.value(call.func)
+            if value.kind is not Kind.MODULE or value.receiver is not None or not call.args:
+                continue
+            if self.module.grad(call) is not Grad.OFF or self.module.phase(call) is Phase.FORWARD:
+                continue
+            model = Trained(call.func, value)
+            if self.makers(model) and self._is_run(call) and self.module.hot(call) is not None:
+                return model
+        return None
+
+    @cached_property
+    def _on_gpu(self) -> bool:
+        module = self.module
+        if module.is_test or self.imports(_OTHER_DEVICES) or module.evidence is not Evidence.ACCELERATOR:
+            return False
+        text = self.tree.text
+        return "cuda" in text or "device" in text
+
+    @property
+    def waits_for_environment(self) -> bool:
+        """Whether it learns from an environment, whose steps take longer than those of its networks."""
+        if self.imports(_ENVIRONMENTS):
+            return True
+        return (
+            any(
+                call.func.attr.value == "step" and _ENVIRONMENT.search(last_name(call.func.value) or "")
+                for call in self.tree.nodes(cst.Call)
+                if isinstance(call.func, cst.Attribute)
+            )
+            or len(_LEARNT_BY_REWARD & self._words) > 1
+        )
+
+    @cached_property
+    def framework(self) -> bool:
+        """Whether a framework runs the loop, or is told outside of the file how to."""
+        return self.imports(_FRAMEWORKS)
+
+    @cached_property
+    def compiles(self) -> bool:
+        """Whether anything is compiled, traced, exported or captured."""
+        return _COMPILING.search(self.tree.text) is not None
+
+    def imports(self, packages: tuple[str, ...]) -> bool:
+        """Whether the file imports one of these packages, or something of them."""
+        return any(_below(dotted, packages) for dotted in self._imported)
+
+    @cached_property
+    def _imported(self) -> frozenset[str]:
+        """The full names of what the file imports, wherever it does."""
+        source = self.module.source
+        found: set[str] = set(self.module.names.star_modules)
+        for plain in self.tree.nodes(cst.Import):
+            found.update(source(alias.name) for alias in plain.names)
+        for statement in self.tree.nodes(cst.ImportFrom):
+            if statement.relative or statement.module is None or isinstance(statement.names, cst.ImportStar):
+                continue
+            package = source(statement.module)
+            found.update(f"{package}.{source(alias.name)}" for alias in statement.names)
+        return frozenset(found)
+
+    # ------------------------------------------------------------------ what is trained
+
+    def _trained(self, loop: StatementLoop) -> Iterator[Trained]:
+        """The models whose parameters optimizers are given, else those whose results are backpropagated."""
+        found: dict[str, Trained] = {}
+        for attribute in self.tree.nodes(cst.Attribute):
+            if attribute.attr.value in _PARTS and self._is_optimized(attribute):
+                value = self.module.value(attribute.value)
+                spelt = self.module.source(attribute.value)
+                if value.kind is Kind.MODULE and not COPY_NAME.search(spelt):
+                    found.setdefault(spelt, Trained(attribute.value, value))
+        if not found:
+            for call in self.forward_passes(loop):
+                spelt = self.module.source(call.func)
+                if not COPY_NAME.search(spelt) and self.module.backpropagation.reaches(call):
+                    found.setdefault(spelt, Trained(call.func, self.module.value(call.func)))
+        yield from found.values()
+
+    def forward_passes(self, loop: StatementLoop) -> Iterator[cst.Call]:
+        """The calls of models in each iteration of a loop; losses are none."""
+        for event in self.module.iterations.of(loop).of(Act.FORWARD):
+            call, subject = event.node, event.subject
+            if not isinstance(call, cst.Call) or subject is None or subject.value.kind is not Kind.MODULE:
+                continue
+            name = subject.value.cls or ""
+            if not name.endswith("Loss") and not _CRITERION.search(last_name(call.func) or ""):
+                yield call
+
+    def _is_optimized(self, attribute: cst.Attribute) -> bool:
+        """Whether ``model.parameters`` is (part of) what an optimizer is made with."""
+        for parent in self.tree.ancestors(attribute):
+            if isinstance(parent, cst.Call) and parent.func is not attribute:
+                if self.module.value(parent).kind is Kind.OPTIMIZER:
+                    return True
+            if isinstance(parent, (cst.Assign, cst.AnnAssign)):
+                target = parent.targets[0].target if isinstance(parent, cst.Assign) else parent.target
+                binding = self.module.binding_of(target)
+                uses = self.module.uses(binding) if binding is not None else []
+                return any(self._is_given_to_optimizer(use) for use in uses)
+            if isinstance(parent, (cst.BaseSmallStatement, cst.BaseCompoundStatement)):
+                return False
+        return False
+
+    def _is_given_to_optimizer(self, use: cst.Name) -> bool:
+        argument = self.tree.parent(use)
+        call = self.tree.parent(argument) if isinstance(argument, cst.Arg) else None
+        return isinstance(call, cst.Call) and self.module.value(call).kind is Kind.OPTIMIZER
+
+    def _steps(self, loop: StatementLoop) -> bool:
+        """Whether the iterations of a loop change parameters, by an optimizer or by hand."""
+        if self.module.iterations.of(loop).of(Act.STEP):
+            return True
+        return any(
+            isinstance(node, cst.For) and last_name(node.iter) in _PARTS
+            for node in self.tree.descendants(loop.body)
+        )
+
+    def _makes(self, models: tuple[Trained, ...]) -> bool:
+        """Whether the file shows the calls that make the models, for nothing but to train them."""
+        return all(self.makers(model) for model in models)
+
+    def makers(self, model: Trained) -> list[cst.Call]:
+        """The calls that make a model, as far as the file shows; those of what wraps it left out."""
+        return list(dict.fromkeys(self._made(model.node, _HOPS)))
+
+    def _made(self, node: cst.BaseExpression, hops: int) -> Iterator[cst.Call]:
+        if not hops:
+            return
+        match node:
+            case cst.Name():
+                for binding in self.module.bindings(node):
+                    if binding.kind in _ASSIGNED and binding.value is not None:
+                        value = part_of(binding.value, binding.path)
+                        if value is not None:
+                            yield from self._made(value, hops - 1)
+            case cst.Attribute():
+                attributes = self.module.dataflow.layers.attributes
+                if attributes.self_class(node) is not None:
+                    for value in attributes.attribute_values(node, node.attr.value):
+                        yield from self._made(value, hops - 1)
+                elif isinstance(origin := self.module.value(node).origin, cst.Call):
+                    yield origin
+            case cst.IfExp():
+                yield from self._made(node.body, hops - 1)
+                yield from self._made(node.orelse, hops - 1)
+            case cst.Call():
+                yield from self._made_by(node, hops)
+            case _:
+                pass
+
+    def _made_by(self, call: cst.Call, hops: int) -> Iterator[cst.Call]:
+        dotted = self.module.qualified(call.func)
+        if call.args and (dotted in _WRAPPERS or last_name(call.func) in _WRAPPER_NAMES):
+            yield from self._made(call.args[0].value, hops - 1)
+        elif isinstance(call.func, cst.Attribute) and dotted is None and call.func.attr.value in RETURNS_SELF:
+            yield from self._made(call.func.value, hops - 1)
+        elif returned := self.module.dataflow.layers.returned(call):
+            for value in returned:
+                yield from self._made(value, hops - 1)
+        else:
+            yield call
+
+    def put_on_device(self, model: Trained) -> cst.Call | None:
+        """The call that puts a model on the device, as a statement or in the assignment of its variable."""
+        spelt = self.module.source(model.node)
+        for call in self.tree.nodes(cst.Call):
+            if not isinstance(call.func, cst.Attribute) or call.func.attr.value not in ("to", "cuda"):
+                continue
+            statement = self.tree.parent(call)
+            while isinstance(statement, (cst.Attribute, cst.Call)):
+                statement = self.tree.parent(statement)
+            match statement:
+                case cst.Expr():
+                    named: cst.BaseExpression = call.func.value
+                case cst.Assign(targets=[cst.AssignTarget(target=named)]):
+                    pass
+                case _:
+                    continue
+            if self.module.source(named) == spelt and self._in_same_place(named, model.node):
+                return call
+        return None
+
+    def _in_same_place(self, one: cst.BaseExpression, other: cst.BaseExpression) -> bool:
+        """Whether two spellings of a variable or attribute, which are the same, mean the same."""
+        if isinstance(one, cst.Name) and isinstance(other, cst.Name):
+            return self.module.names.lookup(one.value, one) is self.module.names.lookup(other.value, other)
+        return self.tree.enclosing(one, cst.ClassDef) is self.tree.enclosing(other, cst.ClassDef)
+
+    def _is_run(self, node: cst.CSTNode) -> bool:
+        """Whether running or importing the file gets to ``node``, by calls or by functions handed on."""
+        waiting: list[cst.CSTNode] = [node]
+        seen: set[Function] = set()
+        for place in waiting:
+            function = self.module.function(place)
+            if function is None:
+                return True
+            if function in seen or len(seen) > 30:
+                continue
+            seen.add(function)
+            waiting.extend(self._uses(function))
+        return False
+
+    def _uses(self, function: Function) -> Iterator[cst.CSTNode]:
+        yield from self.module.callers(function)
+        if isinstance(function, cst.Lambda):
+            yield function.params
+            return
+        binding = self.module.binding_of(function)
+        if binding is not None:
+            yield from self.module.uses(binding)
+        owner = self.module.classes.owner(function)
+        made = self.module.binding_of(owner) if owner is not None else None
+        for use in self.module.uses(made) if made is not None else ():
+            call = self.tree.parent(use)
+            if isinstance(call, cst.Call) and call.func is use:
+                yield call
+
+    # ------------------------------------------------------------------ where it is set up
+
+    @cached_property
+    def imports_end(self) -> cst.CSTNode | None:
+        """The statement at the top level behind which the imports at the head of the file are done.
+
+        Only docstrings, assignments and the like stand between the imports of a head, and no code of the
+        program has run before it ends.
+        """
+        last: cst.CSTNode | None = None
+        for statement in self.tree.root.body:
+            if isinstance(statement, cst.SimpleStatementLine):
+                if any(isinstance(small, (cst.Import, cst.ImportFrom)) for small in statement.body):
+                    last = statement
+            elif isinstance(statement, (cst.Try, cst.If)) and self._imports_something(statement):
+                last = statement
+            else:
+                break
+        return last
+
+    def _imports_something(self, statement: cst.CSTNode) -> bool:
+        nodes = list(self.tree.descendants(statement))
+        return any(isinstance(node, (cst.Import, cst.ImportFrom)) for node in nodes) and not any(
+            isinstance(node, (cst.FunctionDef, cst.ClassDef, cst.For, cst.While)) for node in nodes
+        )
+
+    @cached_property
+    def torch_import(self) -> cst.CSTNode | None:
+        """The first import of torch at the head of the file, where advice on its settings is given."""
+        for statement in self.tree.nodes(cst.Import, cst.ImportFrom):
+            source = self.module.source(statement).split()
+            if len(source) > 1 and source[1].partition(".")[0].rstrip(",") == "torch":
+                return statement if self.module.function(statement) is None else None
+        return None
+
+    def set_up(self, code: str, name: str) -> tuple[Edits, Edits] | None:
+        """The edits that put ``code``, in which ``{}`` is the library name ``name``, behind the imports."""
+        end = self.imports_end
+        if end is None:
+            return None
+        last = max(self.tree.descendants(end), key=self.tree.order.__getitem__)
+        spelling = self.module.spell(name, last)
+        edits = self.module.insert_after(end, code.format(spelling.text)) if spelling else None
+        return (edits, spelling.edits) if spelling is not None and edits is not None else None
+
+    # ------------------------------------------------------------------ how precisely it computes
+
+    @cached_property
+    def precision(self) -> Precision:
+        """In which precision it computes, as far as the file shows."""
+        if self.framework or self._names(_REDUCED) or self._leaves_precision_open:
+            return Precision.CHOSEN
+        if self._is_exacting:
+            return Precision.EXACTING
+        return Precision.TF32 if self._names(_TF32) else Precision.SINGLE
+
+    @cached_property
+    def profits_from_tensor_cores(self) -> bool:
+        """Whether products of matrices are much of the work: no environment, no graphs, no tiny networks."""
+        if self.training is None or self.waits_for_environment or self.imports(_SPARSE):
+            return False
+        if self._words & _GRAPHS:
+            return False
+        return not all(self._is_small(model) for model in self.training.models)
+
+    def mentions(self, words: re.Pattern[str]) -> bool:
+        """Whether a name, or a string of one word, in the code has one of these words in it."""
+        return any(words.search(text) for text in self._words)
+
+    @cached_property
+    def multiplies_matrices(self) -> bool:
+        """Whether products of matrices may matter: not all models are in sight and only convolve."""
+        assert self.training is not None
+        return not all(self._only_convolves(model) for model in self.training.models)
+
+    def _only_convolves(self, model: Trained) -> bool:
+        names = [name for _, name in self.layers(model)]
+        if not any(map(_CONVOLVES.match, names)):
+            return bool(names) and all(map(_CONVOLUTIONAL_NETWORK.match, names))
+        return self._in_sight(model) and not any(map(_MULTIPLIES.match, names))
+
+    def _names(self, words: re.Pattern[str]) -> bool:
+        """Whether code, or a string that is a word, names such a thing where it matters to the training."""
+        return any(words.search(_CAMEL.sub("_", text)) for text in self._words)
+
+    @cached_property
+    def _words(self) -> frozenset[str]:
+        """Names and strings of one word, those in other trainings that nobody calls left out."""
+        aside = self._other_trainings
+        found: set[str] = set()
+        for name in self.tree.nodes(cst.Name):
+            if name.value not in found and not self._is_in(name, aside):
+                found.add(name.value)
+        for string in self.tree.nodes(cst.SimpleString):
+            text = string.raw_value
+            if len(text) < 40 and _IDENTIFIER.fullmatch(text) and not self._is_in(string, aside):
+                found.add(text)
+        return frozenset(found)
+
+    @cached_property
+    def _other_trainings(self) -> list[cst.FunctionDef]:
+        """The functions with training loops of their own that nothing in the file gets to."""
+        if self.training is None:
+            return []
+        own = self.module.function(self.training.loop)
+        found: list[cst.FunctionDef] = []
+        for backward in self.module.backpropagation.passes:
+            function = self.module.function(backward.call)
+            if isinstance(function, cst.FunctionDef) and function is not own and function not in found:
+                if not any(True for _ in self._uses(function)):
+                    found.append(function)
+        return found
+
+    def _is_in(self, node: cst.CSTNode, functions: list[cst.FunctionDef]) -> bool:
+        return any(self.tree.contains(function, node) for function in functions)
+
+    @cached_property
+    def _leaves_precision_open(self) -> bool:
+        """Whether an option of the program says in which precision it computes."""
+        if _METRICS.search(self.tree.text) is None:
+            for attribute in self.tree.nodes(cst.Attribute):
+                if _CHOSEN.match(attribute.attr.value) and OPTIONS_NAME.search(
+                    self.module.source(attribute.value)
+                ):
+                    return True
+            for string in self.tree.nodes(cst.SimpleString):
+                if _CHOSEN.match(string.raw_value):
+                    return True
+        for call in self.tree.nodes(cst.Call):
+            # ``model.to(device, dtype)``
+            if isinstance(call.func, cst.Attribute) and call.func.attr.value in ("to", "type"):
+                if any(last_name(arg.value) == "dtype" for arg in call.args):
+                    if self.module.value(call.func.value).kind is Kind.MODULE:
+                        return True
+        return False
+
+    @cached_property
+    def _is_exacting(self) -> bool:
+        if self.imports(_EXACTING):
+            return True
+        for attribute in self.tree.nodes(cst.Attribute):
+            dotted = self.module.qualified(attribute)
+            if dotted is not None and _below(dotted, _EXACTING):
+                return True
+            if attribute.attr.value == "double" and self.module.value(attribute.value).kind is Kind.MODULE:
+                return True
+        return any(
+            arg.keyword is not None
+            and arg.keyword.value == "create_graph"
+            and self.module.value(arg.value).constant is not False
+            for arg in self.tree.nodes(cst.Arg)
+        )
+
+    # ------------------------------------------------------------------ how large it is
+
+    def _is_small(self, model: Trained) -> bool:
+        """Whether all layers of a model are in sight, and none of them is any work for a device."""
+        layers = list(self.layers(model))
+        sizes: list[int] = []
+        for call, name in layers:
+            if _LARGE.match(name):
+                return False
+            if name in _WEIGHTED:
+                numbers = [self.module.argument(call, part).constant for part in _WEIGHTED[name]]
+                known = [number for number in numbers if isinstance(number, int)]
+                if not known:
+                    return False
+                # Where one side is not shown (the number of features, or of classes), the other tells.
+                sizes.append(known[0] * known[-1])
+        plain = all(not name.startswith(_SEQUENCES) for _, name in layers)
+        limit = _SMALL_IN_PERCEPTRON if plain else _SMALL
+        return bool(sizes) and max(sizes) <= limit and self._in_sight(model)
+
+    def _in_sight(self, model: Trained) -> bool:
+        definition = model.value.definition
+        if isinstance(definition, cst.ClassDef):
+            return not self.module.classes.info(definition).opaque
+        return (model.value.cls or "").startswith("torch.nn.")
+
+    def layers(self, model: Trained) -> Iterator[tuple[cst.Call, str]]:
+        """The calls that make the layers of a model, as far as the file shows, each with what it calls."""
+        waiting: list[cst.CSTNode] = []
+        for node in (model.value.definition, model.value.origin, *self.makers(model)):
+            if node is not None and node not in waiting:
+                waiting.append(node)
+        seen: set[cst.CSTNode] = set(waiting)
+        for current in waiting:
+            for call in self.tree.descendants(current):
+                if not isinstance(call, cst.Call):
+                    continue
+                dotted = self.module.qualified(call.func)
+                if dotted is not None:
+                    yield call, dotted
+                    continue
+                inner = self.module.value(call.func).definition
+                if inner is not None and inner not in seen:
+                    seen.add(inner)
+                    waiting.append(inner)
+            if isinstance(current, cst.ClassDef):
+                for parent in self.module.classes.info(current).parents:
+                    if parent.node not in seen:
+                        seen.add(parent.node)
+                        waiting.append(parent.node)
+
+
+def _below(dotted: str, packages: tuple[str, ...]) -> bool:
+    return any(dotted == package or dotted.startswith(f"{package}.") for package in packages)

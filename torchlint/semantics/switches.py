@@ -1,0 +1,69 @@
+"""Whether the user of a program decides that a line runs, or whoever reads it finds it running always.
+
+Aids for debugging are kept behind an option (``if args.debug:``), in functions that say what they are for, or
+are switched off again; those that stand open are forgotten ones.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchlint.semantics.spellings import last_name
+
+if TYPE_CHECKING:
+    from torchlint.semantics.module import Module
+
+_DEBUGGING = re.compile(r"debug|anomal|profil|bench|diagnos|sanity|_?check(_|$)|nan", re.IGNORECASE)
+_HOPS = 3
+"""How many callers up a switch is looked for."""
+
+
+def optional(module: Module, node: cst.CSTNode, hops: int = _HOPS) -> bool:
+    """Whether a node runs only if an option, the state of the program or a failure asks for it.
+
+    Conditions that are about the machine (``torch.cuda.is_available()``) or about being the program that was
+    started are no options. A function that is named after debugging counts as asked for, and so does one that
+    is only called where it is optional.
+    """
+    child = node
+    for ancestor in module.tree.ancestors(node):
+        if isinstance(ancestor, cst.If) and child is not ancestor.test:
+            if not _always(module, ancestor.test):
+                return True
+        elif _may_skip(ancestor, child):
+            return True
+        elif isinstance(ancestor, cst.FunctionDef) and child is ancestor.body:
+            return _called_optionally(module, ancestor, hops)
+        child = ancestor
+    return False
+
+
+def _may_skip(parent: cst.CSTNode, child: cst.CSTNode) -> bool:
+    """Whether something that is no statement with a condition may leave out a part of it."""
+    if isinstance(parent, cst.IfExp):
+        return child is not parent.test
+    if isinstance(parent, cst.BooleanOperation):
+        return child is parent.right
+    return isinstance(parent, (cst.ExceptHandler, cst.ExceptStarHandler, cst.MatchCase, cst.Lambda))
+
+
+def _called_optionally(module: Module, function: cst.FunctionDef, hops: int) -> bool:
+    if _DEBUGGING.search(function.name.value):
+        return True
+    callers = module.callers(function) if hops else []
+    return bool(callers) and all(optional(module, call, hops - 1) for call in callers)
+
+
+def _always(module: Module, test: cst.BaseExpression) -> bool:
+    """Whether a condition says something about the machine or how the file was started, or is constant."""
+    if isinstance(test, cst.BooleanOperation) and isinstance(test.operator, cst.And):
+        return _always(module, test.left) and _always(module, test.right)
+    if isinstance(test, cst.Call):
+        return last_name(test.func) in ("is_available", "is_built")
+    if isinstance(test, cst.Comparison):
+        sides = (test.left, *(target.comparator for target in test.comparisons))
+        return any(last_name(side) in ("__name__", "device", "type", "device_count") for side in sides)
+    return isinstance(test, cst.Name) and test.value == "True"
