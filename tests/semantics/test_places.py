@@ -1653,6 +1653,15 @@ PROGRAMS = {
                 use(6)  #: use(6) => hot=no
                 self.called(x)
 
+            def update(self, x):
+                use(12)  #: use(12) => hot=update
+                self.fit_critic(x)
+
+            def fit_critic(self, x):
+                use(13)  #: use(13) => hot=update via=fit_critic
+                self.net(x).mean().backward()
+                self.optimizer.step()
+
             def run(self, loader):
                 use(7)  #: use(7) => hot=no
                 for x in loader:

@@ -254,6 +254,14 @@ HEADS = {
         "import torch\nfor i in []: pass\nimport os\n",
         "import torch\n\ntorch.set_num_threads(1)\nfor i in []: pass\nimport os\n",
     ),
+    "what a script runs": (
+        "import torch\nif __name__ == '__main__':\n    import a\n    a.main()\n",
+        "import torch\n\ntorch.set_num_threads(1)\nif __name__ == '__main__':\n    import a\n    a.main()\n",
+    ),
+    "carriage returns": (
+        "import torch\r\nx = 1\r\n",
+        "import torch\r\n\r\ntorch.set_num_threads(1)\r\nx = 1\r\n",
+    ),
     "an alias": ("import torch as t; x = 1\n", "import torch as t; x = 1\n\nt.set_num_threads(1)\n"),
     "nothing is imported": ("x = 1\n", None),
     "the name is taken": ("import os\ntorch = None\n", None),

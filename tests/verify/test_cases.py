@@ -43,10 +43,19 @@ WITHOUT_CASE = {
     "TL309",
     "TL310",
     "TL407",
+    "TL409",
     "TL410",
+    "TL416",
     "TL504",
+    "TL507",
     "TL509",
     "TL510",
+    "TL514",
+    "TL515",
+    "TL516",
+    "TL517",
+    "TL603",
+    "TL804",
 }
 
 # Forms that sum in another order. All others compute the same bit for bit on the CPU.
@@ -62,10 +71,13 @@ ROUNDED = {
     "TL406": "the fused functions round once",
     "TL408": "the fused function rounds once",
     "TL412": "the mean is taken over all rows at once",
-    "TL415": "the sum over the tokens takes zeros along",
     "TL414": "the convolutions sum in another order",
+    "TL415": "the sum over the tokens takes zeros along",
+    "TL505": "the average is interpolated",
     "TL506": "the fused step rounds once",
+    "TL511": "what stays in registers is not rounded in between",
     "TL518": "the compiled operations round less often",
+    "TL604": "sums go over more zeros",
 }
 
 # What these find stands where the model is made, of which ``step`` and ``step_fixed`` use a part each.

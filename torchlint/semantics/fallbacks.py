@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from torchlint.semantics.module import Module
 
 _ASKS_FOR_RELEASE = re.compile(
-    r"\bhasattr\b|__version__|\b_?is_torch\w*|version\b|\bhas_\w+|_after\(", re.IGNORECASE
+    r"\bhasattr\b|__version__|\b_?is_torch\w*|version\b|\bhas_\w+|_after\(|torch\w*_\d", re.IGNORECASE
 )
 
 

@@ -30,6 +30,7 @@ from torchlint.semantics.conventions import (
     NOISE_LEVEL,
     NOISE_SCHEDULER,
     OPTIONS_NAME,
+    PIPELINE_MODEL,
     RECORDS_NAME,
     SUMMARY_FUNCTION,
 )
@@ -824,11 +825,25 @@ class Inference:
         for node in self._registrations.get(attr, ()):
             if self.tree.enclosing(node, cst.ClassDef) in {a.node for a in info.lineage}:
                 method = node.func.attr.value if isinstance(node.func, cst.Attribute) else ""
+                if method == "register_modules":
+                    return self._part_of_pipeline(node, attr)
                 if method == "add_module":
                     return self.value(node.args[1].value) if len(node.args) > 1 else MODULE
                 leaf = method == "register_parameter"
                 return Value(Kind.TENSOR, graph=Graph.ATTACHED if leaf else Graph.DETACHED, leaf=leaf)
         return None
+
+    def _part_of_pipeline(self, registration: cst.Call, attr: str) -> Value:
+        """What a pipeline of diffusers registers by a name: what it is given, promised, or called."""
+        given = next(a.value for a in registration.args if a.keyword is not None and a.keyword.value == attr)
+        value = self.value(given)
+        if value.known:
+            return value
+        promised = ""
+        for binding in self.names.bindings(given) if isinstance(given, cst.Name) else ():
+            if isinstance(binding.node, cst.Param) and binding.node.annotation is not None:
+                promised = self.tree.source(binding.node.annotation.annotation)
+        return MODULE if PIPELINE_MODEL.match(attr) or promised.strip("'\"").endswith("Model") else UNKNOWN
 
     @cached_property
     def _registrations(self) -> dict[str, list[cst.Call]]:
@@ -844,6 +859,10 @@ class Inference:
                     args=[cst.Arg(value=cst.SimpleString() as name), *_],
                 ):
                     found.setdefault(str(name.evaluated_value), []).append(call)
+                case cst.Call(func=cst.Attribute(attr=cst.Name("register_modules"))):
+                    for argument in call.args:
+                        if argument.keyword is not None:
+                            found.setdefault(argument.keyword.value, []).append(call)
         return found
 
     def _assigned_elsewhere(self, node: cst.Attribute) -> Value:
@@ -1008,6 +1027,9 @@ class Inference:
         result = join_solid(values) if values else UNKNOWN if _is_abstract(function) else NONE
         if result is not BOTTOM and result.kind is Kind.UNKNOWN and function.returns is not None:
             declared = self.annotations.promised(function.returns.annotation)
+            several = [value for value in values if value.kind is Kind.TUPLE]
+            if several and declared.tensorlike:
+                return join_solid(several)  # one of the ways out keeps the promise; the others are unpacked
             # What returns something does not return None, whatever it declares.
             return declared if declared.kind is not Kind.NONE else UNKNOWN
         return result

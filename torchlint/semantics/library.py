@@ -16,6 +16,7 @@ import libcst as cst
 from torchlint.semantics import dtypes
 from torchlint.semantics.api import results
 from torchlint.semantics.classes import kind_of_class
+from torchlint.semantics.clues import asked_by_dimension
 from torchlint.semantics.conventions import CRITERION_NAME
 from torchlint.semantics.evaluator import Evaluator
 from torchlint.semantics.names import dotted_text
@@ -584,7 +585,7 @@ class Library:
         if isinstance(func, cst.Attribute):
             attr = func.attr.value
             base = self._value(func.value)
-            if attr in results.TENSOR_ONLY_METHODS:
+            if attr in results.TENSOR_ONLY_METHODS or asked_by_dimension(node, self.evaluator.tree):
                 return self.method_call(TENSOR.on(base.device), attr, node)
             if attr in ("cuda", "xpu"):
                 return replace(UNKNOWN, device=Device.ACCELERATOR)
