@@ -144,6 +144,8 @@ def test_registered_modules_compute_what_those_in_a_list_did(name: str) -> None:
     registered.double()(x.double()).sum().backward()
     assert any(parameter.grad is not None for parameter in registered.parameters())
     assert {parameter.dtype for parameter in registered.parameters()} == {torch.float64}
+
+
 @pytest.mark.parametrize("name", [name for name in functions("TL505") if "average" in name])
 def test_an_average_in_one_call_is_the_average_of_the_loop(name: str) -> None:
     """Over two steps, in float64: of a module with parameters of all sizes, and buffers that stay."""

@@ -74,7 +74,6 @@ ROUNDED = {
     "TL414": "the convolutions sum in another order",
     "TL415": "the sum over the tokens takes zeros along",
     "TL505": "the average is interpolated",
-    "TL414": "the convolutions sum in another order",
     "TL506": "the fused step rounds once",
     "TL511": "what stays in registers is not rounded in between",
     "TL518": "the compiled operations round less often",
