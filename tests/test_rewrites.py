@@ -154,7 +154,7 @@ def test_an_average_in_one_call_is_the_average_of_the_loop(name: str) -> None:
     for function in (before, after):
         torch.manual_seed(0)
         average, model = (
-            torch.nn.Sequential(torch.nn.Conv2d(2, 3, 3), torch.nn.BatchNorm2d(3)) for _ in "ab"
+            torch.nn.Sequential(torch.nn.Conv2d(2, 3, 3, bias=False), torch.nn.BatchNorm2d(3)) for _ in "ab"
         )
         average.double(), model.double()
         for share in (0.25, 0.9):
