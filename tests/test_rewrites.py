@@ -118,6 +118,34 @@ def test_formulas_are_equal(
         assert mine < max(4 * other, 1e-3)
 
 
+def networks(path: Path) -> dict[str, type[torch.nn.Module]]:
+    """The modules that a file defines, by name."""
+    found = runpy.run_path(str(path))
+    return {name: value for name, value in found.items() if isinstance(value, type)}
+
+
+REGISTERED = networks(FIXTURES / "TL409_modules_in_plain_list" / "bad_networks.fixed.py")
+
+
+@pytest.mark.parametrize("name", REGISTERED)
+def test_registered_modules_compute_what_those_in_a_list_did(name: str) -> None:
+    """The outputs are the same to the bit, and every parameter gets a gradient, is moved and is saved."""
+    before, after = (
+        networks(FIXTURES / "TL409_modules_in_plain_list" / "bad_networks.py")[name],
+        REGISTERED[name],
+    )
+    x = torch.randn(3, 4)
+    torch.manual_seed(0)
+    hidden = before()
+    torch.manual_seed(0)
+    registered = after()
+    assert torch.equal(hidden(x), registered(x))
+    assert not hidden.state_dict() and registered.state_dict()
+    registered.double()(x.double()).sum().backward()
+    assert any(parameter.grad is not None for parameter in registered.parameters())
+    assert {parameter.dtype for parameter in registered.parameters()} == {torch.float64}
+
+
 @pytest.mark.parametrize("name", [name for name in functions("TL505") if "average" in name])
 def test_an_average_in_one_call_is_the_average_of_the_loop(name: str) -> None:
     """Over two steps, in float64: of a module with parameters of all sizes, and buffers that stay."""

@@ -18,6 +18,7 @@ from torchlint.semantics.conventions import (
 from torchlint.semantics.evaluator import Evaluator
 from torchlint.semantics.names import Binding, dotted_text
 from torchlint.semantics.values import MODULE, TENSOR, UNKNOWN, Device, Graph, Kind, Value
+from torchlint.syntax import SyntaxTree
 
 _FUNCTIONS = (cst.FunctionDef, cst.Lambda)
 _PICTURES = frozenset({"PIL.Image.Image", "numpy.ndarray"})
@@ -85,6 +86,8 @@ class Clues:
             return TENSOR.attached(Graph.ATTACHED)
         if used & results.TENSOR_ONLY_METHODS or used & results.TENSOR_ONLY_ATTRIBUTES:
             return TENSOR
+        if any(asked_by_dimension(self.tree.parent(where), self.tree) for where, _ in self._uses_of(node)):
+            return TENSOR
         if {"zero_grad", "step"} <= used or "param_groups" in used:
             return Value(Kind.OPTIMIZER)
         if used & {"named_parameters", "parameters", "named_modules"} or {"eval", "train"} <= used:
@@ -146,3 +149,14 @@ class Clues:
                 case _:
                     pass
         return found
+
+
+def asked_by_dimension(call: cst.CSTNode | None, tree: SyntaxTree) -> bool:
+    """Whether a call is spelt as only methods of tensors are: ``x.argmax(dim=1, keepdim=True)``."""
+    if not isinstance(call, cst.Call) or not isinstance(call.func, cst.Attribute):
+        return False
+    if call.func.attr.value not in results.TENSOR_METHODS or "xarray" in tree.text:
+        return False
+    return any(
+        arg.keyword is not None and arg.keyword.value in results.TENSOR_ONLY_KEYWORDS for arg in call.args
+    )

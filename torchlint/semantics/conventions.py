@@ -17,12 +17,18 @@ MODEL_NAME = re.compile(
     r"^(?!_?(get|build|make|create|load|save|set|init|define|setup|prepare|update|train|test|eval|evaluate|run|export"
     r"|convert|wrap|print|log|register|freeze|unfreeze|compile|construct|instantiate|configure|has|is|use"
     r"|validate|fit|score|check|infer|predict|fine_?tune|pre_?train|copy|clone|restore|resume|reset|download)_)"
-    r"((\w+_)?(model|net|network|policy|actor|critic|discriminator|backbone|unet|vae)|module)$"
+    r"((\w+_)?(model|net|network|policy|actor|critic|discriminator|backbone|unet|vae)|module"
+    r"|net(_[gd]|[GD])(_[a-zA-Z])?)$"
 )
 # What says when to stop, or where to split, computes no loss.
 CRITERION_NAME = re.compile(
     r"^(?!(\w+_)?(stop|stopping|convergence|termination|split|selection|acceptance)_criteri)(\w+_)?(criterion(?!_(fn|func|function)$)|loss_?(fn|func|function))(_\w+)?$",
     re.IGNORECASE,
+)
+# Libraries beside torch whose models are written in the same words.
+OTHER_FRAMEWORKS = frozenset(
+    {"caffe", "chainer", "cv2", "flax", "jittor", "keras", "mindspore", "mlx", "mxnet", "oneflow", "paddle"}
+    | {"tensorflow", "tinygrad"}
 )
 # Classes of other runtimes, whatever the variable is called that is annotated with one.
 OTHER_RUNTIME_CLASS = re.compile(
@@ -59,6 +65,9 @@ SUMMARY_FUNCTION = re.compile(
     r"|\w*epoch(?:_|$))"
 )
 
+# Functions each call of which is one step of training.
+STEP_FUNCTION = re.compile(r"(?:^|_)(?:step|update|optimi[sz]e|learn|iteration)(?:_|$)")
+
 # What collects numbers for a report.
 RECORDS_NAME = re.compile(r"(^|_)(logs?|log_dict|history|records?|meters?|stats|statistics|summary)$")
 
@@ -68,6 +77,12 @@ HOST_NAME = re.compile(r"(^|_)(host|cpu)(_|$)|^batch_sizes$")
 
 OPTIONS_NAME = re.compile(
     r"(^|\.|_)(opts?|args|cfg|config|conf|hparams|hps|flags|options|settings)$", re.IGNORECASE
+)
+
+# What pipelines of diffusers call the models that they register; beside them stand tokenizers and schedulers.
+PIPELINE_MODEL = re.compile(
+    r"^(\w+_)?(unet|transformer|vae|controlnet|prior|decoder|movq|vqvae|vqgan|text_encoder|image_encoder"
+    r"|vision_encoder|audio_encoder|adapter|denoiser|vocoder|projection_model|language_model)(_\d+|2)?$"
 )
 
 # Diffusion schedulers keep their tables of noise levels in host memory.

@@ -68,6 +68,11 @@ def _moves(tree: SyntaxTree, names: Names, inference: Inference) -> bool:
                 if value.kind in (Kind.DEVICE, Kind.STRING) and value.device is Device.ACCELERATOR:
                     return True
         for arg in call.args:
+            if isinstance(arg.value, cst.Name) and arg.value.value == "device":
+                # Handed on to whoever places the model.
+                value = inference.value(arg.value)
+                if value.kind is Kind.DEVICE and value.device is Device.ACCELERATOR:
+                    return True
             if arg.keyword is not None and arg.keyword.value in ("device", "map_location", "device_ids"):
                 value = inference.value(arg.value)
                 if value.kind in (Kind.DEVICE, Kind.STRING) and value.device is Device.ACCELERATOR:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -58,6 +59,11 @@ _MOVES = frozenset(
 )
 # Numbers that losses are weighed by, and counts.
 _FACTOR = re.compile(r"^(lambda|lam)_\w+$|(^|_)(weight|coeff?|lambda|steps|num_\w+|n_\w+)$", re.IGNORECASE)
+_STATES = re.compile(
+    r"hidden|recurren|repackage|lstm|gru\b|rnn|memor(y|ies)\b|\bmems?\b|carry|stateful|bptt|init_state|reset_state"
+    r"|spike|membrane|buffer",
+    re.IGNORECASE,
+)
 _MAY_BACKPROPAGATE = re.compile(
     r"backward|step|update|optim|train|grad|penalt|minimi[sz]e|fit|learn|jacob|hess"
 )
@@ -305,7 +311,10 @@ class _Search:
             case cst.IfExp():
                 return self._is_stateless(model.body, hops) and self._is_stateless(model.orelse, hops)
             case cst.Name():
-                made = [_unpacked(binding.value, binding.path) for binding in self.module.bindings(model)]
+                bindings = self.module.bindings(model)
+                if bindings and all(binding.kind is BindingKind.PARAMETER for binding in bindings):
+                    return not self._speaks_of_states
+                made = [_unpacked(binding.value, binding.path) for binding in bindings]
             case cst.Attribute(attr=cst.Name("module")):
                 return self._is_stateless(model.value, hops)
             case cst.Attribute():
@@ -330,14 +339,25 @@ class _Search:
                 return self._is_stateless(func.value, hops)
             # ``initialised(nn.Linear(64, 64))``
             given = self._handed_back(call)
+            if not given and self.module.callee(call) is None:
+                return not self._speaks_of_states
             return bool(given) and all(self._is_stateless(argument, hops - 1) for argument in given)
         if not dotted.startswith(_STATELESS):
-            return False
+            return not self._speaks_of_states
         return all(
             self._is_stateless(argument.value, hops - 1)
             for argument in call.args
             if self.module.value(argument.value).kind is Kind.MODULE
         )
+
+    @cached_property
+    def _speaks_of_states(self) -> bool:
+        """Whether the file knows of what models keep from one pass to the next.
+
+        Where that has a graph, each backward pass goes through those before it as well. A model of another
+        file is taken to keep nothing if the code that trains it does not speak of it.
+        """
+        return _STATES.search(self.tree.text) is not None
 
     def _handed_back(self, call: cst.Call) -> list[cst.BaseExpression]:
         """The arguments that a function of the file returns as they are; empty if it returns more."""

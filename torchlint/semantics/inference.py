@@ -30,6 +30,7 @@ from torchlint.semantics.conventions import (
     NOISE_LEVEL,
     NOISE_SCHEDULER,
     OPTIONS_NAME,
+    PIPELINE_MODEL,
     RECORDS_NAME,
     SUMMARY_FUNCTION,
 )
@@ -260,6 +261,8 @@ class Inference:
             return replace(result, kind=Kind.TENSOR)
         if result.kind is Kind.UNKNOWN:
             shown = self.clues.by_use(node)
+            if shown.tensorlike and any(map(self._left_torch, bindings)):
+                return result
             if shown.known:
                 return shown.on(result.device) if result.device is not Device.UNKNOWN else shown
             if all(self._open(b) for b in bindings) and not self._partly_number(bindings):
@@ -270,6 +273,12 @@ class Inference:
             if self.clues.may_be_picture(node) and not any(map(self._is_moved, bindings)):
                 return result.on(Device.CPU)
         return self._filled(node, bindings, result)
+
+    def _left_torch(self, binding: Binding) -> bool:
+        """``out = out.cpu().tolist()``: what was asked of the variable before says nothing of it now."""
+        if binding.kind is not BindingKind.ASSIGN or binding.path or not isinstance(binding.value, cst.Call):
+            return False
+        return self.value(binding.value).kind in (Kind.LIST, Kind.NDARRAY)
 
     def _is_moved(self, binding: Binding) -> bool:
         """Whether a definition sends the value somewhere: ``mels = torch.tensor(mels).to(place)``."""
@@ -824,11 +833,25 @@ class Inference:
         for node in self._registrations.get(attr, ()):
             if self.tree.enclosing(node, cst.ClassDef) in {a.node for a in info.lineage}:
                 method = node.func.attr.value if isinstance(node.func, cst.Attribute) else ""
+                if method == "register_modules":
+                    return self._part_of_pipeline(node, attr)
                 if method == "add_module":
                     return self.value(node.args[1].value) if len(node.args) > 1 else MODULE
                 leaf = method == "register_parameter"
                 return Value(Kind.TENSOR, graph=Graph.ATTACHED if leaf else Graph.DETACHED, leaf=leaf)
         return None
+
+    def _part_of_pipeline(self, registration: cst.Call, attr: str) -> Value:
+        """What a pipeline of diffusers registers by a name: what it is given, promised, or called."""
+        given = next(a.value for a in registration.args if a.keyword is not None and a.keyword.value == attr)
+        value = self.value(given)
+        if value.known:
+            return value
+        promised = ""
+        for binding in self.names.bindings(given) if isinstance(given, cst.Name) else ():
+            if isinstance(binding.node, cst.Param) and binding.node.annotation is not None:
+                promised = self.tree.source(binding.node.annotation.annotation)
+        return MODULE if PIPELINE_MODEL.match(attr) or promised.strip("'\"").endswith("Model") else UNKNOWN
 
     @cached_property
     def _registrations(self) -> dict[str, list[cst.Call]]:
@@ -844,6 +867,10 @@ class Inference:
                     args=[cst.Arg(value=cst.SimpleString() as name), *_],
                 ):
                     found.setdefault(str(name.evaluated_value), []).append(call)
+                case cst.Call(func=cst.Attribute(attr=cst.Name("register_modules"))):
+                    for argument in call.args:
+                        if argument.keyword is not None:
+                            found.setdefault(argument.keyword.value, []).append(call)
         return found
 
     def _assigned_elsewhere(self, node: cst.Attribute) -> Value:
@@ -866,7 +893,11 @@ class Inference:
         if base is BOTTOM:
             return base
         if base.kind is Kind.UNKNOWN:
-            return self.clues.by_use(node)
+            shown = self.clues.by_use(node)
+            word = last_name(node)
+            if not shown.known and word is not None and DEVICE_NAME.search(word):
+                return Value(Kind.DEVICE, device=Device.ACCELERATOR)  # ``config["device"]``
+            return shown
         if base.kind is Kind.CLASS:
             return base
         index = node.slice[0].slice if len(node.slice) == 1 else None
@@ -1008,6 +1039,9 @@ class Inference:
         result = join_solid(values) if values else UNKNOWN if _is_abstract(function) else NONE
         if result is not BOTTOM and result.kind is Kind.UNKNOWN and function.returns is not None:
             declared = self.annotations.promised(function.returns.annotation)
+            several = [value for value in values if value.kind is Kind.TUPLE]
+            if several and declared.tensorlike:
+                return join_solid(several)  # one of the ways out keeps the promise; the others are unpacked
             # What returns something does not return None, whatever it declares.
             return declared if declared.kind is not Kind.NONE else UNKNOWN
         return result

@@ -16,6 +16,7 @@ import libcst as cst
 from torchlint.semantics import dtypes
 from torchlint.semantics.api import results
 from torchlint.semantics.classes import kind_of_class
+from torchlint.semantics.clues import asked_by_dimension
 from torchlint.semantics.conventions import CRITERION_NAME
 from torchlint.semantics.evaluator import Evaluator
 from torchlint.semantics.names import dotted_text
@@ -276,6 +277,8 @@ class Library:
 
     def call(self, node: cst.Call, dotted: str) -> Value:
         """The result of calling a library function or class by its dotted name."""
+        if dotted == "torch.accelerator.current_accelerator":
+            return Value(Kind.DEVICE, device=Device.ACCELERATOR)
         plain = _plain(dotted)
         if plain is NDARRAY:
             return self._array(node, dotted)
@@ -584,7 +587,7 @@ class Library:
         if isinstance(func, cst.Attribute):
             attr = func.attr.value
             base = self._value(func.value)
-            if attr in results.TENSOR_ONLY_METHODS:
+            if attr in results.TENSOR_ONLY_METHODS or asked_by_dimension(node, self.evaluator.tree):
                 return self.method_call(TENSOR.on(base.device), attr, node)
             if attr in ("cuda", "xpu"):
                 return replace(UNKNOWN, device=Device.ACCELERATOR)

@@ -32,7 +32,7 @@ _PASSING_BUILTINS = frozenset(
 # What is asked of a structure or a tensor and gives parts of it, or others like it.
 _PASSING_METHODS = frozenset(
     {"values", "items", "get", "pop", "mean", "sum", "max", "min", "abs", "norm", "median", "detach", "clone"}
-    | {"squeeze", "view", "reshape", "flatten", "float", "double", "half", "long", "int"}
+    | {"squeeze", "view", "reshape", "flatten", "float", "double", "half", "long", "int", "argmax", "argmin"}
 )
 _BOUND = frozenset(
     {BindingKind.ASSIGN, BindingKind.LOOP, BindingKind.COMPREHENSION, BindingKind.WALRUS, BindingKind.AUGMENT}

@@ -14,6 +14,7 @@ from torchlint.semantics.api.frameworks import (
     LIGHTNING_STEPS,
     METHODS_OF_STEPS,
 )
+from torchlint.semantics.conventions import STEP_FUNCTION
 from torchlint.semantics.names import Names, Scope, ScopeKind
 from torchlint.semantics.spellings import last_name
 from torchlint.syntax import SyntaxTree
@@ -146,8 +147,9 @@ class Repetition:
             if name == "__call__" or _is_hook(name) or name in self._attributes:
                 return True
         # What steps an optimizer and is not called here may be the step of a loop in another file.
-        if function in self._stepping and name not in self._calls:
-            return True
+        if name not in self._calls and self._stepping:
+            if function in self._stepping or STEP_FUNCTION.search(name):
+                return True
         return any(self._may_run(user) for user in self._users(name))
 
     def _may_run(self, user: cst.CSTNode | None) -> bool:
