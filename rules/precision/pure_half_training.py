@@ -15,7 +15,7 @@ from torchlint.semantics.module import Module
     severity=WARNING,
     fix="none",
     on=cst.Call,
-    mentions=("half|float16", "optim", "backward|.step("),
+    mentions=(".half(|float16|torch.half", "optim", "backward|.step("),
 )
 def pure_half_training(call: cst.Call, module: Module) -> Iterator[Finding]:
     """## What it does

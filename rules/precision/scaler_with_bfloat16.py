@@ -21,8 +21,8 @@ def scaler_with_bfloat16(call: cst.Call, module: Module) -> Iterator[Finding]:
     """## What it does
     Finds gradient scalers in programs whose autocast regions are all in bfloat16.
 
-    Scalers that a condition turns on, and files that mention float16 in any way, are left alone: there the
-    scaler may be meant for that.
+    Scalers that a switch of their own turns on, and files that mention float16 in any way, are left alone:
+    there the scaler may be meant for that. A switch for mixed precision as a whole, or for GPUs, is none.
 
     ## Why is this bad?
     A scaler keeps small gradients from vanishing in float16, whose exponent has five bits. The exponent of

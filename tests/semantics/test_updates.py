@@ -20,6 +20,7 @@ BODIES = {
     "q.data = d * q.data + (1 - d) * p.data": Change.AVERAGE,
     "old, new = q.data, p.data; q.data = mix(old, new)": Change.AVERAGE,
     "torch.lerp(q, p, d, out=q)": Change.AVERAGE,
+    "q.data[:] = d * q[:].data[:] + (1 - d) * p[:].data[:]": Change.AVERAGE,
     "q.add_(p)": None,
     "r = q.data * d + p.data": None,
     # steps along the gradient
@@ -39,6 +40,8 @@ BODIES = {
     "total += p.grad.norm() ** 2": Change.NORM,
     "n = p.grad.norm(2); total += n.item() ** 2": Change.NORM,
     "total += p.norm(2)": None,
+    "norms.append(torch.norm(p.grad.detach()))": Change.NORM,
+    "names.append(p.shape)": None,
     # copies
     "q.data.copy_(p.data)": Change.COPY,
     "q.data = p.data.clone()": Change.COPY,

@@ -24,6 +24,8 @@ _SCALERS = frozenset({"torch.amp.GradScaler", "torch.cuda.amp.GradScaler"})
 _LOW = "torch.bfloat16"
 # Where a program may turn to float16, it has a scaler for that.
 _FLOAT16 = re.compile(r"(?<!b)float16|\bfp16|\bhalf\b|set_autocast")
+_SWITCH = re.compile(r"amp\b|cuda|mixed|autocast|__name__", re.IGNORECASE)
+_OTHER_SWITCH = re.compile(r"scal|dtype|16|bf", re.IGNORECASE)
 _QUESTIONS = re.compile(r"^(?:_?is|_?get|_?has|_?use|_?enable|_?disable|_?no|_?set|_?supports)_")
 # What follows a backward pass and computes nothing that autocast would cast.
 _BOOKKEEPING = frozenset(
@@ -79,13 +81,31 @@ def is_off(call: cst.Call, module: Module) -> bool:
 
 
 def makes_scaler(call: cst.Call, module: Module) -> bool:
-    """Whether a call makes a gradient scaler of torch that is surely enabled, on every path."""
+    """Whether a call makes a gradient scaler of torch that is enabled whenever autocast is.
+
+    What turns it on beside that, ``GradScaler(enabled=use_scaler)``, may ask for float16.
+    """
     if module.qualified(call.func) not in _SCALERS:
         return False
     enabled = module.argument(call, "enabled")
-    if enabled.unknown or enabled.constant is not True:
+    if enabled.node is not None and enabled.constant is not True:
+        if enabled.constant is False or not _turns_on_all(enabled.node, module):
+            return False
+    elif enabled.unknown:
         return False
-    return not any(isinstance(around, (cst.If, cst.IfExp)) for around in module.tree.ancestors(call))
+    child: cst.CSTNode = call
+    for around in module.tree.ancestors(call):
+        if isinstance(around, (cst.If, cst.IfExp)) and child is not around.test:
+            if child is not around.body or not _turns_on_all(around.test, module):
+                return False
+        child = around
+    return True
+
+
+def _turns_on_all(test: cst.BaseExpression, module: Module) -> bool:
+    """Whether a test asks for mixed precision or for a GPU, and for nothing else, going by its words."""
+    text = module.source(test)
+    return _SWITCH.search(text) is not None and _OTHER_SWITCH.search(text) is None
 
 
 # --- blocks -----------------------------------------------------------------------------------------

@@ -62,6 +62,9 @@ def _average(loop: cst.For, module: Module) -> Fix | None:
             lists = {one: _as_list(first.value, module), two: _as_list(second.value, module)}
         case _:
             return None
+    assert isinstance(loop.iter, cst.Call)
+    if module.qualified(loop.iter.func) != "builtins.zip":
+        return None
     mix = _Mixing(module, frozenset(lists)).read(_statements(loop.body))
     if mix is None or _MIXED.search(module.tree.text):
         return None

@@ -33,6 +33,9 @@ _OTHER_ENGINES = re.compile(
     r"^\s*(?:import|from)\s+(?:torch_xla|torch_npu|torch_directml|higher|deepspeed|colossalai)\b",
     re.MULTILINE,
 )
+# What asks tensors where they are, to put others there, goes wherever they go.
+_FOLLOWING = re.compile(r"(?:\bdevice\s*=\s*)?[\w.\])]+\.device\b")
+_DEVICE = re.compile(r"cuda|gpu|device|accelerat|mps|xpu|hpu|lightning|distributed", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +81,8 @@ class MadeOptimizer:
         module = self.module
         if module.evidence is not Evidence.ACCELERATOR or "sparse=True" in module.tree.text:
             return False
-        if _OTHER_ENGINES.search(module.tree.text):
+        text = module.tree.text
+        if _OTHER_ENGINES.search(text) or not _DEVICE.search(_FOLLOWING.sub("", text)):
             return False
         given = module.argument(self.call, "params").node
         return given is not None and self._of_models(given)
@@ -99,8 +103,13 @@ class MadeOptimizer:
 
 def made_optimizer(call: cst.Call, module: Module) -> MadeOptimizer | None:
     """The optimizer of torch with a multi-tensor form that a call makes."""
+    if isinstance(call.func, cst.Attribute) and call.func.attr.value not in _MULTI_TENSOR:
+        return None
     dotted = module.qualified(call.func)
     if dotted is None:
+        # A class by another name: ``make = torch.optim.Adam``. What evaluates names is asked last.
+        if not isinstance(call.func, cst.Name) or "param" not in module.source(call):
+            return None
         value = module.value(call.func)
         if value.kind is not Kind.CLASS or value.definition is not None:
             return None

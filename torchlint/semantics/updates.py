@@ -294,6 +294,8 @@ class _Body:
                 pass
             case cst.Expr(value=cst.Call(func=func)) if last_name(func) in _WARNINGS:
                 pass
+            case cst.Expr(value=cst.Call(func=cst.Attribute(attr=cst.Name("append")), args=[argument])):
+                yield self._collected(statement, argument.value)
             case cst.Expr(value=cst.Call() as call):
                 yield from self._call(call)
             case cst.AugAssign():
@@ -373,14 +375,17 @@ class _Body:
         """``total += p.grad.norm() ** 2``"""
         if not isinstance(statement.target, cst.Name) or not isinstance(statement.operator, cst.AddAssign):
             return None
-        value = self._expanded(statement.value)
+        return self._collected(statement, statement.value)
+
+    def _collected(self, statement: cst.CSTNode, value: cst.BaseExpression) -> Effect | None:
+        """A sum or list of what is computed of each gradient, if that is its norm."""
         gradients = {other for other in self._others([value], "") if _is_gradient(other)}
         normed = any(
             isinstance(node, cst.Call) and last_name(node.func) in _NORMS
             for part in self._parts(value)
             for node in self.module.tree.descendants(part)
         )
-        return Effect(Change.NORM, statement, statement.target.value) if gradients and normed else None
+        return Effect(Change.NORM, statement, "") if gradients and normed else None
 
     def _added(
         self, node: cst.CSTNode, target: str, others: frozenset[str], given: Sequence[cst.BaseExpression]
@@ -518,6 +523,10 @@ class _Body:
                 owner = self._tensor(inner)
                 return f"{owner}.grad" if owner is not None else None
             case cst.Call(func=cst.Attribute(attr=cst.Name(name), value=inner)) if name in _VIEWS:
+                return self._tensor(inner)
+            case cst.Subscript(
+                value=inner, slice=[cst.SubscriptElement(slice=cst.Slice(lower=None, upper=None))]
+            ):
                 return self._tensor(inner)
             case cst.Subscript():
                 inside = (n for element in node.slice for n in self.module.tree.descendants(element))
