@@ -9,7 +9,7 @@ import re
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
@@ -46,7 +46,8 @@ def load(path: Path) -> ModuleType:
 
 def compiled(module: ModuleType) -> Iterator[Callable[..., Any]]:
     """What a fixture has compiled, as it was before."""
-    for name, value in list(vars(module).items()):
+    for name, held in list(vars(module).items()):
+        value = getattr(held, "model", held)
         if isinstance(value, nn.Module):
             inner = getattr(value, "_orig_mod", value)
             head = _original(getattr(type(inner), "head", None))
@@ -67,7 +68,8 @@ def _original(value: object) -> Callable[..., Any] | None:
 def arguments(function: Callable[..., Any]) -> list[Any]:
     """What a fixture's function takes, by the names of its parameters."""
     x = torch.rand(8, 8, generator=torch.Generator().manual_seed(0))
-    known = {"x": x, "mask": x > 0.5, "limit": 1.0, "verbose": False}
+    known: dict[str, Any] = {"x": x, "mask": x > 0.5, "limit": 1.0, "verbose": False, "a": x, "b": x - 1}
+    known |= {"sizes": [8, 8], "options": SimpleNamespace(any_scale=True)}
     parameters = inspect.signature(function).parameters
     return [known[name] for name in parameters if name in known]
 

@@ -99,9 +99,7 @@ def graph_break_in_compiled_region(node: cst.CSTNode, module: Module) -> Iterato
 
 
 def _message(found: Break, module: Module) -> str:
-    graph = "the graph"
-    if isinstance(found.region.entry, cst.FunctionDef):
-        graph = f"the graph of `{found.region.entry.name.value}()`"
+    graph = _graph(found, module)
     match found.cause:
         case Cause.STATE:
             text = module.source(found.node)
@@ -119,6 +117,15 @@ def _message(found: Break, module: Module) -> str:
             )
         case Cause.CALL:
             return f"`{_called(found.node, module)}` breaks {graph}: it cannot be traced; call it outside"
+
+
+def _graph(found: Break, module: Module) -> str:
+    entry = found.region.entry
+    if not isinstance(entry, cst.FunctionDef):
+        return "the graph"
+    owner = module.classes.owner(entry)
+    name = entry.name.value if owner is None else f"{owner.name.value}.{entry.name.value}"
+    return f"the graph of `{name}()`"
 
 
 def _called(node: cst.CSTNode, module: Module) -> str:

@@ -123,14 +123,67 @@ def _number(module: Module, call: cst.Call) -> bool:
     qualified = module.qualified(func) or ""
     if qualified not in _CONVERTING_BUILTINS and not qualified.startswith("math."):
         return False
-    return any(not arg.star and module.is_tensor(arg.value) for arg in call.args)
+    return any(
+        not arg.star and (module.is_tensor(arg.value) or _reduced(module, arg.value)) for arg in call.args
+    )
 
 
 def _tensors_asked(module: Module, node: cst.CSTNode) -> Iterator[cst.BaseExpression]:
-    for tensor in truth_tests(module, node):
+    """The tensors by which Python decides, wherever they are."""
+    if isinstance(node, cst.Comparison):
         # ``x in (a, b)`` is traced, ``a in x`` is not.
-        if not isinstance(node, cst.Comparison) or module.is_tensor(tensor):
-            yield tensor
+        yield from (tensor for tensor in truth_tests(module, node) if module.is_tensor(tensor))
+        return
+    asked = _asked(node)
+    if asked is None or (isinstance(asked, cst.Comparison) and len(asked.comparisons) > 1):
+        return  # a chain asks by itself
+    if module.is_tensor(asked) or _reduced(module, asked):
+        yield asked
+
+
+def _asked(node: cst.CSTNode) -> cst.BaseExpression | None:
+    """What Python asks for its truth to evaluate ``node`` itself."""
+    match node:
+        case cst.If(test=test) | cst.While(test=test) | cst.IfExp(test=test) | cst.CompIf(test=test):
+            while isinstance(test, cst.BooleanOperation):
+                test = test.right  # its left operand is asked by itself
+            return test
+        case cst.UnaryOperation(operator=cst.Not(), expression=test) | cst.BooleanOperation(left=test):
+            return test
+    return None
+
+
+_REDUCTIONS = frozenset(
+    {"all", "amax", "amin", "any", "argmax", "argmin", "count_nonzero", "max", "mean", "median", "min"}
+    | {"norm", "prod", "std", "sum", "var"}
+)
+_DEPTH = 6
+
+
+def _reduced(module: Module, node: cst.BaseExpression, depth: int = _DEPTH) -> bool:
+    """Whether a value of unknown kind is what a reduction gives: ``x.sum() > 0`` for whatever ``x``.
+
+    Of the things that are handed to compiled code only tensors and arrays have such methods, and the
+    compiler knows the values of neither.
+    """
+    if not depth or module.value(node).kind not in (Kind.UNKNOWN, Kind.BOOL, Kind.NUMBER):
+        return False
+    match node:
+        case cst.Call(func=cst.Attribute(value=owner, attr=cst.Name(value=name))):
+            given = module.value(owner).kind
+            return name in _REDUCTIONS and module.qualified(node.func) is None and given is Kind.UNKNOWN
+        case cst.Comparison(
+            left=left, comparisons=[cst.ComparisonTarget(operator=operator, comparator=right)]
+        ):
+            if isinstance(operator, (cst.Is, cst.IsNot, cst.In, cst.NotIn)):
+                return False
+            return _reduced(module, left, depth - 1) or _reduced(module, right, depth - 1)
+        case cst.BinaryOperation(left=left, right=right):
+            return _reduced(module, left, depth - 1) or _reduced(module, right, depth - 1)
+        case cst.Name():
+            values = [b.value for b in module.bindings(node) if not b.path]
+            return bool(values) and all(v is not None and _reduced(module, v, depth - 1) for v in values)
+    return False
 
 
 def _sized_by_data(module: Module, node: cst.Call | cst.Subscript) -> bool:
