@@ -33,9 +33,9 @@ def deprecated_amp(node: cst.Name | cst.Attribute, module: Module) -> Iterator[F
 
     ## Why is this bad?
 
-    They are deprecated, and since torch 2.4 they warn with a `FutureWarning` each time that they are made. What
-    takes their place is told the device, so that the same code runs on every kind of accelerator. The mixed
-    precision of apex is no longer maintained.
+    They are deprecated, and since torch 2.4 they warn with a `FutureWarning` each time that they are made.
+    What takes their place is told the device, so that the same code runs on every kind of accelerator. The
+    mixed precision of apex is no longer maintained.
 
     ## Example
 
