@@ -489,6 +489,21 @@ WAYS = (
         ''',
         ("torch.zeros(3).cuda()", 'torch.zeros(3, device="cuda")'),
     ),
+    way(
+        "an import dropped that something else needs",
+        "TL514",
+        """
+        import torch
+        import torch._dynamo as dynamo
+
+        dynamo.config.suppress_errors = True
+        model = dynamo.optimize("inductor")(torch.nn.Linear(8, 8))
+        """,
+        (
+            'dynamo.optimize("inductor")(torch.nn.Linear(8, 8))',
+            'torch.compile(torch.nn.Linear(8, 8), backend="inductor")',
+        ),
+    ),
 )
 
 

@@ -33,8 +33,8 @@ def deprecated_amp(node: cst.Name | cst.Attribute, module: Module) -> Iterator[F
 
     ## Why is this bad?
 
-    Since torch 2.4 they warn with a `FutureWarning` each time that they are made, and will be removed. What
-    takes their place is told the device, so that the same code runs on every kind of accelerator. The
+    They are deprecated, and since torch 2.4 they warn with a `FutureWarning` each time that they are made.
+    What takes their place is told the device, so that the same code runs on every kind of accelerator. The
     mixed precision of apex is no longer maintained.
 
     ## Example
@@ -84,7 +84,7 @@ def deprecated_amp(node: cst.Name | cst.Attribute, module: Module) -> Iterator[F
         make = module.unsafe if _sets_defaults(module) else module.safe
         yield Finding(
             node,
-            f"`{row.symbol}` warns since torch 2.4 and will be removed; use `{new}` with `{row.adds}`",
+            f"`{row.symbol}` is deprecated and warns since torch 2.4; use `{new}` with `{row.adds}`",
             fix=make(f"Use `{new}`", edits),
         )
 

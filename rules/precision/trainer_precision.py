@@ -55,8 +55,9 @@ def trainer_precision(call: cst.Call, module: Module) -> Iterator[Finding]:
 
     ## References
 
-    - [Transformers: GPU, mixed precision](https://huggingface.co/docs/transformers/perf_train_gpu_one#mixed-precision)
-    - [Transformers: GPU, gradient checkpointing](https://huggingface.co/docs/transformers/perf_train_gpu_one#gradient-checkpointing)
+    - [Transformers: mixed precision training](https://huggingface.co/docs/transformers/en/mixed_precision_training)
+    - [Transformers: GPU](https://huggingface.co/docs/transformers/perf_train_gpu_one)
+    - [Transformers: gradient checkpointing](https://huggingface.co/docs/transformers/en/grad_checkpointing)
     """
     if module.is_test:
         return

@@ -53,8 +53,27 @@ def compiled_instead(module: Module, call: cst.Call) -> Edits | None:
             rewritten = [edit for edit in rewritten if edit not in spelling.edits]
             dropped = module.replace(statement, "import torch")
             return (*dropped, *rewritten) if dropped is not None else None
-    dropped = rewriting.remove_import(module.tree, binding.node)
+    if statement is not None and _is_needed(module, statement):
+        dropped = module.replace(statement, "import torch._dynamo")
+    else:
+        dropped = rewriting.remove_import(module.tree, binding.node)
     return (*dropped, *rewritten) if dropped is not None else None
+
+
+def _is_needed(module: Module, statement: cst.CSTNode) -> bool:
+    """Whether no other import loads ``torch._dynamo``, into which the file reaches by the name of torch."""
+    tree = module.tree
+    for other in tree.nodes(cst.Import, cst.ImportFrom):
+        if other is not statement and "torch._dynamo" in module.source(other):
+            return False
+    if not isinstance(statement, (cst.Import, cst.ImportFrom)) or isinstance(statement.names, cst.ImportStar):
+        return False
+    return len(statement.names) == 1 and any(
+        node.attr.value == "_dynamo"
+        and module.qualified(node) == "torch._dynamo"
+        and tree.enclosing(node, cst.Import, cst.ImportFrom) is None
+        for node in tree.nodes(cst.Attribute)
+    )
 
 
 def _import(module: Module, call: cst.Call) -> Binding | None:
