@@ -18,7 +18,7 @@ from torchlint.semantics.program import Trained
     severity=NOTE,
     fix="unsafe",
     on=cst.Module,
-    mentions=("torch",),
+    mentions=("torch", "backward|grad|inference_mode"),
     opt_in=True,
 )
 def model_not_compiled(_: cst.Module, module: Module) -> Iterator[Finding]:

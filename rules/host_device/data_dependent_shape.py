@@ -12,6 +12,7 @@ from torchlint.semantics.graphbreaks import graph_break
 from torchlint.semantics.module import Module
 from torchlint.semantics.purpose import writes_results
 from torchlint.semantics.synchronisation import (
+    after_a_decision,
     after_a_wait,
     indexed_by_number,
     mask_of,
@@ -82,7 +83,7 @@ def data_dependent_shape(node: cst.Call | cst.Subscript, module: Module) -> Iter
     if not module.may_repeat(node) or not module.accelerated or not shape_wait(module, node):
         return
     hot = waiting_place(module, node)
-    if hot is None or graph_break(module, node):
+    if hot is None or after_a_decision(module, node) or graph_break(module, node):
         return
     related = trail(module, hot)
     if isinstance(node, cst.Call):

@@ -40,6 +40,7 @@ def fragmentation_prone_lengths(call: cst.Call, module: Module) -> Iterator[Find
     def collate(batch):
         return pad_sequence(batch, batch_first=True)
 
+
     loader = DataLoader(texts, batch_size=32, collate_fn=collate)
     ```
 

@@ -29,8 +29,9 @@ def per_parameter_update_loop(loop: cst.For, module: Module) -> Iterator[Finding
     listed by hand, in compiled functions, and of programs for the CPU. Gradients that are cleared in a loop
     are found by TL302.
 
-    An average is taken again and again, and gradients are new after each backward pass. A function that does
-    something with them, and that only other files call, is taken to be called at every step.
+    An average is taken again and again, and gradients are new after each backward pass. A function that takes
+    an average, or clips or follows gradients, and that only other files call, is taken to be called at every
+    step.
 
     ## Why is this bad?
     Each operation on each parameter is a kernel of its own, and most parameters are small: launching the

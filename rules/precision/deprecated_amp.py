@@ -21,7 +21,7 @@ _APEX = ("apex.amp.initialize", "apex.amp.scale_loss")
     severity=WARNING,
     fix="safe",
     on=(cst.Name, cst.Attribute),
-    mentions=("cuda.amp|cpu.amp|cuda import amp|cpu import amp|apex",),
+    mentions=("amp", "cuda|cpu|apex", "autocast|GradScaler|custom_fwd|custom_bwd|initialize|scale_loss"),
 )
 def deprecated_amp(node: cst.Name | cst.Attribute, module: Module) -> Iterator[Finding]:
     """
@@ -92,8 +92,13 @@ def deprecated_amp(node: cst.Name | cst.Attribute, module: Module) -> Iterator[F
 def _is_alias(node: cst.CSTNode, module: Module) -> bool:
     """Whether a node is given another name, under which it is found where it is used."""
     match module.tree.parent(node):
-        case cst.Assign(targets=[cst.AssignTarget(target=cst.Name())]) | cst.AnnAssign(target=cst.Name()):
-            return True
+        case (
+            cst.Assign(targets=[cst.AssignTarget(target=cst.Name() as name)])
+            | cst.AnnAssign(target=cst.Name() as name)
+        ):
+            binding = module.binding_of(name)
+            uses = module.uses(binding) if binding is not None else []
+            return not uses or any(upgrade_at(module, use) is not None for use in uses)
     return False
 
 

@@ -9,8 +9,12 @@ import libcst as cst
 from torchlint.diagnostics import Fix
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.api.upgrades import Upgrade
+from torchlint.semantics.fallbacks import for_older_releases
 from torchlint.semantics.module import Module
-from torchlint.semantics.trainers import given_up
+from torchlint.semantics.trainers import Given, given_up
+
+# Expressions that stand in a conditional one as they are.
+_TIGHT = (cst.Name, cst.Attribute, cst.Call, cst.Subscript)
 
 
 @rule(
@@ -57,10 +61,11 @@ def renamed_trainer_argument(call: cst.Call, module: Module) -> Iterator[Finding
 
     ## Fix safety
 
-    Safe: the new name means the same in every release that may run the program. It is unsafe beside
-    `**kwargs`, which may hold the new name, where the file reads the attribute of that name later, and for an
-    optimizer that is replaced by another one. No fix is offered for arguments without a successor, for those
-    that became a value of another one unless they are True or False, and where the new name is given, too.
+    Safe: the new name means the same in every release that may run the program. It is unsafe beside or in
+    `**kwargs`, which may hold the new name, too, where the file reads the attribute of that name later, and
+    for an optimizer that is replaced by another one. No fix is offered for arguments without a successor, for
+    those that became a value of another one unless they are True or False, and where the new name is given,
+    too.
 
     ## References
 
@@ -68,14 +73,16 @@ def renamed_trainer_argument(call: cst.Call, module: Module) -> Iterator[Finding
     - [Transformers: migration guide of version 5](https://github.com/huggingface/transformers/blob/main/MIGRATION_GUIDE_V5.md)
     - [Accelerate: Accelerator](https://huggingface.co/docs/accelerate/package_reference/accelerator)
     """
-    for arg, row in given_up(module, call):
+    for given in given_up(module, call):
+        row = given.row
         target = module.target_of(row.package)
-        if not row.is_deprecated(target):
+        if not row.is_deprecated(target) or for_older_releases(module, call):
             continue
         name = f'{row.argument}="{row.value}"' if row.value else row.argument
         since = f"{row.package} {row.removed if row.is_removed(target) else row.deprecated}"
         what = "was removed in" if row.is_removed(target) else "is deprecated since"
-        yield Finding(arg, f"`{name}` {what} {since}; {_advice(row)}", fix=_fix(call, arg, row, module))
+        message = f"`{name}` {what} {since}; {_advice(row)}"
+        yield Finding(given.node, message, fix=_fix(call, given, module))
 
 
 def _advice(row: Upgrade) -> str:
@@ -85,24 +92,31 @@ def _advice(row: Upgrade) -> str:
     return f"use `{new}={row.switched_on}`" if row.switched_on else f"use `{new}`"
 
 
-def _fix(call: cst.Call, arg: cst.Arg, row: Upgrade, module: Module) -> Fix | None:
+def _fix(call: cst.Call, given: Given, module: Module) -> Fix | None:
+    row = given.row
     if row.replacement is None or not row.is_replaceable(module.target_of(row.package)):
         return None
     message = f"Use `{row.replacement}`"
     if row.value:
-        return module.unsafe(message, module.replace(arg.value, f'"{row.replacement}"'))
+        return module.unsafe(message, module.replace(given.value, f'"{row.replacement}"'))
     if any(other.keyword is not None and other.keyword.value == row.replacement for other in call.args):
         return None
-    assert arg.keyword is not None
-    edits = module.replace(arg.keyword, row.replacement)
+    if isinstance(given.name, cst.SimpleString):
+        quote = given.name.quote
+        edits = module.replace(given.name, f"{quote}{row.replacement}{quote}")
+    else:
+        edits = module.replace(given.name, row.replacement)
     if row.switched_on:
-        wanted = module.value(arg.value).constant
-        if wanted is False:
+        wanted = module.value(given.value).constant
+        if wanted is False and given.node in call.args:
             return module.safe(f"Drop `{row.argument}`", module.remove_argument(call, row.argument))
-        if wanted is not True or edits is None:
-            return None
-        value = module.replace(arg.value, row.switched_on)
-        edits = edits + value if value is not None else None
+        code = row.switched_on
+        if wanted is not True:
+            if not row.switched_off or not isinstance(given.value, _TIGHT):
+                return None
+            code = f"{code} if {module.source(given.value)} else {row.switched_off}"
+        value = module.replace(given.value, code)
+        edits = edits + value if edits is not None and value is not None else None
     read = _read_later(call, row.argument, module)
     hidden = any(other.star == "**" for other in call.args)
     make = module.unsafe if read or hidden or not row.exact else module.safe

@@ -23,9 +23,10 @@ def trainer_precision(call: cst.Call, module: Module) -> Iterator[Finding]:
     """
     ## What it does
 
-    Finds `TrainingArguments` of Transformers that are given none of `bf16`, `fp16` and `tf32`, where nothing
-    else in the file sets the precision: no model of a smaller type, no TF32, no configuration of DeepSpeed or
-    Accelerate. It also finds `use_cache=True` of a model whose activations are checkpointed.
+    Finds `TrainingArguments` of Transformers for a training that are given none of `bf16`, `fp16` and `tf32`,
+    where nothing else in the file sets the precision: no model of a smaller type, no TF32, no configuration
+    of DeepSpeed or Accelerate. Arguments of a trainer that only evaluates are left alone. It also finds
+    `use_cache=True` of a model whose activations are checkpointed.
 
     ## Why is this bad?
 

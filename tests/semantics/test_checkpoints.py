@@ -28,6 +28,16 @@ from torchlint.semantics.module import Module
         (["optimizer.load_state_dict(LOAD)"], "optimizer"),
         (["def read():", "    return LOAD", "model.load_state_dict(read())"], "model"),
         (["def fill(c):", "    model.load_state_dict(c['model'])", "fill(LOAD)"], "model"),
+        (
+            [
+                "class Trainer:",
+                "    def __init__(self, path):",
+                "        self.saved = LOAD",
+                "    def resume(self):",
+                "        model.load_state_dict(self.saved['model'])",
+            ],
+            "model",
+        ),
         (["model.load_state_dict(LOAD, assign=False)"], "model"),
         (["model.load_state_dict(LOAD, assign=True)"], None),
         (["scheduler.load_state_dict(LOAD)"], None),

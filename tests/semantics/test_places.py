@@ -360,6 +360,86 @@ PROGRAMS = {
                     use(8)  #: use(8) => throttled=yes
                     seen -= interval
     """,
+    "frequencies of progress bars and of Lightning": """
+        import lightning as L
+        from tqdm import tqdm
+
+
+        def f(loader, model):
+            bar = tqdm(loader, miniters=100)
+            for i, x in enumerate(bar):
+                model(x)
+                if i % bar.miniters == 0:
+                    use(1)  #: use(1) => throttled=yes
+                if bar.n % 50 == 0:
+                    use(2)  #: use(2) => throttled=yes
+
+
+        class Lit(L.LightningModule):
+            def training_step(self, batch, batch_idx):
+                if batch_idx % self.trainer.log_every_n_steps == 0:
+                    use(3)  #: use(3) => throttled=yes
+                if self.global_step % self.hparams.log_freq == 0 and self.trainer.is_global_zero:
+                    use(4)  #: use(4) => throttled=yes
+                use(5)  #: use(5) => throttled=no hot=training_step
+                return self(batch)
+
+            def on_train_batch_end(self, outputs, batch, batch_idx):
+                if (batch_idx + 1) % self.trainer.log_every_n_steps:
+                    return
+                use(6)  #: use(6) => throttled=yes
+    """,
+    "metric helpers and reports": """
+        import torch
+        from torch import nn
+
+
+        class AverageMeter:
+            def __init__(self):
+                self.total, self.count = 0, 0
+
+            def update(self, value, n=1):
+                self.total += value * n
+                self.count += n
+                use(1)  #: use(1) => hot=x via=update
+
+            @property
+            def average(self):
+                return use(self.total)  #: use(self.total) => hot=x via=average
+
+
+        def accuracy(output, target):
+            use(2)  #: use(2) => hot=x via=accuracy
+            return (output.argmax(1) == target).float().mean()
+
+
+        def reduce_dict(values):
+            return {k: use(v) for k, v in values.items()}  #: use(v) => hot=x via=reduce_dict
+
+
+        def report(writer, step, **values):
+            def send(name, value):
+                use(3)  #: use(3) => hot=x via=report,send
+                writer.add_scalar(name, value, step)
+
+            for name, value in values.items():
+                send(name, value)
+
+
+        def train(loader, writer, device):
+            model = nn.Linear(3, 1).to(device)
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+            meter = AverageMeter()
+            for x, y in loader:
+                out = model(x.to(device))
+                loss = (out - y.to(device)).square().mean()
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+                meter.update(loss)
+                reduce_dict({"loss": loss})
+                report(writer, 0, accuracy=accuracy(out, y), average=meter.average)
+    """,
     "caches, lazy attributes, host-only branches": """
         import functools
         import torch

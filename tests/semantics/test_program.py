@@ -64,6 +64,17 @@ TRAINED = {
         FUNCTION.replace("(model, loader, optimizer, criterion):", "(loader):\n  model = Net().cuda()"),
         "(x, y): model",
     ),
+    "steps of an outer loop": (
+        SCRIPT.replace("    optimizer.step()\n", "").replace(
+            "for x, y", "while True:\n optimizer.step()\n for x, y"
+        ),
+        "(x, y): model",
+    ),
+    "a function whose caller makes the model": (
+        FUNCTION
+        + "def main():\n  net = Net().cuda()\n  train(net, read(), torch.optim.SGD(net.parameters()), f)",
+        "(x, y): net",
+    ),
     "a copy is not trained": (
         SCRIPT.replace(
             "criterion = ", "ema_model = Net()\nother = torch.optim.SGD(ema_model.parameters())\nc = "
@@ -185,6 +196,7 @@ MADE = {
     "by a function": ("def make():\n    return Net(3)\nmodel = make()", "Net(3)"),
     "in a pair": ("model, other = A(), B()", "A()"),
     "given": ("def f(model): pass", ""),
+    "given by a caller": ("def f(one):\n    return one\nmodel = f(Net(5))", "Net(5)"),
 }
 
 

@@ -557,6 +557,115 @@ PROGRAMS = {
             def forward(self, x):
                 return x
     """,
+    "devices in all spellings": """
+        import argparse
+        import torch
+        from accelerate import Accelerator
+        from torch import nn
+
+        args = argparse.ArgumentParser().parse_args()
+        accelerator = Accelerator()
+        mps = torch.device("mps")
+        current = torch.accelerator.current_accelerator()
+
+        def f(x: torch.Tensor, y: torch.Tensor, device, local_rank, cfg):
+            a = x.to(device)  #: x.to(device) => device=accelerator
+            b = x.to(args.device)  #: x.to(args.device) => device=accelerator
+            c = x.to(accelerator.device)  #: x.to(accelerator.device) => device=accelerator
+            d = x.to(y)  #: x.to(y) => device=unknown
+            e = x.to(a)  #: x.to(a) => device=accelerator
+            g = x.to("xpu:1")  #: x.to("xpu:1") => device=accelerator
+            h = x.to(mps)  #: x.to(mps) => device=accelerator
+            i = x.to(current)  #: x.to(current) => device=accelerator
+            j = x.to(f"cuda:{local_rank}")  #: x.to(f"cuda:{local_rank}") => device=accelerator
+            k = x.to(local_rank)  #: x.to(local_rank) => device=accelerator
+            l = x.cuda(local_rank)  #: x.cuda(local_rank) => device=accelerator
+            m = x.xpu()  #: x.xpu() => device=accelerator
+            n = x.to(cfg["device"])  #: x.to(cfg["device"]) => device=accelerator
+            r = x.to(torch.cuda.current_device())  #: x.to(torch.cuda.current_device()) => device=accelerator
+            t = x.to(0)  #: x.to(0) => device=accelerator
+            o = x.to(device="cpu")  #: x.to(device="cpu") => device=cpu
+            p = x.to(torch.float16)  #: x.to(torch.float16) => device=unknown
+            q = torch.ones_like(a)  #: torch.ones_like(a) => device=accelerator
+            return torch.ones(3, device=a.device)  #: torch.ones(3, device=a.device) => device=accelerator
+
+        class Trainer:
+            def __init__(self, device):
+                self.device = device
+                self.net = nn.Linear(3, 3).to(self.device)
+
+            def step(self, x: torch.Tensor):
+                y = x.to(self.device)  #: x.to(self.device) => device=accelerator
+                return self.net(y)  #: self.net(y) => device=accelerator
+
+        def placed():
+            net = nn.Linear(3, 3)
+            net.to("cuda")
+            with torch.device("cuda"):
+                made = torch.zeros(3)  #: torch.zeros(3) => device=unknown
+            for p in net.parameters():
+                use(p)  #: p => kind=tensor
+            return net(made)
+    """,
+    "tensors told by how they are asked": """
+        import torch
+
+        def f(self, loader, frame):
+            found, out = self.compute(loader)
+            a = out.sort(dim=1)  #: out => kind=tensor; out.sort(dim=1) => kind=tuple
+            b = self.compute(a).mean(dim=0)  #: self.compute(a).mean(dim=0) => kind=tensor
+            c = frame.mean(axis=0)  #: frame.mean(axis=0) => kind=unknown
+            d = found.mean()  #: found => kind=unknown
+    """,
+    "a function that promises a tensor and returns a pair": """
+        import torch
+
+        def prepare(latents, count: int) -> torch.Tensor:
+            if latents is not None:
+                return latents.to("cuda")
+            return torch.randn(count, 4), count
+
+        latents, kept = prepare(None, 3)
+        use(kept)  #: kept => kind=number
+        use(latents)  #: latents => kind=tensor
+    """,
+    "what has become of a tensor": """
+        import numpy as np
+
+        def write(model, loader, scaler, file):
+            for x in loader:
+                out = model(x).detach().cpu()
+                out = out.numpy().tolist()
+                if scaler is not None:
+                    out = scaler.transform(out)[0]
+                if isinstance(out, list):
+                    out = np.array(out).flatten().tolist()
+                    if len(out) == 1:
+                        out = out[0]
+                file.write("%f" % out)  #: out => kind=unknown
+    """,
+    "what pipelines register": """
+        from diffusers import DiffusionPipeline
+
+        class Sampler(DiffusionPipeline):
+            def __init__(self, unet, scheduler, tokenizer, guide: "GuideModel"):
+                super().__init__()
+                self.register_modules(unet=unet, scheduler=scheduler, tokenizer=tokenizer, steering=guide)
+
+            def __call__(self, x):
+                use(self.unet)  #: self.unet => kind=module
+                use(self.scheduler)  #: self.scheduler => kind=unknown
+                use(self.tokenizer)  #: self.tokenizer => kind=unknown
+                use(self.steering)  #: self.steering => kind=module
+    """,
+    "what sorts and compares hands to its key": """
+        import torch
+
+        losses = [torch.zeros(3).cuda().sum() for _ in range(3)]
+        worst = max(losses, key=lambda loss: loss.abs())  #: loss.abs() => kind=tensor device=accelerator
+        losses.sort(key=lambda one: one.detach())  #: one.detach() => kind=tensor device=accelerator
+        order = sorted(range(3), key=lambda index: -index)  #: -index => kind=number
+    """,
     "a file that stays on the cpu": """
         import torch
 

@@ -220,7 +220,16 @@ def one_thread() -> Iterator[None]:
     torch.set_num_threads(threads)
 
 
-@pytest.mark.usefixtures("one_thread")
+@pytest.fixture
+def switches_put_back() -> Iterator[None]:
+    """The good form of a case may turn a switch of torch that holds for the whole process."""
+    precision, benchmark = torch.get_float32_matmul_precision(), torch.backends.cudnn.benchmark
+    yield
+    torch.set_float32_matmul_precision(precision)
+    torch.backends.cudnn.benchmark = benchmark
+
+
+@pytest.mark.usefixtures("one_thread", "switches_put_back")
 @pytest.mark.filterwarnings("ignore:'pin_memory' argument is set as true:UserWarning")
 @pytest.mark.filterwarnings("ignore:This DataLoader will create:UserWarning")
 @pytest.mark.filterwarnings("ignore:Creating a tensor from a list of numpy:UserWarning")

@@ -69,21 +69,24 @@ class Setting:
     """A variable of the environment is set: by which node, and to which expressions."""
 
     node: cst.Assign | cst.Call
-    name: cst.SimpleString
+    name: cst.SimpleString | cst.Name
     value: cst.BaseExpression | None
 
     @property
     def variable(self) -> str:
         """The name of the variable."""
-        return str(self.name.evaluated_value)
+        named = isinstance(self.name, cst.SimpleString)
+        return str(self.name.evaluated_value if named else self.name.value)  # type: ignore[union-attr]
 
 
 def settings(module: Module, node: cst.Assign | cst.Call) -> Iterator[Setting]:
     """What an assignment or a call sets that configures the allocator, or is meant to."""
     for name, value in _set(module, node):
-        if isinstance(name, cst.SimpleString) and isinstance(name.evaluated_value, str):
-            if _VARIABLE.fullmatch(name.evaluated_value):
-                yield Setting(node, name, value)
+        keyword = isinstance(name, cst.Name) and isinstance(module.tree.parent(name), cst.Arg)
+        if isinstance(name, cst.SimpleString) or (isinstance(name, cst.Name) and keyword):
+            setting = Setting(node, name, value)
+            if _VARIABLE.fullmatch(setting.variable):
+                yield setting
 
 
 def _set(
@@ -103,10 +106,14 @@ def _set(
     values = [argument.value for argument in node.args if argument.keyword is None and not argument.star]
     if called in ("os.environ.setdefault", "os.putenv") and len(values) == 2:
         yield values[0], values[1]
-    elif called == "os.environ.update" and values and isinstance(values[0], cst.Dict):
-        for element in values[0].elements:
-            if isinstance(element, cst.DictElement):
-                yield element.key, element.value
+    elif called == "os.environ.update":
+        for argument in node.args:
+            if argument.keyword is not None:
+                yield argument.keyword, argument.value
+            elif isinstance(argument.value, cst.Dict):
+                for element in argument.value.elements:
+                    if isinstance(element, cst.DictElement):
+                        yield element.key, element.value
 
 
 # --- what is written --------------------------------------------------------------------------------
@@ -228,6 +235,7 @@ def _found_before_calls(
     wanted: Callable[[Module, cst.CSTNode], bool],
     seen: frozenset[cst.CSTNode],
 ) -> cst.CSTNode | None:
+    """What is wanted and runs before every call of a function that sets a variable."""
     if function in seen:
         return None
     calls = module.callers(function)
@@ -320,33 +328,25 @@ def _is_accelerator(module: Module, node: cst.BaseExpression) -> bool:
 
 
 def moved_up(module: Module, setting: Setting, used: cst.CSTNode) -> tuple[Edit, ...] | None:
-    """The edits that set a variable above what has made torch read it; None where that is not plain to do."""
-    statement = module.tree.parent(setting.node)
-    if isinstance(statement, cst.Expr):
-        statement = module.tree.parent(statement)
+    """The edits that set a variable above what has made torch read it, in the same block.
+
+    None where a comment above it would be left behind, or the line holds more than this.
+    """
+    parent = module.tree.parent(setting.node)
+    statement = module.tree.parent(parent) if isinstance(parent, cst.Expr) else parent
     if not isinstance(statement, cst.SimpleStatementLine) or len(statement.body) != 1:
         return None
-    if not isinstance(setting.value, cst.SimpleString):
-        return None
-    around = [module.tree.root, *(n for n in module.tree.ancestors(used) if isinstance(n, cst.IndentedBlock))]
-    home = module.tree.parent(statement)
-    target = next(
-        (node for node in (used, *module.tree.ancestors(used)) if module.tree.parent(node) is home), None
-    )
-    if target is None:
-        # From the top of a function to the level of the module.
-        function = module.tree.parent(home) if home is not None else None
-        if not isinstance(function, cst.FunctionDef) or len(around) > 1:
-            return None
-        target = module.tree.statement(used)
-    if not isinstance(target, (cst.SimpleStatementLine, cst.BaseCompoundStatement)):
-        return None
-    comment = statement.trailing_whitespace.comment
     if any(line.comment is not None for line in statement.leading_lines):
         return None
-    code = module.source(setting.node) + (f"  {comment.value}" if comment is not None else "")
+    block = module.tree.parent(statement)
+    around = (used, *module.tree.ancestors(used))
+    target = next((node for node in around if module.tree.parent(node) is block), None)
+    if target is None or not isinstance(setting.value, cst.SimpleString):
+        return None
     if not _means_the_same(module, setting, target):
         return None
+    comment = statement.trailing_whitespace.comment
+    code = module.source(setting.node) + (f"  {comment.value}" if comment is not None else "")
     above = rewriting.insert_before(module.tree, target, code)
     below = module.remove_statement(setting.node)
     return None if above is None or below is None else (*above, *below)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchlint.semantics.conventions import OTHER_FRAMEWORKS
 from torchlint.semantics.names import BindingKind
 from torchlint.semantics.purpose import comment_says
 from torchlint.semantics.spellings import last_name
@@ -27,21 +28,7 @@ _ON_PURPOSE = re.compile(
     re.IGNORECASE,
 )
 # Libraries whose models are no modules of torch, or compute something else when they are called.
-_OTHER_CALL = frozenset(
-    {
-        "gpytorch",
-        "botorch",
-        "pyro",
-        "skorch",
-        "flax",
-        "keras",
-        "tensorflow",
-        "paddle",
-        "mxnet",
-        "cv2",
-        "caffe",
-    }
-)
+_OTHER_CALL = OTHER_FRAMEWORKS | {"gpytorch", "botorch", "pyro", "skorch"}
 _WRAPPER_CLASS = re.compile(r"Wrap|Proxy|Export")
 _STANDING_IN = re.compile(r"hook|patch|wrap|(^|_)(new|old|orig\w*)_?forward|forward_?(new|old|orig)")
 
@@ -220,7 +207,9 @@ def _shown(module: Module, call: cst.Call, receiver: cst.BaseExpression, value: 
         for bindings in module.names.module_scope.bindings.values()
         for b in bindings
     }
-    return bool(call.args) and "torch" in imported and not imported & _OTHER_CALL
+    # The networks of OpenCV are told their input first.
+    others = imported & (_OTHER_CALL if "setInput" in module.tree.text else _OTHER_CALL - {"cv2"})
+    return bool(call.args) and "torch" in imported and not others
 
 
 def _of_other_library(module: Module, value: cst.BaseExpression) -> bool:

@@ -44,7 +44,11 @@ _FREEING = frozenset(
     }
 )
 _ABSTRACTIONS = frozenset(
-    {"deepspeed.accelerator.get_accelerator", "deepspeed.accelerator.real_accelerator.get_accelerator"}
+    {
+        "deepspeed.accelerator.get_accelerator",
+        "deepspeed.accelerator.real_accelerator.get_accelerator",
+        "torch.get_device_module",
+    }
 )
 
 MEASURES_MEMORY: Final = re.compile(
@@ -71,10 +75,20 @@ def emptying(module: Module, call: cst.Call) -> str | None:
     if name in _FREEING:
         return name.rpartition(".")[2]
     match call.func:
-        case cst.Attribute(value=cst.Call(func=maker), attr=cst.Name("empty_cache")):
-            if module.qualified(maker) in _ABSTRACTIONS:
-                return "get_accelerator().empty_cache"
-    return None
+        case cst.Attribute(value=owner, attr=cst.Name("empty_cache")) if name is None:
+            return f"{module.source(owner)}.empty_cache" if _is_abstraction(module, owner) else None
+        case _:
+            return None
+
+
+def _is_abstraction(module: Module, owner: cst.BaseExpression) -> bool:
+    """Whether an expression stands for the module of whatever accelerator there is."""
+    if isinstance(owner, cst.Name):
+        bindings = module.bindings(owner)
+        made = bindings[0].value if len(bindings) == 1 and not bindings[0].path else None
+    else:
+        made = owner
+    return isinstance(made, cst.Call) and module.qualified(made.func) in _ABSTRACTIONS
 
 
 def clears_each_step(module: Module, call: cst.Call) -> Hot | None:

@@ -7,6 +7,7 @@ next, parts of different lengths, branches and functions that are not known rule
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -53,6 +54,8 @@ _NOT_AT_ONCE = frozenset(
         "backward",
     }
 )
+# Why an author goes one by one.
+_SPARES_MEMORY = re.compile(r"\bmem(ory)?\b|\bOOM\b|sparse", re.IGNORECASE)
 # What is asked of a tensor, and not of a list.
 _OF_ONE = frozenset(
     {"cuda", "detach", "dim", "float", "mean", "ndim", "new", "new_ones", "new_zeros", "shape", "size", "sum"}
@@ -83,7 +86,19 @@ def element_loop(module: Module, loop: cst.For | cst.ListComp) -> ElementLoop | 
         fine = loop.orelse is None and rounds.block(loop.body)
     if not fine or rounds.tensor is None or rounds.work is None:
         return None
+    if _SPARES_MEMORY.search(_comments_around(module, loop)):
+        return None
     return ElementLoop(rounds.tensor, rounds.work)
+
+
+def _comments_around(module: Module, loop: cst.CSTNode) -> str:
+    """The comments of the function that a loop stands in."""
+    span = module.tree.span(module.function(loop) or module.tree.root)
+    return " ".join(
+        module.tree.text[comment.start : comment.end]
+        for comment in module.tree.comments
+        if span.start <= comment.start < span.end
+    )
 
 
 class _Rounds:
@@ -214,7 +229,9 @@ class _Rounds:
     def _is_own_place(self, target: cst.Subscript) -> bool:
         """Whether a round stores into its own place of a result: ``out[i]``, ``out[:, i]``."""
         indices = [part.slice for part in target.slice]
-        return any(isinstance(index, cst.Index) and self._is_counter(index.value) for index in indices)
+        return self._is_regular(target) and any(
+            isinstance(index, cst.Index) and self._is_counter(index.value) for index in indices
+        )
 
     def _is_counter(self, node: cst.BaseExpression) -> bool:
         return isinstance(node, cst.Name) and node.value in self.counters
@@ -290,6 +307,14 @@ class _Rounds:
         """``x[i]``, ``x[:, i]``, ``x[i, 0]``: parts that have the same shape in each round."""
         if not isinstance(node.value, (cst.Name, cst.Attribute)):
             return False
+        if not self._is_regular(node):
+            return False
+        named = isinstance(node.value, cst.Name) and node.value.value in self.elements
+        known_tensor = self.module.value(node.value).kind is Kind.TENSOR
+        return (named or known_tensor) and self.module.value(node.value).device is not Device.CPU
+
+    def _is_regular(self, node: cst.Subscript) -> bool:
+        """Whether indices and slices take as much in each round."""
         for element in node.slice:
             index = element.slice
             if isinstance(index, cst.Slice):
@@ -299,9 +324,7 @@ class _Rounds:
                 nothing = isinstance(index.value, cst.Name) and index.value.value == "None"
                 if not nothing and not self._is_index(index.value):
                     return False
-        named = isinstance(node.value, cst.Name) and node.value.value in self.elements
-        known_tensor = self.module.value(node.value).kind is Kind.TENSOR
-        return (named or known_tensor) and self.module.value(node.value).device is not Device.CPU
+        return True
 
     def _is_index(self, node: cst.BaseExpression) -> bool:
         """A constant, the counter, or a number that another tensor holds for the round: ``last[i] - 1``."""
@@ -344,7 +367,8 @@ class _Rounds:
             if not known or short in _NOT_AT_ONCE or short.endswith("_"):
                 return False
             return self._works(call, [a for a in arguments if not self._is_option(a)])
-        if self.module.value(call.func).kind is Kind.MODULE:
+        called = self.module.value(call.func)
+        if called.kind is Kind.MODULE and called.cls != "torch.nn.Module":
             return bool(arguments) and self._works(call, arguments)
         if isinstance(call.func, cst.Attribute) and call.func.attr.value in TENSOR_METHODS:
             method = call.func.attr.value

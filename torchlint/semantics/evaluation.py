@@ -68,6 +68,8 @@ _SCORES = re.compile(r"(?:^|_)(?:eval|evaluate|evaluation|val|valid|validate|val
 _SWITCHES_ON = frozenset(
     {"torch.enable_grad", "torch.set_grad_enabled", "torch.autograd.grad", "torch.inference_mode"}
 )
+# What files do that are for more than using a model, or for other runtimes.
+_TRAINS_OR_EXPORTS = re.compile(r"optim|\.step\(|requires_grad|autograd|\.train\(|Trainer|onnx|jit\.|export")
 # Code that wants gradients of its input, or may.
 _NEEDS_GRADIENTS = re.compile(
     r"attack|adversar|fgsm|(?:^|_)pgd|saliency|grad_?cam|gradients?|attribut|influence|explain|interpret"
@@ -277,6 +279,8 @@ class Evaluation:
         if not call.args or module.qualified(call.func) is not None:
             return False
         phase = module.phase(call)
+        if phase is Phase.SETUP and self._is_of_inference_script(call):
+            phase = Phase.EVALUATION
         if phase not in (Phase.EVALUATION, Phase.TRAINING) or module.grad(call) is not Grad.ON:
             return False
         passes = self._is_forward_pass(call) or self._is_shared_pass(call)
@@ -287,6 +291,23 @@ class Evaluation:
         if self._is_switched_on(call):
             return False
         return module.value(call).graph is not Graph.DETACHED and not self._proves_no_graph(call)
+
+    def _is_of_inference_script(self, call: cst.Call) -> bool:
+        """Whether a call is at the level of the module in a file that loads weights and trains nothing.
+
+        The model has to be of a class that is known: wrappers see to the grad mode themselves.
+        """
+        if self.module.function(call) is not None or not self._only_uses_weights:
+            return False
+        model = self.module.value(call.func)
+        return model.cls is not None or model.definition is not None
+
+    @cached_property
+    def _only_uses_weights(self) -> bool:
+        text = self.tree.text
+        if self.module.backpropagation.passes or _TRAINS_OR_EXPORTS.search(text) is not None:
+            return False
+        return self.module.loads_weights
 
     def _is_forward_pass(self, call: cst.Call) -> bool:
         """Whether a call runs a model that has parameters, and not only to try it out."""

@@ -261,6 +261,8 @@ class Inference:
             return replace(result, kind=Kind.TENSOR)
         if result.kind is Kind.UNKNOWN:
             shown = self.clues.by_use(node)
+            if shown.tensorlike and any(map(self._left_torch, bindings)):
+                return result
             if shown.known:
                 return shown.on(result.device) if result.device is not Device.UNKNOWN else shown
             if all(self._open(b) for b in bindings) and not self._partly_number(bindings):
@@ -271,6 +273,12 @@ class Inference:
             if self.clues.may_be_picture(node) and not any(map(self._is_moved, bindings)):
                 return result.on(Device.CPU)
         return self._filled(node, bindings, result)
+
+    def _left_torch(self, binding: Binding) -> bool:
+        """``out = out.cpu().tolist()``: what was asked of the variable before says nothing of it now."""
+        if binding.kind is not BindingKind.ASSIGN or binding.path or not isinstance(binding.value, cst.Call):
+            return False
+        return self.value(binding.value).kind in (Kind.LIST, Kind.NDARRAY)
 
     def _is_moved(self, binding: Binding) -> bool:
         """Whether a definition sends the value somewhere: ``mels = torch.tensor(mels).to(place)``."""
@@ -885,7 +893,11 @@ class Inference:
         if base is BOTTOM:
             return base
         if base.kind is Kind.UNKNOWN:
-            return self.clues.by_use(node)
+            shown = self.clues.by_use(node)
+            word = last_name(node)
+            if not shown.known and word is not None and DEVICE_NAME.search(word):
+                return Value(Kind.DEVICE, device=Device.ACCELERATOR)  # ``config["device"]``
+            return shown
         if base.kind is Kind.CLASS:
             return base
         index = node.slice[0].slice if len(node.slice) == 1 else None

@@ -277,6 +277,8 @@ class Library:
 
     def call(self, node: cst.Call, dotted: str) -> Value:
         """The result of calling a library function or class by its dotted name."""
+        if dotted == "torch.accelerator.current_accelerator":
+            return Value(Kind.DEVICE, device=Device.ACCELERATOR)
         plain = _plain(dotted)
         if plain is NDARRAY:
             return self._array(node, dotted)

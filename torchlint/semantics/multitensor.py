@@ -57,8 +57,8 @@ def _average(loop: cst.For, module: Module) -> Fix | None:
     match loop:
         case cst.For(
             target=cst.Tuple(elements=[cst.Element(value=cst.Name(one)), cst.Element(value=cst.Name(two))]),
-            iter=cst.Call(func=cst.Name("zip"), args=[first, second]),
-        ) if first.keyword is None and second.keyword is None:
+            iter=cst.Call(func=cst.Name("zip"), args=[first, second, *further]),
+        ) if first.keyword is None and all(arg.keyword is not None for arg in further):
             lists = {one: _as_list(first.value, module), two: _as_list(second.value, module)}
         case _:
             return None
@@ -275,8 +275,8 @@ def clipped_to(loop: cst.For, module: Module) -> cst.BaseExpression | None:
     if low is None or high is None or len(args) > 2:
         return None
     match low:
-        case cst.UnaryOperation(operator=cst.Minus(), expression=size):
-            if module.source(size) == module.source(high):
+        case cst.UnaryOperation(operator=cst.Minus(), expression=limit):
+            if module.source(limit) == module.source(high):
                 return high
         case _:
             pass

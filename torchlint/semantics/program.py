@@ -24,7 +24,7 @@ from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.gradmode import Grad
 from torchlint.semantics.iterations import Act
 from torchlint.semantics.layers import RETURNS_SELF
-from torchlint.semantics.names import BindingKind
+from torchlint.semantics.names import Binding, BindingKind
 from torchlint.semantics.phases import Phase
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.throttling import Function
@@ -328,8 +328,9 @@ class Program:
         return isinstance(call, cst.Call) and self.module.value(call).kind is Kind.OPTIMIZER
 
     def _steps(self, loop: StatementLoop | cst.FunctionDef) -> bool:
-        """Whether the iterations of a loop change parameters, by an optimizer or by hand."""
-        if self.module.iterations.of(loop).of(Act.STEP):
+        """Whether the iterations of a loop, or of one around it, change parameters, if only by hand."""
+        around = [loop, *(outer for outer in self.module.loops(loop) if isinstance(outer, StatementLoop))]
+        if any(self.module.iterations.of(one).of(Act.STEP) for one in around):
             return True
         return any(
             isinstance(node, cst.For) and last_name(node.iter) in _PARTS
@@ -361,7 +362,9 @@ class Program:
         match node:
             case cst.Name():
                 for binding in self.module.bindings(node):
-                    if binding.kind in _ASSIGNED and binding.value is not None:
+                    if binding.kind is BindingKind.PARAMETER:
+                        yield from self._given(binding, hops)
+                    elif binding.kind in _ASSIGNED and binding.value is not None:
                         value = part_of(binding.value, binding.path)
                         if value is not None:
                             yield from self._made(value, hops - 1)
@@ -379,6 +382,14 @@ class Program:
                 yield from self._made_by(node, hops)
             case _:
                 pass
+
+    def _given(self, parameter: Binding, hops: int) -> Iterator[cst.Call]:
+        """What makes the arguments that the callers in the file give for a parameter."""
+        function = parameter.scope.node
+        for call in self.module.callers(function):
+            given = self.module.call(call).get(parameter.name).node
+            if given is not None:
+                yield from self._made(given, hops - 1)
 
     def _made_by(self, call: cst.Call, hops: int) -> Iterator[cst.Call]:
         dotted = self.module.qualified(call.func)

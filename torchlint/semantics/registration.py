@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.semantics.attributes import SEQUENTIAL
-from torchlint.semantics.conventions import COPY_NAME
+from torchlint.semantics.conventions import COPY_NAME, OTHER_FRAMEWORKS
 from torchlint.semantics.layers import MODULE_LIST, RETURNS_SELF, WRAPPERS
-from torchlint.semantics.names import AttributeBinding, Binding, BindingKind
+from torchlint.semantics.names import AttributeBinding, Binding, BindingKind, ScopeKind
 from torchlint.semantics.places import Grad
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import MISSING, Kind
@@ -54,6 +54,7 @@ _OWN_METHODS = frozenset(
 )
 # Calls that answer a question about a collection, and those that go through it.
 _ASKING = frozenset(f"builtins.{name}" for name in ("len", "range", "print", "isinstance", "bool"))
+_HARMLESS_LIBRARIES = ("builtins.", "copy.", "itertools.", "math.", "numpy.", "torch.")
 _GOING_THROUGH = frozenset(f"builtins.{name}" for name in ("enumerate", "zip", "reversed", "iter", "list"))
 
 
@@ -82,6 +83,8 @@ def hidden_modules(module: Module, target: cst.Attribute, value: cst.BaseExpress
         return None
     info = module.classes.info(owner)
     if info.kind is not Kind.MODULE or any(info.method(name) is not None for name in _OWN_METHODS):
+        return None
+    if any(base.partition(".")[0] in OTHER_FRAMEWORKS for base in info.bases):
         return None
     return _Attribute(module, info, target, value).hidden()
 
@@ -131,7 +134,10 @@ class _Attribute:
             self.value,
             mapping,
             self._keys() if mapping else None,
-            only_modules=len(made) == len(members) and not elsewhere and shape != "nested",
+            only_modules=len(made) == len(members)
+            and not elsewhere
+            and shape != "nested"
+            and not self._filled_later(),
             known=all(self.module.value(member).kind is Kind.MODULE for member in members),
             plainly_used=all(self._plain_use(read, mapping) for read in self.reads)
             and not self._read_outside(),
@@ -287,6 +293,8 @@ class _Attribute:
             case cst.IfExp():
                 return self._is_made(node.body, hops - 1) and self._is_made(node.orelse, hops - 1)
             case cst.Name():
+                if any(b.scope.kind is not ScopeKind.FUNCTION for b in self.module.bindings(node)):
+                    return False
                 assigned = self._assigned(node)
                 return bool(assigned) and all(self._is_made(value, hops - 1) for value in assigned)
             case cst.Call(func=cst.Attribute(value=inner, attr=cst.Name(method))) if method in RETURNS_SELF:
@@ -467,7 +475,7 @@ class _Attribute:
         if name in _CONTAINERS:
             function = self.module.function(call)
             return not (isinstance(function, cst.FunctionDef) and function.name.value == "forward")
-        if name is not None and name.startswith(("builtins.", "torch.nn.init.", "torch.nn.utils.")):
+        if name is not None and name.startswith(_HARMLESS_LIBRARIES):
             return False
         if isinstance(call.func, cst.Attribute):
             filled = call.func.value
@@ -475,19 +483,27 @@ class _Attribute:
                 # ``self.registered.append(conv)`` beside the plain list.
                 own = isinstance(filled, cst.Attribute) and filled.attr.value == self.name
                 return not own and not (isinstance(filled, cst.Name) and isinstance(self.value, cst.Name))
-        # ``self.register(layers)``: a method, or a base class, that may do anything.
+        function = self.module.callee(call)
+        if isinstance(function, cst.FunctionDef):
+            return self._may_register(function)
+        # A function of another file, or a method of a base there, may do anything.
         inside = self.tree.enclosing(call, cst.FunctionDef)
-        return (
-            inside is not None
-            and inside.name.value == "__init__"
-            and self.module.callee(call) is None
-            and (name is None)
+        return inside is not None and inside.name.value == "__init__"
+
+    def _may_register(self, function: cst.FunctionDef) -> bool:
+        """Whether a function of the file registers modules, which may be those that it is given."""
+        calls = (node for node in self.tree.descendants(function.body) if isinstance(node, cst.Call))
+        return any(
+            last_name(call.func) in _REGISTERING or self.module.qualified(call.func) in _CONTAINERS
+            for call in calls
         )
 
     def _keeps(self, target: cst.BaseExpression, value: cst.BaseExpression) -> bool:
         """Whether an assignment to another attribute keeps modules, not their number or what they compute."""
         if isinstance(target, (cst.Tuple, cst.List)):
             return any(self._keeps(element.value, value) for element in target.elements)
+        if isinstance(target, cst.Subscript):  # ``self._modules[name] = layer``
+            target = target.value
         if not isinstance(target, cst.Attribute) or target.attr.value == self.name:
             return False
         kind = self.module.value(value).kind
@@ -509,14 +525,20 @@ class _Attribute:
         return any(self.attributes.may_belong(read, self.family) for read in self._outside())
 
     def _is_wrapped_to_hide(self) -> bool:
-        """``self.teacher = [Teacher()]``, of which only ``self.teacher[0]`` is ever asked for."""
+        """``self.teacher = [Teacher()]``, which is only ever taken out again: ``self.teacher[0]``."""
         single = isinstance(self.value, (cst.List, cst.Tuple)) and len(self.value.elements) == 1
-        return single and all(
-            isinstance(parent := self.tree.parent(read), cst.Subscript)
-            and isinstance(index := parent.slice[0].slice, cst.Index)
-            and self.module.value(index.value).constant == 0
-            for read in self.reads
-        )
+        return single and all(map(self._takes_only, self.reads))
+
+    def _takes_only(self, read: cst.Attribute) -> bool:
+        """Whether a read takes the one element out: ``self.vgg[0]``, ``(vgg,) = self.vgg``."""
+        parent = self.tree.parent(read)
+        match parent:
+            case cst.Subscript(slice=[cst.SubscriptElement(slice=cst.Index(value=index))]):
+                return self.module.value(index).constant == 0
+            case cst.Assign(targets=[cst.AssignTarget(target=cst.Tuple() | cst.List() as target)]):
+                return len(target.elements) == 1
+            case _:
+                return False
 
     def _frozen(self, made: list[cst.BaseExpression]) -> bool:
         """Whether the modules are put into evaluation mode, or frozen, as they are made."""
@@ -527,6 +549,16 @@ class _Attribute:
         )
 
     # ------------------------------------------------------------------ what a fix needs to know
+
+    def _filled_later(self) -> bool:
+        """Whether a variable gets more elements after it became the attribute, which a copy would lack."""
+        if not isinstance(self.value, cst.Name):
+            return False
+        order = self.tree.order
+        return any(
+            order[use] > order[self.value] and next(self._put_into(use), None) is not None
+            for use in self._uses(self.value)
+        )
 
     def _keys(self) -> tuple[object, ...] | None:
         """The keys of a dict that is made at once, if the file shows them all."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -73,16 +74,62 @@ def _in_table(dotted: str) -> str | None:
     return dotted if dotted in ARGUMENTS else None
 
 
-def given_up(module: Module, call: cst.Call) -> Iterator[tuple[cst.Arg, Upgrade]]:
-    """The arguments of a call, by keyword, that some release deprecates or lacks, each with its row."""
-    name = taker(module, call)
-    rows = ARGUMENTS.get(name, ()) if name is not None else ()
+@dataclass(frozen=True)
+class Given:
+    """An argument that some release deprecates or lacks, and its row of the table.
+
+    ``name`` is what spells its name: a keyword of the call, or the key of a dictionary that it unpacks.
+    """
+
+    node: cst.Arg | cst.DictElement
+    name: cst.Name | cst.SimpleString
+    row: Upgrade
+
+    @property
+    def value(self) -> cst.BaseExpression:
+        """What is given."""
+        return self.node.value
+
+
+def given_up(module: Module, call: cst.Call) -> Iterator[Given]:
+    """The arguments of a call, given by keyword or in a dictionary of the file, that were given up."""
+    taken_by = taker(module, call)
+    rows = ARGUMENTS.get(taken_by, ()) if taken_by is not None else ()
     own = _own_fields(module, call) if rows else frozenset()
-    for arg in call.args:
+    for node, name in _named(module, call) if rows else ():
+        spelt = name.value if isinstance(name, cst.Name) else name.evaluated_value
         for row in rows:
-            if arg.keyword is not None and arg.keyword.value == row.argument and row.argument not in own:
-                if not row.value or module.value(arg.value).constant == row.value:
-                    yield arg, row
+            if spelt == row.argument and spelt not in own:
+                if not row.value or module.value(node.value).constant == row.value:
+                    yield Given(node, name, row)
+
+
+def _named(
+    module: Module, call: cst.Call
+) -> Iterator[tuple[cst.Arg | cst.DictElement, cst.Name | cst.SimpleString]]:
+    """What a call passes by name, ``**options`` included where the file shows the dictionary."""
+    for arg in call.args:
+        if arg.keyword is not None:
+            yield arg, arg.keyword
+        elif arg.star == "**":
+            options = arg.value
+            if isinstance(options, cst.Name):
+                options = _unpacked_first(module, options) or options
+            if isinstance(options, cst.Dict):
+                for element in options.elements:
+                    if isinstance(element, cst.DictElement) and isinstance(element.key, cst.SimpleString):
+                        yield element, element.key
+            elif isinstance(options, cst.Call) and module.qualified(options.func) == "builtins.dict":
+                yield from ((inner, inner.keyword) for inner in options.args if inner.keyword is not None)
+
+
+def _unpacked_first(module: Module, name: cst.Name) -> cst.BaseExpression | None:
+    """The value of a variable, asked at the first call that it is passed to, and None at the others."""
+    bindings = module.bindings(name)
+    if len(bindings) != 1 or bindings[0].path:
+        return None
+    passed = [use for use in module.uses(bindings[0]) if isinstance(module.tree.parent(use), cst.Arg)]
+    return bindings[0].value if passed and passed[0] is name else None
 
 
 def _own_fields(module: Module, call: cst.Call) -> frozenset[str]:
@@ -104,6 +151,18 @@ def _own_fields(module: Module, call: cst.Call) -> frozenset[str]:
 
 _REDUCED = frozenset({"bf16", "fp16", "tf32"})
 _DECIDED_ELSEWHERE = _REDUCED | {"deepspeed", "use_cpu", "no_cuda", "parallelism_config", "jit_mode_eval"}
+_OF_TRAINING = frozenset(
+    {
+        *(
+            "gradient_accumulation_steps",
+            "learning_rate",
+            "lr_scheduler_type",
+            "max_steps",
+            "num_train_epochs",
+        ),
+        *("optim", "per_device_train_batch_size", "per_gpu_train_batch_size", "warmup_steps", "weight_decay"),
+    }
+)
 _SMALL_TYPES = frozenset({"torch.bfloat16", "torch.float16"})
 _QUANTIZED = frozenset({"load_in_8bit", "load_in_4bit", "quantization_config"})
 _TF32 = re.compile(r"allow_tf32|set_float32_matmul_precision|fp32_precision|float32_matmul_precision")
@@ -119,6 +178,8 @@ def left_in_full_precision(module: Module, call: cst.Call) -> bool:
     if dotted.startswith("trl.") or taker(module, call) != TRAINING_ARGUMENTS or _is_handed_on(call):
         return False
     given = {arg.keyword.value for arg in call.args if arg.keyword is not None}
+    if not (given & _OF_TRAINING or _trains(module)):
+        return False
     if (
         any(arg.star for arg in call.args)
         or given & _DECIDED_ELSEWHERE
@@ -129,6 +190,16 @@ def left_in_full_precision(module: Module, call: cst.Call) -> bool:
     if _REDUCED & set(module.names.attributes) or _TF32.search(text) or "mixed_precision" in text:
         return False
     return not any(_has_small_weights(module, other) for other in module.tree.nodes(cst.Call))
+
+
+def _trains(module: Module) -> bool:
+    """Whether the file runs the training of a trainer; others only evaluate by one."""
+    return any(
+        isinstance(call.func, cst.Attribute)
+        and call.func.attr.value == "train"
+        and "trainer" in module.source(call.func.value).lower()
+        for call in module.tree.nodes(cst.Call)
+    )
 
 
 def _is_handed_on(call: cst.Call) -> bool:

@@ -12,7 +12,7 @@ import enum
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeGuard
 
 import libcst as cst
 
@@ -37,8 +37,10 @@ _ADDING = frozenset({"add_", "sub_", "subtract_"})
 _CLAMPING = frozenset({"clamp_", "clip_", "clamp_min_", "clamp_max_"})
 _CLAMPS = frozenset({"clamp", "clip"})
 _HARMLESS = frozenset({"zero_", "detach_", "requires_grad_", "contiguous"})
-_GRADIENT_NAME = re.compile(r"\.grad$|(?:^|[._])(?:g|grad|dp|d_p)s?$")
+_GRADIENT = re.compile(r"^(?:g|dp|d_p|(?:\w+_)?grads?)$")
 _RANDOM = re.compile(r"rand|normal|noise|sample", re.IGNORECASE)
+# What is said where something is wrong.
+_WARNINGS = frozenset({"warn", "warning", "error"})
 _NORMS = frozenset({"norm", "vector_norm"})
 # Functions of which nobody knows how often they run, but that set something up, going by their names.
 _ONCE = re.compile(
@@ -107,14 +109,14 @@ def runs_every_step(found: UpdateLoop, module: Module) -> bool:
     """Whether a loop is part of each step of training.
 
     An average is taken again and again, and gradients are new after each backward pass: where a function
-    that does something with them is called from other files, it is called every step.
+    that takes an average, or clips or follows gradients, is called from other files, it is called every step.
     """
     loop = found.loop
     if module.evaluated_only(loop) or module.compiled(loop) or _stays_on_host(module):
         return False
     if module.hot(loop) is not None:
         return True
-    if found.change in (Change.CLAMP, Change.COPY, Change.NORM):
+    if found.change not in (Change.AVERAGE, Change.STEP, Change.CLIP):
         return False
     return not module.throttled(loop) and _called_from_elsewhere(loop, module)
 
@@ -150,7 +152,9 @@ def _may_change(loop: cst.For, module: Module) -> bool:
     return _WORDS.search(module.source(loop.body)) is not None
 
 
-_WORDS = re.compile(r"\.(?:mul|add|sub|div|lerp|copy|clamp|clip)_|[-+*/]=|\.data\s*=|\.grad\b|\]\s*=|norm")
+_WORDS = re.compile(
+    r"\.(?:mul|add|sub|div|lerp|copy|clamp|clip)_|[-+*/]=|\.data\s*=|\bout=|\.grad\b|\]\s*=|norm"
+)
 
 
 def _over_parameters(iterable: cst.BaseExpression, module: Module, hops: int) -> bool:
@@ -237,10 +241,10 @@ class _Body:
                 (self.keys if over_keys else self.tensors).add(name)
             case cst.Tuple(elements=elements):
                 parts = [element.value for element in elements]
-                zipped = isinstance(iterable, cst.Call) and last_name(iterable.func) == "zip"
-                if zipped and isinstance(iterable, cst.Call) and len(iterable.args) == len(parts):
-                    for part, argument in zip(parts, iterable.args, strict=True):
-                        self._bind(part, argument.value)
+                given = [a.value for a in iterable.args if a.keyword is None] if _is_zip(iterable) else []
+                if len(given) == len(parts):
+                    for part, value in zip(parts, given, strict=True):
+                        self._bind(part, value)
                     return
                 if last_name(iterable) == "enumerate" and isinstance(iterable, cst.Call) and iterable.args:
                     self._bind(parts[-1], iterable.args[0].value)
@@ -253,7 +257,10 @@ class _Body:
 
     def _is_dict(self, iterable: cst.BaseExpression) -> bool:
         """``for key in state:`` over a dict that has a name."""
-        return self.module.value(iterable).kind is Kind.DICT
+        if self.module.value(iterable).kind is Kind.DICT:
+            return True
+        made = [b.value for b in self.module.bindings(iterable)] if isinstance(iterable, cst.Name) else []
+        return any(isinstance(v, cst.Call) and last_name(v.func) in ("state_dict", "dict") for v in made)
 
     # ------------------------------------------------------------------ statements
 
@@ -285,6 +292,8 @@ class _Body:
                 cst.Continue() | cst.Pass() | cst.Assert() | cst.Raise() | cst.Expr(value=cst.SimpleString())
             ):
                 pass
+            case cst.Expr(value=cst.Call(func=func)) if last_name(func) in _WARNINGS:
+                pass
             case cst.Expr(value=cst.Call() as call):
                 yield from self._call(call)
             case cst.AugAssign():
@@ -306,10 +315,25 @@ class _Body:
             owner = owner.func.value
         target = self._tensor(owner)
         if target is None or not chain:
-            yield None
+            yield self._written_out(call)
             return
         for name, link in chain:
             yield self._method(name, link, target)
+
+    def _written_out(self, call: cst.Call) -> Effect | None:
+        """``torch.add(t, s, alpha=b, out=t)``"""
+        out = next((a.value for a in call.args if a.keyword is not None and a.keyword.value == "out"), None)
+        target = self._tensor(out) if out is not None else None
+        name = (self.module.qualified(call.func) or "").removeprefix("torch.")
+        given = [argument.value for argument in call.args if argument.value is not out]
+        if target is None or not given or self._tensor(given[0]) != target:
+            return None
+        others = self._others(given, target)
+        if name == "lerp" and others:
+            return Effect(Change.AVERAGE, call, target, others)
+        if name == "add" and others:
+            return self._added(call, target, others, given[1:])
+        return Effect(Change.SCALE, call, target) if name in ("mul", "div") and not others else None
 
     def _method(self, name: str, call: cst.Call, target: str) -> Effect | None:
         given = [argument.value for argument in call.args]
@@ -327,6 +351,10 @@ class _Body:
         if name == "copy_" and len(given) >= 1:
             return self._set(call, target, given[0], copies=True)
         return None
+
+    def _follows(self, target: str, others: frozenset[str]) -> bool:
+        """Whether what is added to a tensor is its gradient, and not that of another, which is collected."""
+        return any(other == f"{target}.grad" or _GRADIENT.search(other) for other in others)
 
     def _augmented(self, statement: cst.AugAssign) -> Effect | None:
         target = self._tensor(statement.target)
@@ -360,7 +388,7 @@ class _Body:
         """A sum: of a gradient, of the difference to another tensor, or of a part of another tensor."""
         if _is_gradient(target) or not others or self._is_random(given):
             return None
-        if any(_is_gradient(other) for other in others):
+        if self._follows(target, others):
             return Effect(Change.STEP, node, target, others)
         mixed = target in {text for value in given for text in self._mentioned(value)}
         return Effect(Change.AVERAGE if mixed else None, node, target, others)
@@ -369,8 +397,16 @@ class _Body:
         self, statement: cst.Assign, target: cst.BaseExpression, value: cst.BaseExpression
     ) -> Iterator[Effect | None]:
         match target:
-            case cst.Name(name) if name not in self.tensors | self.keys:
-                yield from self._named(statement, [(name, value)])
+            case cst.Name(name) if name in self.keys or self._tensor(target) not in (
+                None,
+                self._tensor(value),
+            ):
+                # Another spelling of the key; of a tensor, another tensor under the same name.
+                if name not in self.keys:
+                    yield None
+            case cst.Name(name):
+                if self._tensor(target) is None:
+                    yield from self._named(statement, [(name, value)])
             case cst.Tuple() if isinstance(value, cst.Tuple) and len(target.elements) == len(value.elements):
                 pairs = zip(target.elements, value.elements, strict=True)
                 named = [(t.value.value, v.value) for t, v in pairs if isinstance(t.value, cst.Name)]
@@ -389,9 +425,21 @@ class _Body:
     ) -> Iterator[Effect | None]:
         """A name for something that is computed from the parameters, without anything else happening."""
         for name, value in named:
+            if name in self.aliases or self._names_in(value) & {name}:
+                yield None
+                return
             if not all(self._is_plain(node) for node in self.module.tree.descendants(value)):
                 yield None
             self.aliases[name] = value
+
+    def _names_in(self, value: cst.BaseExpression) -> set[str]:
+        """The names that an expression is made of, however they are called in between."""
+        return {
+            node.value
+            for part in self._parts(value)
+            for node in self.module.tree.descendants(part)
+            if isinstance(node, cst.Name) and self.module.names.is_read(node)
+        }
 
     def _is_plain(self, node: cst.CSTNode) -> bool:
         """Whether a call computes tensors or numbers, or looks something up."""
@@ -419,8 +467,8 @@ class _Body:
                 return self._clamped(node, target, value)
             if _is_gradient(target):
                 return None
-            gradients = any(_is_gradient(other) for other in others)
-            return Effect(Change.STEP if gradients else Change.AVERAGE, node, target, others)
+            change = Change.STEP if self._follows(target, others) else Change.AVERAGE
+            return Effect(change, node, target, others)
         if copies and self._tensor(value) is not None and not _is_gradient(target):
             return Effect(Change.COPY, node, target, others)
         if copies and others:
@@ -511,12 +559,20 @@ class _Body:
         """An expression, and what the names in it stand for."""
         yield node
         for inner in self.module.tree.descendants(node):
-            if isinstance(inner, cst.Name) and inner.value in self.aliases:
+            if (
+                isinstance(inner, cst.Name)
+                and inner.value in self.aliases
+                and self.module.names.is_read(inner)
+            ):
                 yield from self._parts(self.aliases[inner.value])
 
     def _is_random(self, given: Sequence[cst.BaseExpression]) -> bool:
         return any(_RANDOM.search(self.module.source(part)) for value in given for part in self._parts(value))
 
 
+def _is_zip(node: cst.BaseExpression) -> TypeGuard[cst.Call]:
+    return isinstance(node, cst.Call) and last_name(node.func) == "zip"
+
+
 def _is_gradient(text: str) -> bool:
-    return _GRADIENT_NAME.search(text) is not None
+    return text.endswith(".grad") or _GRADIENT.search(text) is not None

@@ -15,7 +15,7 @@ from torchlint import rewriting
 from torchlint.diagnostics import Edit, Span
 from torchlint.semantics.api.signatures import SIGNATURES
 from torchlint.semantics.api.upgrades import SYMBOLS, Upgrade
-from torchlint.semantics.names import Binding, canonical
+from torchlint.semantics.names import Binding, BindingKind, ScopeKind, canonical
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 Edits = tuple[Edit, ...]
 Import = cst.Import | cst.ImportFrom
 
+_LAST = frozenset(symbol.rpartition(".")[2] for symbol in SYMBOLS)
 _MODULES = frozenset(place for symbol in SYMBOLS for place in [symbol.rpartition(".")[0]] if "." in place)
 
 
@@ -31,10 +32,20 @@ def upgrade_at(module: Module, node: cst.CSTNode) -> Upgrade | None:
     if isinstance(node, cst.Name):
         if not module.names.is_read(node):
             return None
-    elif not isinstance(node, cst.Attribute) or module.tree.enclosing(node, cst.Import, cst.ImportFrom):
+    elif not isinstance(node, cst.Attribute) or node.attr.value not in _LAST:
         return None
-    dotted = module.qualified(node)
+    dotted = module.qualified(node) or _beside_stand_in(module, node)
     return SYMBOLS.get(dotted) if dotted is not None else None
+
+
+def _beside_stand_in(module: Module, node: cst.Name | cst.Attribute) -> str | None:
+    """What a name means for which the file has a definition of its own in ``except`` or ``else``."""
+    meanings: set[str | None] = set()
+    for binding in module.bindings(node) if isinstance(node, cst.Name) else ():
+        own = binding.kind in (BindingKind.FUNCTION, BindingKind.CLASS)
+        if not (own and module.tree.enclosing(binding.node, cst.ExceptHandler, cst.Else)):
+            meanings.add(module.names.bound_name(binding))
+    return meanings.pop() if len(meanings) == 1 else None
 
 
 def only_names(module: Module, node: cst.BaseExpression) -> bool:
@@ -175,8 +186,10 @@ def _moved(module: Module, statement: Import, rows: list[Upgrade]) -> Edits | No
 
 
 def _sole(module: Module, binding: Binding) -> bool:
-    """Whether nothing but an import, and a None where it fails, gives its name a meaning."""
-    return all(other is binding or _is_none(other) for other in binding.scope.bindings[binding.name])
+    """Whether nothing but an import, and a None where it fails, gives a variable its meaning."""
+    return binding.scope.kind is not ScopeKind.CLASS and all(
+        other is binding or _is_none(other) for other in binding.scope.bindings[binding.name]
+    )
 
 
 def _exported(module: Module) -> set[str]:
