@@ -19,6 +19,8 @@ from torch import nn
 
 from torchlint.dev import ROOT
 
+pytestmark = pytest.mark.filterwarnings("ignore::UserWarning", "ignore::DeprecationWarning")
+
 FOLDER = ROOT / "fixtures" / "TL513_graph_break_in_compiled_region"
 FILES = sorted(FOLDER.glob("*.py"))
 # Changes of state break nothing: tests/benchmarks/test_breaks.py has what they do.

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 Maker: TypeAlias = "cst.Call | cst.Decorator"
 
 _KEPT_OUT = re.compile(r"dynamo|compil|custom_op|in_graph|lru_cache|^cache$", re.IGNORECASE)
+_COMPILING = frozenset({"compile", "optimize"})
+_RENAMED = re.compile(r"\b(?:compile|optimize) as |= *torch\.compile *$", re.MULTILINE)
 # Lightning unwraps a compiled module and compiles these methods of it.
 _LIGHTNING_METHODS = ("forward", "training_step", "validation_step", "test_step", "predict_step")
 
@@ -136,6 +138,8 @@ class Compilation:
         if isinstance(node, cst.Decorator):
             return self.tree.parent(node) if self._compiles(node.decorator) else None
         func = node.func
+        if last_name(func) not in _COMPILING and not self._renamed:
+            return None  # by far the most calls
         if isinstance(func, cst.Call):
             makes = self._compiles(func) and node.args and _given(func) is None
             return node.args[0].value if makes else None
@@ -144,6 +148,11 @@ class Compilation:
         if isinstance(func, cst.Attribute) and func.attr.value == "compile" and not self._switched_off(node):
             return func.value if self.module.value(func.value).kind is Kind.MODULE else None
         return None
+
+    @cached_property
+    def _renamed(self) -> bool:
+        """Whether the file may call a compiler by another name."""
+        return _RENAMED.search(self.tree.text) is not None
 
     def _compiles(self, made: cst.BaseExpression) -> bool:
         """Whether a decorator, or what stands in for one, is a compiler, with options or without."""
