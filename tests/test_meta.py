@@ -15,11 +15,9 @@ import pytest
 from torchlint.checker import check
 from torchlint.dev import ROOT, measured, pages, readme
 from torchlint.diagnostics import Diagnostic
-from torchlint.options import LintSettings
 from torchlint.registry import catalogue, rules
 from torchlint.rule import Rule
-from torchlint.source import Source
-from torchlint.target import Target
+from torchlint.testing import cases
 
 # A module may import those that stand before it; modules on one line may import each other.
 LAYERS = (
@@ -100,24 +98,42 @@ CATALOGUE = {
     "TL406": ("unfused-log-math", "warning", "safe"),
     "TL407": ("softmax-before-cross-entropy", "error", "unsafe"),
     "TL408": ("sigmoid-before-bce", "warning", "unsafe"),
+    "TL409": ("modules-in-plain-list", "error", "safe"),
     "TL410": ("forward-called-directly", "warning", "safe"),
     "TL411": ("concatenation-in-loop", "warning", "unsafe"),
+    "TL412": ("tensor-indexed-in-loop", "note", "none"),
     "TL413": ("repeat-where-expand", "note", "unsafe"),
     "TL414": ("channels-first-convolutions", "note", "unsafe"),
+    "TL415": ("dimension-off-tensor-core-grid", "note", "none"),
+    "TL416": ("better-transformer", "note", "safe"),
     "TL501": ("training-in-full-precision", "note", "none"),
     "TL502": ("tf32-not-enabled", "note", "unsafe"),
     "TL503": ("cudnn-benchmark-off", "note", "unsafe"),
     "TL504": ("determinism-conflict", "warning", "none"),
+    "TL505": ("per-parameter-update-loop", "warning", "unsafe"),
     "TL506": ("optimizer-not-fused", "note", "unsafe"),
+    "TL507": ("deprecated-amp", "warning", "safe"),
     "TL508": ("scaler-with-bfloat16", "warning", "unsafe"),
     "TL509": ("backward-under-autocast", "warning", "unsafe"),
     "TL510": ("pure-half-training", "warning", "none"),
+    "TL511": ("pointwise-chain-uncompiled", "note", "unsafe"),
+    "TL512": ("compile-in-loop", "warning", "none"),
+    "TL513": ("graph-break-in-compiled-region", "warning", "none"),
+    "TL514": ("legacy-dynamo", "warning", "safe"),
+    "TL515": ("onednn-fusion-conflict", "warning", "none"),
+    "TL516": ("trainer-precision", "note", "none"),
+    "TL517": ("renamed-trainer-argument", "warning", "safe"),
     "TL518": ("model-not-compiled", "note", "unsafe"),
     "TL601": ("cache-emptied-in-loop", "warning", "safe"),
     "TL602": ("garbage-collected-in-loop", "warning", "none"),
+    "TL603": ("allocator-configured-too-late", "error", "unsafe"),
+    "TL604": ("fragmentation-prone-lengths", "note", "none"),
+    "TL605": ("memory-history-left-on", "warning", "none"),
     "TL606": ("checkpoint-reentrancy-implicit", "warning", "unsafe"),
     "TL607": ("checkpoint-loaded-on-device", "note", "unsafe"),
     "TL801": ("anomaly-detection-left-on", "warning", "safe"),
+    "TL803": ("gradcheck-in-training", "warning", "none"),
+    "TL804": ("legacy-profiler", "note", "safe"),
 }
 
 SECTIONS = (
@@ -322,15 +338,12 @@ def test_the_generated_docs_are_current() -> None:
 @cache
 def said(code: str) -> tuple[Diagnostic, ...]:
     """Everything that the fixtures of a rule make it say."""
-    # A release that every rule has something to say for: some speak of old ones, in fixtures of their own.
-    target = Target.parse("1.9")
-    settings = LintSettings(rules=(code,), fixable=frozenset({code}), unsafe_fixes=True, target=target)
     directory = ROOT / "fixtures" / f"{code}_{stem(catalogue()[code])}"
     return tuple(
         diagnostic
-        for path in sorted(directory.glob("bad*.py"))
-        if not path.name.endswith(".fixed.py")
-        for diagnostic in check(Source.read(path), settings)
+        for case in cases(directory)
+        if case.path.name.startswith("bad")
+        for diagnostic in check(case.source, case.settings)
         if diagnostic.code == code
     )
 

@@ -38,6 +38,9 @@ EXPECTED: Mapping[str, Mapping[str, int]] = {
         "TL303": 2,
         "TL401": 3,
         "TL408": 1,
+        "TL414": 1,
+        "TL501": 1,
+        "TL503": 1,
     },
     "diffusion.py": {
         "TL102": 1,
@@ -59,7 +62,18 @@ EXPECTED: Mapping[str, Mapping[str, int]] = {
         "TL302": 1,
         "TL402": 1,
     },
-    "image_classifier.py": {"TL101": 1, "TL102": 2, "TL104": 1, "TL202": 4, "TL301": 1, "TL401": 4},
+    "image_classifier.py": {
+        "TL101": 1,
+        "TL102": 2,
+        "TL104": 1,
+        "TL202": 4,
+        "TL301": 1,
+        "TL401": 4,
+        "TL414": 1,
+        "TL501": 1,
+        "TL502": 1,
+        "TL503": 1,
+    },
     "metric_learning.py": {
         "TL101": 1,
         "TL103": 3,
@@ -71,6 +85,9 @@ EXPECTED: Mapping[str, Mapping[str, int]] = {
         "TL301": 1,
         "TL303": 2,
         "TL401": 2,
+        "TL414": 1,
+        "TL501": 1,
+        "TL502": 1,
     },
     "segmentation_amp.py": {
         "TL101": 1,
@@ -84,6 +101,8 @@ EXPECTED: Mapping[str, Mapping[str, int]] = {
         "TL207": 1,
         "TL301": 1,
         "TL401": 2,
+        "TL414": 1,
+        "TL503": 1,
         "TL601": 1,
     },
     "speech_ctc.py": {
@@ -97,6 +116,8 @@ EXPECTED: Mapping[str, Mapping[str, int]] = {
         "TL206": 2,
         "TL301": 1,
         "TL401": 1,
+        "TL501": 1,
+        "TL502": 1,
     },
     "tabular_autoencoder.py": {
         "TL102": 2,
@@ -110,6 +131,8 @@ EXPECTED: Mapping[str, Mapping[str, int]] = {
         "TL302": 1,
         "TL303": 1,
         "TL401": 1,
+        "TL501": 1,
+        "TL502": 1,
     },
 }
 

@@ -116,3 +116,62 @@ def test_formulas_are_equal(
     exact = outputs_and_gradients(before, (short[0].double(),))
     for mine, other in zip(errors(after, short, exact), errors(before, short, exact), strict=True):
         assert mine < max(4 * other, 1e-3)
+
+
+def networks(path: Path) -> dict[str, type[torch.nn.Module]]:
+    """The modules that a file defines, by name."""
+    found = runpy.run_path(str(path))
+    return {name: value for name, value in found.items() if isinstance(value, type)}
+
+
+REGISTERED = networks(FIXTURES / "TL409_modules_in_plain_list" / "bad_networks.fixed.py")
+
+
+@pytest.mark.parametrize("name", REGISTERED)
+def test_registered_modules_compute_what_those_in_a_list_did(name: str) -> None:
+    """The outputs are the same to the bit, and every parameter gets a gradient, is moved and is saved."""
+    before, after = (
+        networks(FIXTURES / "TL409_modules_in_plain_list" / "bad_networks.py")[name],
+        REGISTERED[name],
+    )
+    x = torch.randn(3, 4)
+    torch.manual_seed(0)
+    hidden = before()
+    torch.manual_seed(0)
+    registered = after()
+    assert torch.equal(hidden(x), registered(x))
+    assert not hidden.state_dict() and registered.state_dict()
+    registered.double()(x.double()).sum().backward()
+    assert any(parameter.grad is not None for parameter in registered.parameters())
+    assert {parameter.dtype for parameter in registered.parameters()} == {torch.float64}
+
+
+@pytest.mark.parametrize("name", [name for name in functions("TL505") if "average" in name])
+def test_an_average_in_one_call_is_the_average_of_the_loop(name: str) -> None:
+    """Over two steps, in float64: of a module with parameters of all sizes, and buffers that stay."""
+    before, after = functions("TL505")[name]
+    averages = []
+    for function in (before, after):
+        torch.manual_seed(0)
+        average, model = (
+            torch.nn.Sequential(torch.nn.Conv2d(2, 3, 3), torch.nn.BatchNorm2d(3)) for _ in "ab"
+        )
+        average.double(), model.double()
+        for share in (0.25, 0.9):
+            function(average, model, share)
+        averages.append([value.detach() for value in average.state_dict().values()])
+    torch.testing.assert_close(averages[0], averages[1], rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", [name for name in functions("TL505") if "clip" in name])
+def test_gradients_clipped_in_one_call_are_those_of_the_loop(name: str) -> None:
+    before, after = functions("TL505")[name]
+    clipped = []
+    for function in (before, after):
+        torch.manual_seed(0)
+        model = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.ReLU(), torch.nn.Linear(8, 2))
+        (100 * model(torch.randn(3, 4))).sum().backward()
+        function(model, torch.optim.SGD(model.parameters(), lr=0.1), 0.5)
+        clipped.append([parameter.grad for parameter in model.parameters()])
+    assert max(float(gradient.abs().max()) for gradient in clipped[0] if gradient is not None) == 0.5
+    torch.testing.assert_close(clipped[0], clipped[1], rtol=0, atol=0)

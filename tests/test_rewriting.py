@@ -454,6 +454,50 @@ def test_an_import_is_added(before: str, code: str, after: str) -> None:
     assert rewritten(before, lambda t: rewriting.add_import(t, code)) == after
 
 
+@pytest.mark.parametrize(
+    ("before", "index", "keyword", "after"),
+    [
+        ("f()", 0, "", "f(new)"),
+        ("f(a, b=1)", 0, "", "f(new, a, b=1)"),
+        ("f(a, b=1)", 0, "k", "f(new, k=a, b=1)"),
+        ("f(a, **k)", 1, "", "f(a, new, **k)"),
+        ("f(a)", 1, "", "f(a, new)"),
+        ("f(\n    a,  # why\n    b,\n)", 0, "", "f(\n    new,\n    a,  # why\n    b,\n)"),
+        ("f(\r\n    a,\r\n)", 0, "k", "f(\r\n    new,\r\n    k=a,\r\n)"),
+        ("f(\n    # nothing\n)", 0, "", "f(\n    # nothing\n    new,\n)"),
+        ("f(*a)", 0, "", "f(new, *a)"),
+    ],
+)
+def test_an_argument_is_put_in_front(before: str, index: int, keyword: str, after: str) -> None:
+    def build(tree: SyntaxTree) -> Edits:
+        return rewriting.insert_argument(tree, call(tree), index, "new", keyword=keyword)
+
+    assert rewritten(before, build) == after
+
+
+@pytest.mark.parametrize(
+    ("before", "name", "after"),
+    [
+        ("import a\nx = 1\n", "a", "x = 1\n"),
+        ("import a, b\n", "a", "import b\n"),
+        ("import a, b as c\n", "b as c", "import a\n"),
+        ("from m import a, b, c\n", "b", "from m import a, c\n"),
+        ("from m import (\n    a,\n    b,\n)\n", "b", "from m import (\n    a,\n)\n"),
+        ("from m import (\n    a,\n    b,\n)\n", "a", "from m import (\n    b,\n)\n"),
+        ("from m import (\n    a,  # why\n    b,\n)\n", "a", None),
+        ("import a; x = 1\n", "a", "x = 1\n"),
+        ("def f():\n    import a\n", "a", "def f():\n    pass\n"),
+        ("try:\n    from m import a\nexcept E:\n    pass\n", "a", "try:\n    pass\nexcept E:\n    pass\n"),
+    ],
+)
+def test_an_import_is_dropped(before: str, name: str, after: str | None) -> None:
+    def build(tree: SyntaxTree) -> Edits | None:
+        alias = next(a for a in tree.nodes(cst.ImportAlias) if tree.source(a).rstrip(", \n") == name)
+        return rewriting.remove_import(tree, alias)
+
+    assert rewritten(before, build) == after
+
+
 def test_edits_that_overlap_are_refused() -> None:
     with pytest.raises(ValueError, match="overlap"):
         apply_edits("abc", [Edit(Span(0, 2), "x"), Edit(Span(1, 3), "y")])

@@ -211,6 +211,20 @@ def add_argument(
     return _insert(end, ",") + _insert(anchor, line)
 
 
+def insert_argument(tree: SyntaxTree, call: cst.Call, index: int, text: str, *, keyword: str = "") -> Edits:
+    """Put the argument ``text`` in front of the one at ``index``, on a line of its own if that has one.
+
+    With ``keyword``, the argument that it moves is given by that name from then on.
+    """
+    if index == len(call.args):
+        if not call.args:
+            return _add_first_argument(tree, call, tree.span(call).end - 1, text)
+        return _insert(tree.span(call.args[-1]).end, f", {text}")
+    at = tree.span(call.args[index]).start
+    apart = _line_end_near(tree, at) + _indent_at(tree.text, at) if _starts_line(tree.text, at) else " "
+    return _insert(at, f"{text},{apart}{keyword}{'=' if keyword else ''}")
+
+
 def _add_first_argument(tree: SyntaxTree, call: cst.Call, close: int, new: str) -> Edits:
     """``f()``: between the brackets there is white space at most, and comments."""
     source = tree.text
@@ -483,6 +497,32 @@ def add_import(tree: SyntaxTree, code: str) -> Edits:
     while last + 1 < len(body) and body[last + 1] in same:
         last += 1
     return _below(tree, body[last], code, blank_lines=0)
+
+
+def remove_import(tree: SyntaxTree, alias: cst.CSTNode) -> Edits | None:
+    """Drop one name from the import statement that brings it, or the statement if it brings nothing else.
+
+    None if a comment would go with it.
+    """
+    statement = tree.parent(alias)
+    if not isinstance(statement, (cst.Import, cst.ImportFrom)) or isinstance(statement.names, cst.ImportStar):
+        return None
+    names = list(statement.names)
+    if len(names) == 1:
+        holder = tree.statement(statement)
+        alone = isinstance(holder, cst.SimpleStatementLine) and len(holder.body) == 1
+        return remove_statement(tree, holder if alone else statement)
+    index = next(i for i, name in enumerate(names) if name is alias)
+    if index + 1 < len(names):
+        span = Span(tree.span(alias).start, tree.span(names[index + 1]).start)
+    else:
+        span = Span(_name_end(tree, names[index - 1]), _name_end(tree, names[index]))
+    return None if "#" in tree.text[span.start : span.end] else (Edit(span, ""),)
+
+
+def _name_end(tree: SyntaxTree, alias: cst.ImportAlias) -> int:
+    """Where an imported name ends, without the comma behind it."""
+    return tree.span(alias.asname.name if alias.asname is not None else alias.name).end
 
 
 def _add_import_to_head(tree: SyntaxTree, code: str) -> Edits:

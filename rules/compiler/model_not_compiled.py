@@ -18,7 +18,7 @@ from torchlint.semantics.program import Trained
     severity=NOTE,
     fix="unsafe",
     on=cst.Module,
-    mentions=("torch",),
+    mentions=("torch", "backward|grad|inference_mode"),
     opt_in=True,
 )
 def model_not_compiled(_: cst.Module, module: Module) -> Iterator[Finding]:
@@ -28,8 +28,9 @@ def model_not_compiled(_: cst.Module, module: Module) -> Iterator[Finding]:
     Finds programs that train a model on an accelerator, or run one again and again without autograd, and
     compile nothing. One finding is made for a program, where its model is put on the device.
 
-    Silent where anything is compiled, traced, scripted or exported, where a framework runs the loop, for
-    agents that wait for their environment, and if no release from 2.0 on may run the file.
+    Silent where anything is compiled, traced, scripted or exported, where a framework runs the loop or hooks
+    into the layers, for agents that wait for their environment, for classes that other files train by, and
+    if no release from 2.0 on may run the file.
 
     ## Why is this bad?
 
@@ -56,24 +57,31 @@ def model_not_compiled(_: cst.Module, module: Module) -> Iterator[Finding]:
     and results change in their last digits. The fix compiles in place (`Module.compile`, since torch 2.1), so
     that the keys of checkpoints stay; for 2.0 it is `model = torch.compile(model)`, and none is offered there
     if the file loads or saves weights. None is offered for `nn.DataParallel`, which compiled models do not
-    go with.
+    go with, nor for a model that is made anew in each round of a loop.
 
     ## References
 
     - [torch.nn.Module.compile](https://docs.pytorch.org/docs/stable/generated/torch.nn.Module.html#torch.nn.Module.compile)
     - [Introduction to torch.compile](https://docs.pytorch.org/tutorials/intermediate/torch_compile_tutorial.html)
+    - [Where to apply torch.compile](https://docs.pytorch.org/docs/stable/compile/programming_model.where_to_apply_compile.html)
     - [Module.compile leaves the state dict alone](https://github.com/meta-pytorch/tnt/pull/441)
     """
     program = module.program
     if not module.target.admits("2.0") or program.compiles or program.framework:
         return
-    if program.training is not None:
-        models = program.training.models
+    training = program.training
+    if training is not None:
+        function = module.function(training.loop)
+        if not training.started and function is not None and module.classes.owner(function) is not None:
+            return
+        models = training.models
     elif program.inference is not None:
         models = (program.inference,)
     else:
         return
-    if program.waits_for_environment:
+    if program.waits_for_environment or program.hooks_into_models:
+        return
+    if any(isinstance(model.node, cst.Name) and model.node.value == "self" for model in models):
         return
     placed = program.put_on_device(models[0])
     yield Finding(
@@ -99,7 +107,7 @@ def _fix(module: Module, models: tuple[Trained, ...]) -> Fix | None:
 
 def _compile(module: Module, model: Trained) -> tuple[Edit, ...] | None:
     placed = module.program.put_on_device(model)
-    if placed is None:
+    if placed is None or module.loops(placed):
         return None
     statement = module.tree.statement(placed)
     spelt = module.source(model.node)

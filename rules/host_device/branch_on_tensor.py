@@ -45,7 +45,7 @@ def branch_on_tensor(node: cst.CSTNode, module: Module) -> Iterator[Finding]:
 
     Python must know the answer before it can go on, so the host waits until the device has finished
     everything queued so far. `any()`, `max()` and their like ask once for every element (`sum()` asks
-    nothing, but launches one addition for each). Under `torch.compile` every such branch breaks the graph.
+    nothing, but launches one addition for each). In compiled code TL513 speaks instead, as the graph breaks.
 
     ## Example
 
@@ -91,6 +91,8 @@ def branch_on_tensor(node: cst.CSTNode, module: Module) -> Iterator[Finding]:
     if isinstance(node, cst.Call):
         yield from _call_that_decides(node, module)
         return
+    if module.compiled(node):
+        return
     for tensor in truth_tests(module, node):
         hot = waiting_place(module, tensor)
         if hot is not None:
@@ -105,6 +107,8 @@ def _call_that_decides(call: cst.Call, module: Module) -> Iterator[Finding]:
     check = check_of(module, call)
     name = asking_function(module, call) if check is None else None
     if (check is None and name is None) or (name == "builtins.sum" and _decides(call, module)):
+        return
+    if check is None and module.compiled(call):
         return
     hot = waiting_place(module, call)
     if hot is None:

@@ -8,6 +8,7 @@ import libcst as cst
 
 from torchlint.diagnostics import Fix
 from torchlint.rule import NOTE, WARNING, Finding, rule
+from torchlint.semantics.graphbreaks import graph_break
 from torchlint.semantics.module import Module
 from torchlint.semantics.purpose import writes_results
 from torchlint.semantics.synchronisation import (
@@ -73,7 +74,7 @@ def data_dependent_shape(node: cst.Call | cst.Subscript, module: Module) -> Iter
     first dimensions by the one and along the last by the other. The other operations have no fix.
 
     Of several tensors that are cut one behind the other only the first is reported: the host has waited then.
-    Where a loop writes each result to a file, a slice is a note.
+    Where a loop writes each result to a file, a slice is a note. In compiled code TL513 speaks instead.
 
     ## References
 
@@ -82,7 +83,7 @@ def data_dependent_shape(node: cst.Call | cst.Subscript, module: Module) -> Iter
     if not module.may_repeat(node) or not module.accelerated or not shape_wait(module, node):
         return
     hot = waiting_place(module, node)
-    if hot is None or after_a_decision(module, node):
+    if hot is None or after_a_decision(module, node) or graph_break(module, node):
         return
     related = trail(module, hot)
     if isinstance(node, cst.Call):

@@ -8,6 +8,7 @@ import libcst as cst
 
 from torchlint.rule import NOTE, WARNING, Finding, rule
 from torchlint.semantics.accumulation import keep_on_device
+from torchlint.semantics.graphbreaks import graph_break
 from torchlint.semantics.module import Module
 from torchlint.semantics.places import Phase
 from torchlint.semantics.purpose import below_saving, reads_items, writes_results
@@ -61,7 +62,8 @@ def item_in_hot_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
 
     Numbers for people to read are needed every hundred steps, not every step. In reinforcement learning the
     environment needs the action at once; there this is a note, and many environments stepped together
-    share one transfer. So are the results that a prediction writes out or goes through one by one.
+    share one transfer. So are the results that a prediction writes out or goes through one by one. In
+    compiled code TL513 speaks instead.
 
     ## Fix safety
 
@@ -79,7 +81,7 @@ def item_in_hot_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
     """
     tensor = conversion(module, call) if module.may_repeat(call) else None
     hot = waiting_place(module, call) if tensor is not None else None
-    if tensor is None or hot is None or after_a_decision(module, call):
+    if tensor is None or hot is None or after_a_decision(module, call) or graph_break(module, call):
         return
     message = f"`{_spelling(call)}` makes the host wait for the device {when(module, hot)}"
     handed_to = list(receivers(module, call))

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.rule import WARNING, Finding, rule
+from torchlint.semantics.graphbreaks import graph_break
 from torchlint.semantics.module import Module
 from torchlint.semantics.purpose import writes_results
 from torchlint.semantics.synchronisation import (
@@ -63,7 +64,7 @@ def printed_tensor_in_hot_loop(
     ```
 
     Lightning's `self.log` keeps the tensor and reads it when the logger is due; it is not reported. Nor is
-    the message of an exception or of an assertion.
+    the message of an exception or of an assertion. In compiled code TL513 speaks instead.
 
     ## Fix safety
 
@@ -80,6 +81,8 @@ def printed_tensor_in_hot_loop(
         return
     hot = waiting_place(module, node)
     if hot is None or after_a_decision(module, node) or writes_results(module, hot):
+        return
+    if graph_break(module, node):
         return
     text = module.tree.source(tensor)
     subject = f"`{text}`" if len(text) <= 40 and "\n" not in text else "the tensor"

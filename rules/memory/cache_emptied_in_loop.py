@@ -94,17 +94,24 @@ def _fix(call: cst.Call, hot: Hot, module: Module) -> Fix | None:
 def _idle_without(call: cst.Call, module: Module) -> cst.CSTNode:
     """The call, or the ``if torch.cuda.is_available():`` that holds nothing else."""
     statement = module.tree.statement(call)
-    block = module.tree.parent(statement)
-    outer = module.tree.parent(block) if block is not None else None
-    alone = isinstance(block, cst.IndentedBlock) and len(block.body) == 1
-    if outer is not None and any(line.lstrip().startswith("#") for line in module.source(outer).splitlines()):
+    block = statement if isinstance(statement, cst.If) else module.tree.parent(statement)
+    outer = block if isinstance(block, cst.If) else module.tree.parent(block) if block is not None else None
+    if not isinstance(outer, cst.If) or outer.orelse is not None or len(outer.body.body) != 1:
+        return call
+    if isinstance(statement, cst.SimpleStatementLine) and len(statement.body) != 1:
+        return call
+    if any(line.lstrip().startswith("#") for line in module.source(outer).splitlines()):
         # What stands above the call would go with the condition.
         return call
-    single = isinstance(statement, cst.SimpleStatementLine) and len(statement.body) == 1
-    if alone and single and isinstance(outer, cst.If) and outer.orelse is None:
-        test = outer.test
-        is_else = isinstance(module.tree.parent(outer), cst.If)
-        if isinstance(test, cst.Call) and not is_else:
-            if (module.qualified(test.func) or "").endswith(".is_available"):
-                return outer
-    return call
+    is_else = isinstance(module.tree.parent(outer), cst.If)
+    return call if is_else or not _only_asks(outer.test, module) else outer
+
+
+def _only_asks(test: cst.BaseExpression, module: Module) -> bool:
+    """Whether a condition changes nothing: names and attributes, compared or not, and ``is_available()``."""
+    return all(
+        (module.qualified(node.func) or "").endswith(".is_available")
+        if isinstance(node, cst.Call)
+        else not isinstance(node, (cst.NamedExpr, cst.Await, cst.Subscript))
+        for node in module.tree.descendants(test)
+    )

@@ -22,7 +22,7 @@ _SINCE = {
     severity=WARNING,
     fix="unsafe",
     on=cst.Call,
-    mentions=("checkpoint", "torch.utils"),
+    mentions=("checkpoint", "utils.checkpoint|utils import"),
 )
 def checkpoint_reentrancy_implicit(call: cst.Call, module: Module) -> Iterator[Finding]:
     """

@@ -29,9 +29,9 @@ def garbage_collected_in_loop(call: cst.Call, module: Module) -> Iterator[Findin
 
     ## Why is this bad?
 
-    A full collection looks at every object that Python holds: with torch imported and a model built, these
-    are hundreds of thousands, and meanwhile the host queues no work for the device. It frees no tensor that
-    `del` or the end of a function does not free at once, unless objects refer to each other in a circle.
+    A full collection looks at every object that Python holds, those of torch and its libraries among them,
+    and meanwhile the host queues no work for the device. It frees no tensor that `del` or the end of a
+    function does not free at once, unless objects refer to each other in a circle.
 
     ## Example
 

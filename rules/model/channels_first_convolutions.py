@@ -11,7 +11,7 @@ from torchlint.rule import NOTE, Finding, rule
 from torchlint.semantics.attributes import part_of
 from torchlint.semantics.convolutions import convolutional, needs_channels_first
 from torchlint.semantics.module import Module
-from torchlint.semantics.program import Trained
+from torchlint.semantics.program import Precision, Trained
 
 _LAST = "torch.channels_last"
 
@@ -33,7 +33,8 @@ def channels_first_convolutions(_: cst.Module, module: Module) -> Iterator[Findi
     the device.
 
     Silent for networks over volumes or sequences, for transformers that only make patches with a convolution,
-    where a framework runs the loop, and for agents that wait for their environment.
+    where a framework runs the loop, for agents that wait for their environment, and for work that needs its
+    digits or derivatives of derivatives, which tensor cores have no part in.
 
     ## Why is this bad?
 
@@ -75,7 +76,9 @@ def channels_first_convolutions(_: cst.Module, module: Module) -> Iterator[Findi
     training = program.training
     if training is None or program.framework or program.waits_for_environment:
         return
-    if "channels_last" in module.tree.text:
+    if "channels_last" in module.tree.text or program.hooks_into_models:
+        return
+    if program.precision is Precision.EXACTING:
         return
     models = [model for model in training.models if convolutional(module, model, volumes=False)]
     if not models:

@@ -57,8 +57,9 @@ def hand_written_attention(node: cst.BinaryOperation | cst.Call, module: Module)
     The fix is offered only where every argument maps exactly, and only if every release that may run the
     program has the function (2.0; 2.1 where `scale` is needed). It is unsafe: the kernels sum in another
     order and draw dropout from another stream, they have no second derivative, and a row in which the mask
-    hides every key need not give `nan` as softmax does. A mask that is filled in with a large finite number
-    has no exact counterpart.
+    hides every key need not give `nan` as softmax does. A mask that is provably the causal one, a triangle of
+    ones or of minus infinities from the first query and key on, becomes `is_causal=True`, for which there are
+    faster kernels. A mask that is filled in with a large finite number has no exact counterpart.
 
     ## References
 

@@ -137,5 +137,8 @@ def _public(made: MadeOptimizer, module: Module) -> Fix | None:
 
 def _in_lightning(call: cst.Call, module: Module) -> bool:
     """Whether a Lightning module makes the optimizer, whose trainer may clip gradients its own way."""
+    function = module.function(call)
+    if isinstance(function, cst.FunctionDef) and function.name.value == "configure_optimizers":
+        return True
     owner = module.tree.enclosing(call, cst.ClassDef)
     return owner is not None and module.classes.info(owner).lightning

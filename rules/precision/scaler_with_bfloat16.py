@@ -15,7 +15,7 @@ from torchlint.semantics.module import Module
     severity=WARNING,
     fix="unsafe",
     on=cst.Call,
-    mentions=("GradScaler", "bfloat16", "autocast", ".scale("),
+    mentions=("GradScaler", "bfloat16", "autocast"),
 )
 def scaler_with_bfloat16(call: cst.Call, module: Module) -> Iterator[Finding]:
     """## What it does

@@ -8,6 +8,8 @@ import libcst as cst
 
 from torchlint.rule import NOTE, Finding, rule
 from torchlint.semantics.backendflags import CUDNN_TF32, MATMUL_TF32, Write
+from torchlint.semantics.convolutions import multiplies_matrices
+from torchlint.semantics.fallbacks import for_older_releases
 from torchlint.semantics.module import Module
 from torchlint.semantics.program import Precision
 
@@ -27,7 +29,7 @@ def tf32_not_enabled(_: cst.Module, module: Module) -> Iterator[Finding]:
     Finds programs that train a model in float32 on an accelerator and never say whether products of matrices
     may use TF32: neither `torch.set_float32_matmul_precision` nor `allow_tf32` nor `fp32_precision`. One
     finding is made for a program, at its import of torch. Where every release that may run the file is 2.9 or
-    newer, the switches `allow_tf32`, which 2.9 deprecates, are noted as well.
+    newer, the switches `allow_tf32`, which 2.9 deprecates, are noted as well where they are turned on or off.
 
     Silent where TL501 would be silent but for TF32: other precisions, frameworks, tiny networks, graphs,
     agents, work that needs its digits. Silent also for networks that are convolutions throughout, since cuDNN
@@ -74,13 +76,14 @@ def tf32_not_enabled(_: cst.Module, module: Module) -> Iterator[Finding]:
     """
     if module.target.at_least("2.9"):
         for write in module.backend_flags.of(MATMUL_TF32, CUDNN_TF32):
-            yield _deprecated(write, module)
+            if write.value is not None and not for_older_releases(module, write.node):
+                yield _deprecated(write, module)
     program = module.program
     if program.torch_import is None or not module.target.admits("1.12"):
         return
     if program.training is None or program.precision is not Precision.SINGLE:
         return
-    if not program.profits_from_tensor_cores or not program.multiplies_matrices:
+    if not program.profits_from_tensor_cores or not multiplies_matrices(module):
         return
     if module.target.at_least("1.12"):
         name, form = "torch.set_float32_matmul_precision", '{}("high")'
@@ -108,7 +111,7 @@ def _deprecated(write: Write, module: Module) -> Finding:
     spelling = module.spell("torch.set_float32_matmul_precision", write.node)
     assign = write.node
     single = isinstance(assign, cst.Assign) and len(assign.targets) == 1 and assign.value is write.given
-    if spelling is not None and single and write.value is not None:
+    if spelling is not None and single:
         call = instead.replace("torch.set_float32_matmul_precision", spelling.text)
         fix = module.unsafe(f"Replace by `{call}`", module.replace(write.node, call), spelling.edits)
     return Finding(write.node, f"`{write.switch}` is deprecated since torch 2.9; call `{instead}`", fix=fix)

@@ -78,8 +78,18 @@ def training_in_full_precision(_: cst.Module, module: Module) -> Iterator[Findin
         autocast = 'torch.autocast("cuda", dtype=torch.bfloat16)'
     else:
         autocast = "torch.cuda.amp.autocast()"
-    loop = program.training.loop
     yield Finding(
-        loop.iter if isinstance(loop, cst.For) else loop.test,
-        f"this loop trains in float32 all through; run the model and the loss under `{autocast}`",
+        _head(program.training.loop),
+        f"the steps are trained in float32 all through; run the model and the loss under `{autocast}`",
     )
+
+
+def _head(loop: cst.For | cst.While | cst.FunctionDef) -> cst.BaseExpression:
+    """What stands in the first line of a loop, or of a function that an engine calls."""
+    match loop:
+        case cst.For():
+            return loop.iter
+        case cst.While():
+            return loop.test
+        case _:
+            return loop.name

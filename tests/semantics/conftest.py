@@ -25,11 +25,13 @@ import libcst as cst
 import pytest
 
 from torchlint.semantics import arrays, clearances, copies, passes, workercode
+from torchlint.semantics.bypasses import bypass
 from torchlint.semantics.elements import read_one_by_one
 from torchlint.semantics.invariance import needless_move
 from torchlint.semantics.legacy import legacy_cast, legacy_constructor, reported_as_move
 from torchlint.semantics.module import Module, Settings
 from torchlint.semantics.operations import Operation
+from torchlint.semantics.registration import hidden_modules
 from torchlint.semantics.roundtrips import copied_back_from
 from torchlint.semantics.scalars import is_python_number, sent_scalar
 from torchlint.semantics.spellings import last_name
@@ -318,6 +320,22 @@ def _parts(module: Module, node: cst.CSTNode) -> str:
     return "?" if used is None else ",".join(map(str, sorted(used))) or "none"
 
 
+def _bypass(module: Module, node: cst.CSTNode) -> str:
+    assert isinstance(node, cst.Call)
+    found = bypass(module, node)
+    return "no" if found is None else "plain" if found.plain else "unsure"
+
+
+def _hides(module: Module, node: cst.CSTNode) -> str:
+    target = node.targets[0].target if isinstance(node, cst.Assign) else None
+    assert isinstance(node, cst.Assign) and isinstance(target, cst.Attribute)
+    found = hidden_modules(module, target, node.value)
+    if found is None:
+        return "no"
+    told = {"modules": found.only_modules, "known": found.known, "plain": found.plainly_used}
+    return ",".join(["dict" if found.mapping else "list", *(word for word, holds in told.items() if holds)])
+
+
 def _spelt(module: Module, operation: Operation | None) -> str:
     if operation is None:
         return "no"
@@ -380,6 +398,8 @@ QUESTIONS: dict[str, Callable[[Module, cst.CSTNode], str]] = {
     "arrays": _arrays,
     "copied": _copied,
     "worker": _worker,
+    "past": _bypass,
+    "hides": _hides,
     "reaches": _reaches,
     "need_weights": _argument("need_weights"),
     "parts": _parts,

@@ -57,6 +57,14 @@ CONFLICTS = {
     "one on a condition": (f"if args.seed:\n    {EXACT}\n{FAST}", True),
     "on two conditions": (f"if args.seed:\n    {EXACT}\nif args.fast:\n    {FAST}", False),
     "either or": (f"if args.seed:\n    {EXACT}\nelse:\n    {FAST}", False),
+    "the function is left before": (
+        f"def setup(exact):\n    if exact:\n        {EXACT}\n        return\n    {FAST}\nsetup(args.exact)",
+        False,
+    ),
+    "an error is raised before": (
+        f"if args.seed:\n    {EXACT}\nelse:\n    raise ValueError\n{FAST}",
+        True,
+    ),
     "in a helper": (f"def seed():\n    {EXACT}\nseed()\n{FAST}", True),
     "in a helper that takes it back": (
         f"def seed():\n    {EXACT}\n    cudnn.benchmark = False\n{FAST}\nseed()",

@@ -80,6 +80,28 @@ PROGRAMS = {
                 torch.cuda.empty_cache()  #: torch.cuda.empty_cache() => clears=no
 
 
+        def score(name, x):
+            net = torch.hub.load("models", name).cuda()
+            found = net(x).mean()
+            del net
+            gc.collect()  #: gc.collect() => clears=no
+            torch.cuda.empty_cache()  #: torch.cuda.empty_cache() => clears=no
+            return found
+
+
+        def score_all(names, x):
+            return [score(name, x) for name in names]
+
+
+        def keeps_the_model(model, loader):
+            for x in loader:
+                y = model(x.cuda())
+                del y
+                gc.collect()  #: gc.collect() => clears=x
+            del model
+            gc.collect()  #: gc.collect() => clears=no
+
+
         def profile_memory(model, loader):
             for x in loader:
                 gc.collect()  #: gc.collect() => clears=no

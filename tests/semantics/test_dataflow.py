@@ -43,6 +43,14 @@ PROGRAMS = {
             return nn.Sequential(*layers)
 
 
+        def looked_at():
+            layers = [nn.Linear(1, 2), nn.ReLU()]  #: nn.Linear(1, 2) => feeds=ReLU
+            nn.init.zeros_(layers[0].weight)
+            others = [nn.Linear(2, 3), nn.ReLU()]  #: nn.Linear(2, 3) => feeds=?
+            nn.init.zeros_(others[0].bias)
+            return nn.Sequential(*layers), nn.Sequential(*others)
+
+
         def branch(kind):
             return nn.Sequential(
                 nn.Linear(1, 2),  #: nn.Linear(1, 2) => feeds=ReLU,Tanh

@@ -64,6 +64,17 @@ TRAINED = {
         FUNCTION.replace("(model, loader, optimizer, criterion):", "(loader):\n  model = Net().cuda()"),
         "(x, y): model",
     ),
+    "steps of an outer loop": (
+        SCRIPT.replace("    optimizer.step()\n", "").replace(
+            "for x, y", "while True:\n optimizer.step()\n for x, y"
+        ),
+        "(x, y): model",
+    ),
+    "a function whose caller makes the model": (
+        FUNCTION
+        + "def main():\n  net = Net().cuda()\n  train(net, read(), torch.optim.SGD(net.parameters()), f)",
+        "(x, y): net",
+    ),
     "a copy is not trained": (
         SCRIPT.replace(
             "criterion = ", "ema_model = Net()\nother = torch.optim.SGD(ema_model.parameters())\nc = "
@@ -185,6 +196,7 @@ MADE = {
     "by a function": ("def make():\n    return Net(3)\nmodel = make()", "Net(3)"),
     "in a pair": ("model, other = A(), B()", "A()"),
     "given": ("def f(model): pass", ""),
+    "given by a caller": ("def f(one):\n    return one\nmodel = f(Net(5))", "Net(5)"),
 }
 
 
@@ -253,6 +265,14 @@ HEADS = {
     "an import further down": (
         "import torch\nfor i in []: pass\nimport os\n",
         "import torch\n\ntorch.set_num_threads(1)\nfor i in []: pass\nimport os\n",
+    ),
+    "what a script runs": (
+        "import torch\nif __name__ == '__main__':\n    import a\n    a.main()\n",
+        "import torch\n\ntorch.set_num_threads(1)\nif __name__ == '__main__':\n    import a\n    a.main()\n",
+    ),
+    "carriage returns": (
+        "import torch\r\nx = 1\r\n",
+        "import torch\r\n\r\ntorch.set_num_threads(1)\r\nx = 1\r\n",
     ),
     "an alias": ("import torch as t; x = 1\n", "import torch as t; x = 1\n\nt.set_num_threads(1)\n"),
     "nothing is imported": ("x = 1\n", None),

@@ -43,10 +43,19 @@ WITHOUT_CASE = {
     "TL309",
     "TL310",
     "TL407",
+    "TL409",
     "TL410",
+    "TL416",
     "TL504",
+    "TL507",
     "TL509",
     "TL510",
+    "TL514",
+    "TL515",
+    "TL516",
+    "TL517",
+    "TL603",
+    "TL804",
 }
 
 # Forms that sum in another order. All others compute the same bit for bit on the CPU.
@@ -61,10 +70,18 @@ ROUNDED = {
     "TL405": "the function sums in another order",
     "TL406": "the fused functions round once",
     "TL408": "the fused function rounds once",
+    "TL412": "the mean is taken over all rows at once",
     "TL414": "the convolutions sum in another order",
+    "TL415": "the sum over the tokens takes zeros along",
+    "TL505": "the average is interpolated",
     "TL506": "the fused step rounds once",
+    "TL511": "what stays in registers is not rounded in between",
     "TL518": "the compiled operations round less often",
+    "TL604": "sums go over more zeros",
 }
+
+# What these find stands where the model is made, of which ``step`` and ``step_fixed`` use a part each.
+IN_THE_MODEL = {"TL415"}
 
 A_CASE = "SIZES = {'small': 1}\ndef setup(device, size): ...\ndef step(state): ...\n"
 
@@ -169,7 +186,7 @@ def test_a_case_has_what_its_rule_finds(case: Case) -> None:
     assert findings and {finding.code for finding in findings} == {case.code}
     expected = {catalogue()[case.code].severity, Severity.WARNING, Severity.ERROR}
     assert {finding.severity for finding in findings} <= expected
-    if case.has_step_fixed:
+    if case.has_step_fixed and case.code not in IN_THE_MODEL:
         assert all(finding.start.row in rows(case, "step") for finding in findings)
 
 
@@ -203,7 +220,16 @@ def one_thread() -> Iterator[None]:
     torch.set_num_threads(threads)
 
 
-@pytest.mark.usefixtures("one_thread")
+@pytest.fixture
+def switches_put_back() -> Iterator[None]:
+    """The good form of a case may turn a switch of torch that holds for the whole process."""
+    precision, benchmark = torch.get_float32_matmul_precision(), torch.backends.cudnn.benchmark
+    yield
+    torch.set_float32_matmul_precision(precision)
+    torch.backends.cudnn.benchmark = benchmark
+
+
+@pytest.mark.usefixtures("one_thread", "switches_put_back")
 @pytest.mark.filterwarnings("ignore:'pin_memory' argument is set as true:UserWarning")
 @pytest.mark.filterwarnings("ignore:This DataLoader will create:UserWarning")
 @pytest.mark.filterwarnings("ignore:Creating a tensor from a list of numpy:UserWarning")

@@ -18,6 +18,7 @@ import libcst as cst
 from torchlint.diagnostics import Edit, Fix
 from torchlint.semantics.algebra import argument as _code
 from torchlint.semantics.algebra import loses_comment
+from torchlint.semantics.causality import Triangle, causal
 from torchlint.semantics.names import Binding
 from torchlint.semantics.operations import Operation
 from torchlint.semantics.spellings import last_name
@@ -757,12 +758,16 @@ def _casts_cancel(module: Module, found: Attention) -> bool:
 
 
 def _mask(module: Module, step: Step) -> str | None:
-    """``attn_mask=…``: added as it is, or where it lets through."""
+    """``is_causal=True``, or ``attn_mask=…``: added as it is, or where it lets through."""
     operation, mask = step.operation, step.other
     if operation is None or mask is None:
         return None
     if step.kind == "add":
-        if operation.name != "add" or operation.options or _computes(mask):
+        if operation.name != "add" or operation.options:
+            return None
+        if step.optional is None and causal(module, mask) is Triangle.BIAS:
+            return "is_causal=True"
+        if _computes(mask):
             return None
         return f"attn_mask={module.source(mask)}" if _unless_none(module, step, mask) == "" else None
     fill = operation.options.get("value")
@@ -772,6 +777,9 @@ def _mask(module: Module, step: Step) -> str | None:
         fill = rest[0] if len(rest) == 1 else None
     if module.dataflow.operations.number(fill) != -math.inf:
         return None
+    shown = Triangle.KEPT if operation.name == "where" else Triangle.HIDDEN
+    if step.optional is None and causal(module, mask) is shown:
+        return "is_causal=True"
     prefix = _unless_none(module, step, mask)
     if prefix is None:
         return None

@@ -115,7 +115,8 @@ class SelfAttributes:
         """``setattr(self, name, value)``, ``self.add_module(name, value)``: class, pattern and value."""
         found = []
         for call in self.tree.nodes(cst.Call):
-            argument = call.args[-1] if call.args else None
+            buffer = isinstance(call.func, cst.Attribute) and call.func.attr.value == "register_buffer"
+            argument = call.args[1 if buffer else -1] if len(call.args) > 1 else None
             name = self.registered_name(argument) if argument is not None else None
             owner = self.enclosing_class(call) if name is not None else None
             if name is not None and owner is not None and argument is not None:
@@ -125,7 +126,12 @@ class SelfAttributes:
     def registered_name(self, argument: cst.Arg) -> str | None:
         """The attribute under which ``self`` gets the argument, with ``*`` for what code makes of it."""
         call = self.tree.parent(argument)
-        if not isinstance(call, cst.Call) or not call.args or call.args[-1] is not argument:
+        if not isinstance(call, cst.Call) or not call.args:
+            return None
+        if isinstance(call.func, cst.Attribute) and call.func.attr.value == "register_buffer":
+            own = self.is_self(call.func.value) and len(call.args) > 1 and call.args[1] is argument
+            return pattern_of(call.args[0].value) if own else None
+        if call.args[-1] is not argument:
             return None
         if isinstance(call.func, cst.Name) and call.func.value == "setattr" and len(call.args) == 3:
             return pattern_of(call.args[1].value) if self.is_self(call.args[0].value) else None

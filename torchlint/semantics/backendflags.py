@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchlint.semantics.names import leaves
 from torchlint.semantics.throttling import Function
 from torchlint.semantics.values import MISSING
 
@@ -217,7 +218,19 @@ class BackendFlags:
         """Whether one run can get to both, since no condition sends them different ways."""
         theirs = dict(self._branches(other))
         apart = any(theirs.get(holder, branch) is not branch for holder, branch in self._branches(one))
-        return not apart and (self._always(one, other) or self._always(other, one))
+        if apart or self._left_before(one, other) or self._left_before(other, one):
+            return False
+        return self._always(one, other) or self._always(other, one)
+
+    def _left_before(self, one: cst.CSTNode, other: cst.CSTNode) -> bool:
+        """Whether the function is left in a branch of ``one`` before it gets to ``other`` behind it."""
+        order, theirs = self.tree.order, dict(self._branches(other))
+        for holder, branch in self._branches(one):
+            body = branch.body if isinstance(branch, (cst.Else, cst.ExceptHandler)) else branch
+            if holder not in theirs and isinstance(body, cst.BaseSuite) and order[other] > order[holder]:
+                if leaves(body, jumps_leave=False):
+                    return True
+        return False
 
     def _always(self, place: cst.CSTNode, other: cst.CSTNode) -> bool:
         """Whether what leads to ``other`` leads to ``place``, too: it stands in no condition of its own."""

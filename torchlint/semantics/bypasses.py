@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchlint.semantics.conventions import OTHER_FRAMEWORKS
 from torchlint.semantics.names import BindingKind
 from torchlint.semantics.purpose import comment_says
 from torchlint.semantics.spellings import last_name
-from torchlint.semantics.values import Kind, Value
+from torchlint.semantics.values import MODULE, Kind, Value
 
 if TYPE_CHECKING:
     from torchlint.semantics.classes import ClassInfo
@@ -27,9 +28,8 @@ _ON_PURPOSE = re.compile(
     re.IGNORECASE,
 )
 # Libraries whose models are no modules of torch, or compute something else when they are called.
-_OTHER_CALL = frozenset(
-    {"gpytorch", "botorch", "pyro", "skorch", "flax", "keras", "tensorflow", "paddle", "mxnet", "cv2"}
-)
+_OTHER_CALL = OTHER_FRAMEWORKS | {"gpytorch", "botorch", "pyro", "skorch"}
+_WRAPPER_CLASS = re.compile(r"Wrap|Proxy|Export")
 _STANDING_IN = re.compile(r"hook|patch|wrap|(^|_)(new|old|orig\w*)_?forward|forward_?(new|old|orig)")
 
 
@@ -56,6 +56,8 @@ def bypass(module: Module, call: cst.Call) -> Bypass | None:
     if _replaces_forward(module) or _stands_in(module, call, receiver):
         return None
     value = module.value(receiver)
+    if value.kind is Kind.UNKNOWN and _made_by_module(module, receiver) and call.args:
+        value = MODULE
     if value.kind is not Kind.MODULE or value.receiver is not None:
         return None
     plain = _plain(module, value)
@@ -123,6 +125,8 @@ def _wraps(module: Module, receiver: cst.Attribute) -> bool:
     owner = module.classes.instance_class(receiver.value)
     if owner is None:
         return False
+    if _WRAPPER_CLASS.search(owner.name.value):
+        return True
     info = module.classes.info(owner)
     given = _assigned(module, info, receiver.attr.value)
     if not given or not all(_from_parameter(module, value) for value in given):
@@ -178,6 +182,17 @@ def _calls_otherwise(dotted: str) -> bool:
     return dotted.partition(".")[0] in _OTHER_CALL
 
 
+def _made_by_module(module: Module, receiver: cst.BaseExpression) -> bool:
+    """Whether ``self.encoder`` is of a class of another file, and a part of a module."""
+    if not isinstance(receiver, cst.Attribute):
+        return False
+    owner = module.classes.instance_class(receiver.value)
+    if owner is None or module.classes.info(owner).kind is not Kind.MODULE:
+        return False
+    made = _assigned(module, module.classes.info(owner), receiver.attr.value)
+    return bool(made) and all(isinstance(value, cst.Call) and _makes_instance(value) for value in made)
+
+
 def _shown(module: Module, call: cst.Call, receiver: cst.BaseExpression, value: Value) -> bool:
     """Whether the file shows, by more than a name, that something is a module of torch."""
     if value.definition is not None or value.cls is not None or value.origin is not None:
@@ -192,7 +207,9 @@ def _shown(module: Module, call: cst.Call, receiver: cst.BaseExpression, value: 
         for bindings in module.names.module_scope.bindings.values()
         for b in bindings
     }
-    return bool(call.args) and "torch" in imported and not imported & _OTHER_CALL
+    # The networks of OpenCV are told their input first.
+    others = imported & (_OTHER_CALL if "setInput" in module.tree.text else _OTHER_CALL - {"cv2"})
+    return bool(call.args) and "torch" in imported and not others
 
 
 def _of_other_library(module: Module, value: cst.BaseExpression) -> bool:

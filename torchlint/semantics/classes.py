@@ -17,7 +17,7 @@ from torchlint.syntax import SyntaxTree
 _LOADER = re.compile(r"^(torch_geometric|torchdata|monai|dgl|torchvision)\.(\w+\.)*\w*DataLoader\d?$")
 _MODULE_BASE = re.compile(
     r"(^torch\.(jit\.)?ScriptModule$|Lightning(Module|Lite)$|PreTrainedModel$|(^|\.)ModelMixin$"
-    r"|^timm\.models\.(\w+\.)*[A-Z]\w*$|^torchmetrics\.(\w+\.)*[A-Z]\w*$)"
+    r"|^(timm\.models|torch_geometric\.nn|dgl\.nn)\.(\w+\.)*[A-Z]\w*$|^torchmetrics\.(\w+\.)*[A-Z]\w*$)"
 )
 # Bases whose ``forward`` handles the items of a dataset or a text.
 _NO_MODULE_BASE = re.compile(r"(Transform|Dataset|Tokenizer|Processor|Env|Environment)$")

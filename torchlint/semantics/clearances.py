@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 import libcst as cst
 
 from torchlint.semantics.spellings import last_name
+from torchlint.semantics.values import Kind
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
@@ -43,7 +44,11 @@ _FREEING = frozenset(
     }
 )
 _ABSTRACTIONS = frozenset(
-    {"deepspeed.accelerator.get_accelerator", "deepspeed.accelerator.real_accelerator.get_accelerator"}
+    {
+        "deepspeed.accelerator.get_accelerator",
+        "deepspeed.accelerator.real_accelerator.get_accelerator",
+        "torch.get_device_module",
+    }
 )
 
 MEASURES_MEMORY: Final = re.compile(
@@ -70,10 +75,20 @@ def emptying(module: Module, call: cst.Call) -> str | None:
     if name in _FREEING:
         return name.rpartition(".")[2]
     match call.func:
-        case cst.Attribute(value=cst.Call(func=maker), attr=cst.Name("empty_cache")):
-            if module.qualified(maker) in _ABSTRACTIONS:
-                return "get_accelerator().empty_cache"
-    return None
+        case cst.Attribute(value=owner, attr=cst.Name("empty_cache")) if name is None:
+            return f"{module.source(owner)}.empty_cache" if _is_abstraction(module, owner) else None
+        case _:
+            return None
+
+
+def _is_abstraction(module: Module, owner: cst.BaseExpression) -> bool:
+    """Whether an expression stands for the module of whatever accelerator there is."""
+    if isinstance(owner, cst.Name):
+        bindings = module.bindings(owner)
+        made = bindings[0].value if len(bindings) == 1 and not bindings[0].path else None
+    else:
+        made = owner
+    return isinstance(made, cst.Call) and module.qualified(made.func) in _ABSTRACTIONS
 
 
 def clears_each_step(module: Module, call: cst.Call) -> Hot | None:
@@ -82,6 +97,8 @@ def clears_each_step(module: Module, call: cst.Call) -> Hot | None:
         return None
     hot = module.hot(call)
     if hot is None or _asked_for(module, call) or any(_asked_for(module, step) for step in hot.path):
+        return None
+    if any(_frees_model(module, place) for place in (call, *hot.path)):
         return None
     if _changes_models(module, hot.loop) or _measures(module, call, hot):
         return None
@@ -94,6 +111,23 @@ def called_elsewhere(module: Module, hot: Hot, call: cst.Call) -> bool:
     if not hot.path or function is None:
         return False
     return any(module.hot(place) is None for place in module.callers(function))
+
+
+def _frees_model(module: Module, place: cst.CSTNode) -> bool:
+    """Whether a statement above in the same block deletes a model: ``del model, optimizer``."""
+    block = module.tree.parent(module.tree.statement(place))
+    if not isinstance(block, (cst.IndentedBlock, cst.Module)):
+        return False
+    order = module.tree.order
+    deleted = (
+        name
+        for line in block.body
+        if isinstance(line, cst.SimpleStatementLine)
+        for part in line.body
+        if isinstance(part, cst.Del) and order[part] < order[place]
+        for name in module.tree.descendants(part.target)
+    )
+    return any(isinstance(name, cst.Name) and module.value(name).kind is Kind.MODULE for name in deleted)
 
 
 def _changes_models(module: Module, loop: cst.CSTNode) -> bool:

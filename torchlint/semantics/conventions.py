@@ -25,6 +25,11 @@ CRITERION_NAME = re.compile(
     r"^(?!(\w+_)?(stop|stopping|convergence|termination|split|selection|acceptance)_criteri)(\w+_)?(criterion(?!_(fn|func|function)$)|loss_?(fn|func|function))(_\w+)?$",
     re.IGNORECASE,
 )
+# Libraries beside torch whose models are written in the same words.
+OTHER_FRAMEWORKS = frozenset(
+    {"caffe", "chainer", "cv2", "flax", "jittor", "keras", "mindspore", "mlx", "mxnet", "oneflow", "paddle"}
+    | {"tensorflow", "tinygrad"}
+)
 # Classes of other runtimes, whatever the variable is called that is annotated with one.
 OTHER_RUNTIME_CLASS = re.compile(
     r"^(Onnx|ONNX|ORT[A-Z]|OV[A-Z]|OpenVINO|TensorRT|TRT|Flax|TF[A-Z]|Keras|CoreML)"

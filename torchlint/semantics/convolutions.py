@@ -27,7 +27,7 @@ _ATTENTION = re.compile(
 _ATTENTION_NAME = re.compile(r"attention|attn|transformer|patch", re.IGNORECASE)
 # What libraries, and files that are not shown, call convolutional networks; weights and encoders included.
 _NETWORK = re.compile(
-    r"(?:^|[._])(?:wide_?)?(?:res_?net|res_?next|vgg|dense_?net|mobile_?net|efficient_?net|u_?net|inception"
+    r"(?:^|_)(?:wide_?)?(?:res_?net|res_?next|vgg|dense_?net|mobile_?net|efficient_?net|u_?net|inception"
     r"|google_?net|alex_?net|squeeze_?net|shuffle_?net|reg_?net|conv_?ne(?:x)?t|mnas_?net|dcgan|deeplab|fcn"
     r"|seg_?net|dark_?net|pre_?act_?res_?net|le_?net|dpn|dla|se_?net|hr_?net|cnn|xception|pyramid_?net"
     r"|conv_?net|pix2pix|cycle_?gan|srcnn|edsr|vdsr|rdn|rcan|lenet5|stylegan)\w*$",
@@ -38,7 +38,9 @@ _NO_NETWORK = re.compile(
     re.IGNORECASE,
 )
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
-_TIMM = frozenset({"timm.create_model", "timm.models.create_model", "torchvision.models.get_model"})
+_BY_NAME = frozenset(
+    {"timm.create_model", "timm.models.create_model", "torchvision.models.get_model", "torch.hub.load"}
+)
 _SEGMENTATION = "segmentation_models_pytorch."
 # Libraries whose networks work with channels last.
 _KNOWN = ("torchvision.models.", "timm.", _SEGMENTATION, "torch.nn.")
@@ -60,6 +62,17 @@ _SIZE_NAME = re.compile(
     r"|^(?:img|image|input)_?(?:h|w|height|width|rows|cols)$|^resolution$|^img_shape$",
     re.IGNORECASE,
 )
+_CONVOLVES = re.compile(r"^torch\.nn\.(?:Lazy)?Conv")
+_MULTIPLIES = re.compile(
+    r"^torch\.(?:nn\.)?(?:functional\.)?(?:(?:Lazy)?Linear|linear|Bilinear|LSTM|GRU|RNN|Transformer|Multihead"
+    r"|scaled_dot_product|matmul|mm|bmm|einsum|addmm|baddbmm)"
+)
+# Networks that convolve all the way to one last layer.
+_ALL_THE_WAY = re.compile(
+    r"(?:^|_)(?:(?:wide_?|pre_?act_?)?res_?ne[xs]?t|dense_?net|squeeze_?net|google_?net|inception|shuffle_?net"
+    r"|mobile_?net|mnas_?net|efficient_?net|reg_?net|fcn|deeplab|u_?net|dla|dpn|xception|seg_?net)(?!\w*rcnn)\w*$",
+    re.IGNORECASE,
+)
 _RANDOM = frozenset({"torch.randn", "torch.rand", "torch.zeros", "torch.ones", "torch.empty"})
 
 
@@ -75,7 +88,7 @@ def convolutional(module: Module, model: Trained, *, volumes: bool = True) -> bo
             return False
         if count:
             return "torch.nn.Embedding" not in names or count > 4
-        return any(_is_library_network(module, call, name) for call, name in layers)
+        return any(_is_network(module, call) for call, _ in layers)
     return any(_is_network(module, call) for call in module.program.makers(model))
 
 
@@ -86,31 +99,49 @@ def _attends(module: Module, model: Trained) -> bool:
 
 def _is_network(module: Module, call: cst.Call) -> bool:
     """Whether what a call makes goes by the name of a convolutional network."""
-    dotted = module.qualified(call.func)
-    if dotted is not None:
-        return _is_library_network(module, call, dotted)
     if isinstance(call.func, cst.Subscript) and isinstance(call.func.value, cst.Attribute):
         # ``torchvision.models.__dict__[arch]()``: nearly all of them are convolutional networks.
         table = call.func.value
         return table.attr.value == "__dict__" and module.qualified(table.value) == "torchvision.models"
-    name = last_name(call.func)
-    return name is not None and _sounds_convolutional(name)
-
-
-def _is_library_network(module: Module, call: cst.Call, dotted: str) -> bool:
+    dotted = module.qualified(call.func) or ""
     if dotted.startswith(_SEGMENTATION):
         return "mit_b" not in module.source(call)
-    if dotted in _TIMM or dotted == "torch.hub.load":
-        texts = [module.value(arg.value).constant for arg in call.args[:2]]
-        return any(isinstance(text, str) and _sounds_convolutional(text.partition(".")[0]) for text in texts)
     if dotted.startswith("torchvision.models.detection."):
         return False
-    return _sounds_convolutional(dotted.rpartition(".")[2])
+    return any(map(_sounds_convolutional, _names_of_network(module, call)))
+
+
+def _names_of_network(module: Module, call: cst.Call) -> list[str]:
+    """The words by which a call says which network it makes, in the form ``res_net18``."""
+    if module.qualified(call.func) in _BY_NAME:
+        constants = [module.value(arg.value).constant for arg in call.args[:2]]
+        words = [text.partition(".")[0] for text in constants if isinstance(text, str)]
+    else:
+        words = [last_name(call.func) or ""]
+    return [_CAMEL.sub("_", word) for word in words]
 
 
 def _sounds_convolutional(name: str) -> bool:
-    spelt = _CAMEL.sub("_", name)
-    return _NETWORK.search(spelt) is not None and _NO_NETWORK.search(spelt) is None
+    return _NETWORK.search(name) is not None and _NO_NETWORK.search(name) is None
+
+
+def multiplies_matrices(module: Module) -> bool:
+    """Whether products of matrices may be much of the work of the models that a program trains.
+
+    They are not in networks that convolve all the way to one last layer, whose work cuDNN does.
+    """
+    training = module.program.training
+    return training is not None and not all(_only_convolves(module, model) for model in training.models)
+
+
+def _only_convolves(module: Module, model: Trained) -> bool:
+    names = [name for _, name in module.program.layers(model)]
+    if any(map(_CONVOLVES.match, names)):
+        return module.program.in_sight(model) and not any(map(_MULTIPLIES.match, names))
+    makers = module.program.makers(model)
+    return bool(makers) and all(
+        any(map(_ALL_THE_WAY.search, _names_of_network(module, call))) for call in makers
+    )
 
 
 def one_size(module: Module) -> bool:

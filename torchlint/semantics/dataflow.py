@@ -22,6 +22,7 @@ from torchlint.semantics.layers import (
     FILLING_METHODS,
     LISTS,
     MODULE_LIST,
+    PLAIN_ATTRIBUTES,
     RETURNS_SELF,
     WRAPPERS,
     Layers,
@@ -61,26 +62,6 @@ class Trail:
 _SOMETHING = Consumer(None, None)
 _Search = Generator[Consumer, None, bool]
 
-# Attributes of a layer whose reading has nothing to do with what it computes.
-_PLAIN_ATTRIBUTES = frozenset(
-    {
-        "weight",
-        "in_channels",
-        "out_channels",
-        "in_features",
-        "out_features",
-        "kernel_size",
-        "stride",
-        "padding",
-        "dilation",
-        "groups",
-        "padding_mode",
-        "training",
-        "register_forward_pre_hook",
-        "extra_repr",
-        "__class__",
-    }
-)
 # What is asked of a tensor without using its elements.
 _METADATA = frozenset(
     {
@@ -277,7 +258,7 @@ class Dataflow:
 
     def _after_attribute(self, attribute: cst.Attribute) -> Iterator[Consumer]:
         name = attribute.attr.value
-        if name in _PLAIN_ATTRIBUTES or name in FILLING_METHODS:
+        if name in PLAIN_ATTRIBUTES or name in FILLING_METHODS:
             return
         if name == "bias" and self.biases.bias_guarded(attribute):
             return
@@ -482,6 +463,8 @@ class Dataflow:
                 yield from self._after_in_list(node)
             case cst.AugAssign():
                 yield from self._after_filled(parent.target, node)
+            case cst.Subscript() if self.layers.only_looks_at(parent, node):
+                return
             case cst.BinaryOperation(operator=cst.Add()) if parent.left is node:
                 if not (yield from self._first_of([Step(parent.right, many=True)])):
                     yield from self._after_list(parent)

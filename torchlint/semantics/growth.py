@@ -21,7 +21,10 @@ import libcst as cst
 from torchlint import rewriting
 from torchlint.diagnostics import Edit, Fix
 from torchlint.semantics.accumulation import writes_to
+from torchlint.semantics.api.memory import READING_METHODS
+from torchlint.semantics.api.results import TENSOR_METHODS
 from torchlint.semantics.names import Binding, BindingKind, ScopeKind
+from torchlint.semantics.sharing import Fate, fate
 from torchlint.semantics.spellings import last_name
 
 if TYPE_CHECKING:
@@ -444,7 +447,7 @@ def collected(module: Module, growth: Growth) -> Fix | None:
         return None
     if loop.orelse is not None or not _is_plain(module, growth, loop, binding):
         return None
-    if any(_may_change(module, piece.value) for piece in growth.pieces):
+    if any(_may_change(module, piece.value, growth) for piece in growth.pieces):
         return None
     name = _free_name(module, target)
     joined = _joined(module, growth, name)
@@ -504,22 +507,37 @@ def _between(module: Module, node: cst.CSTNode, loop: cst.CSTNode) -> Iterator[c
         yield holder
 
 
-def _may_change(module: Module, piece: cst.BaseExpression) -> bool:
-    """Whether a piece may be overwritten before the pieces are joined: a view of what is written to later."""
+def _may_change(module: Module, piece: cst.BaseExpression, growth: Growth) -> bool:
+    """Whether a piece may be overwritten before the pieces are joined.
+
+    It is a view of something that the loop writes to, or is handed on afterwards, to what may work in place.
+    """
     root = piece
-    while True:
+    while not isinstance(root, cst.Name):
         match root:
             case cst.Attribute(attr=cst.Name(attribute)) if attribute in _VIEWS:
                 root = root.value
             case cst.Subscript():
                 root = root.value
-            case cst.Call(func=cst.Attribute(value=owner)) if module.qualified(root.func) is None:
+            case cst.Call(func=cst.Attribute(value=owner, attr=cst.Name(method))) if (
+                method in TENSOR_METHODS and method not in READING_METHODS
+            ):
                 root = owner
             case _:
-                break
-    if not isinstance(root, cst.Name):
-        return isinstance(root, cst.Attribute) and root is piece  # anybody may write to an attribute
-    return any(writes_to(module, binding) for binding in module.bindings(root))
+                return isinstance(root, cst.Attribute)  # anybody may write to an attribute
+    tree, loop = module.tree, growth.loops[-1]
+    for binding in module.bindings(root):
+        inside = binding.kind is BindingKind.ASSIGN and tree.contains(loop, binding.node)
+        end = tree.span(tree.statement(binding.node)).end if inside else 0
+        for use in module.uses(binding):
+            if tree.contains(piece, use) or not tree.contains(loop, use):
+                continue
+            later = tree.order[use] > tree.order[growth.call]
+            carried = inside and tree.span(use).start < end
+            worst = fate(module, use)
+            if worst is Fate.WRITTEN or (worst is Fate.HELD and (later or carried)):
+                return True
+    return False
 
 
 def _free_name(module: Module, target: cst.Name) -> str | None:

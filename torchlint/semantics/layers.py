@@ -30,6 +30,26 @@ WRAPPERS = frozenset(
 RETURNS_SELF = frozenset(
     {"to", "cuda", "cpu", "float", "double", "half", "bfloat16", "train", "eval", "apply", "requires_grad_"}
 )
+# Attributes of a layer whose reading has nothing to do with what it computes.
+PLAIN_ATTRIBUTES = frozenset(
+    {
+        "weight",
+        "in_channels",
+        "out_channels",
+        "in_features",
+        "out_features",
+        "kernel_size",
+        "stride",
+        "padding",
+        "dilation",
+        "groups",
+        "padding_mode",
+        "training",
+        "register_forward_pre_hook",
+        "extra_repr",
+        "__class__",
+    }
+)
 LISTS = frozenset({"builtins.list", "builtins.tuple", "collections.OrderedDict", "builtins.dict"})
 FILLING_METHODS = frozenset({"append", "extend", "insert", "add_module", "register_module"})
 
@@ -300,6 +320,8 @@ class Layers:
                 return None
             case cst.AugAssign():
                 return self._containers_of_owner(parent.target, depth + 1)
+            case cst.Subscript() if self.only_looks_at(parent, node):
+                return []
             case cst.BinaryOperation(operator=cst.Add()) | cst.IfExp():
                 return self._containers_of_list(parent, depth + 1)
             case cst.Assign() if isinstance(parent.targets[0].target, (cst.Name, cst.Attribute)):
@@ -317,6 +339,19 @@ class Layers:
                 return list(dict.fromkeys(found))
             case _:
                 return None
+
+    def only_looks_at(self, element: cst.Subscript, node: cst.BaseExpression) -> bool:
+        """Whether an element of the list ``node`` is asked for what does not matter to what it computes.
+
+        ``nn.init.xavier_uniform_(layers[0].weight)``
+        """
+        asked = self.tree.parent(element)
+        return (
+            element.value is node
+            and isinstance(asked, cst.Attribute)
+            and asked.value is element
+            and asked.attr.value in PLAIN_ATTRIBUTES
+        )
 
     def holder(self, node: cst.BaseExpression) -> cst.CSTNode | None:
         """The list, call or assignment that takes ``node`` in; the pair in ``("name", node)`` is skipped."""

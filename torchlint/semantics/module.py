@@ -18,6 +18,7 @@ from torchlint.semantics.backendflags import BackendFlags
 from torchlint.semantics.backpropagation import Backpropagation
 from torchlint.semantics.checkpoints import loads_weights
 from torchlint.semantics.classes import Classes, kind_of_class
+from torchlint.semantics.compilation import Compilation
 from torchlint.semantics.dataflow import Dataflow
 from torchlint.semantics.evaluation import Evaluation
 from torchlint.semantics.evaluationmode import left_evaluating
@@ -207,6 +208,11 @@ class Module:
         """Loops, hotness, phases and grad mode."""
         return Places(self)
 
+    @cached_property
+    def compilation(self) -> Compilation:
+        """The code that ``torch.compile`` compiles."""
+        return Compilation(self)
+
     @property
     def target(self) -> Target:
         """The torch releases that may run this file."""
@@ -257,7 +263,7 @@ class Module:
         value = self.value(node)
         if not value.tensorlike or value.device is Device.CPU:
             return False
-        return self.accelerated
+        return self.for_accelerator(node)
 
     # ------------------------------------------------------------------ calls
 
@@ -412,7 +418,14 @@ class Module:
 
     def compiled(self, node: cst.CSTNode) -> bool:
         """Whether a node is inside a function or module that ``torch.compile`` compiles."""
-        return self.places.compiled(node)
+        return self.compilation.region(node) is not None
+
+    def for_accelerator(self, node: cst.CSTNode) -> bool:
+        """Whether a place may run on an accelerator: the file may, or the place is in compiled code.
+
+        What is compiled is made to be fast, and by others than the file itself if it names no device.
+        """
+        return self.accelerated or self.compiled(node)
 
     def main_guarded(self, node: cst.CSTNode) -> bool:
         """Whether a node runs only when the file is run as a script."""
@@ -561,7 +574,7 @@ class Module:
 
 _PARTS = (
     *(Classes, Inference, Dataflow, Loaders, Backpropagation, Evaluation, Gradients, Iterations, Places),
-    *(Repetition, Program, BackendFlags),
+    *(Repetition, Compilation, Program, BackendFlags),
 )
 _ACCEPTED_AS = {
     Kind.TENSOR: "tensor",

@@ -1,4 +1,4 @@
-"""Where a node runs: loops and whether they are hot, throttling, phase, grad mode, compiled regions.
+"""Where a node runs: loops and whether they are hot, throttling, phase, grad mode.
 
 A loop is hot when each of its iterations gives the device work: in its body, or in what the body calls
 in this file, a module is called, gradients are computed, an optimizer steps. An epoch loop is not: its
@@ -22,7 +22,6 @@ import libcst as cst
 from torchlint.semantics.api.frameworks import (
     ADMINISTRATIVE_METHOD,
     APPLYING_FUNCTIONS,
-    COMPILERS,
     HOOK_REGISTRATIONS,
     ITERATION_WRAPPERS,
     LIGHT_OPERATIONS,
@@ -31,7 +30,7 @@ from torchlint.semantics.api.frameworks import (
     METHODS_OF_STEPS,
 )
 from torchlint.semantics.api.results import TENSOR_METHODS
-from torchlint.semantics.classes import Classes, ClassInfo
+from torchlint.semantics.classes import Classes
 from torchlint.semantics.conventions import STEP_FUNCTION
 from torchlint.semantics.fixpoint import Fixpoint
 from torchlint.semantics.gradmode import Grad, GradModes
@@ -785,62 +784,7 @@ class Places:
         """Whether autograd records what ``node`` computes."""
         return self._grad_modes.mode(node)
 
-    # ------------------------------------------------------------------ regions
-
-    def compiled(self, node: cst.CSTNode) -> bool:
-        """Whether ``node`` runs inside a function or module that the file gives to ``torch.compile``."""
-        if not self._compiled_functions:
-            return False
-        function = self.module.function(node)
-        seen: set[Function] = set()
-        waiting = [function] if function is not None else []
-        while waiting:
-            current = waiting.pop()
-            if current in self._compiled_functions:
-                return True
-            seen.add(current)
-            for call in self.module.callers(current):
-                outer = self.module.function(call)
-                if outer is not None and outer not in seen:
-                    waiting.append(outer)
-        return False
-
-    @cached_property
-    def _compiled_functions(self) -> set[Function]:
-        found: set[Function] = set()
-        if "compile" not in self.tree.text:
-            return found
-        for call in self.tree.nodes(cst.Call):
-            if self.names.qualified(call.func) in COMPILERS and call.args:
-                self._compile(self.module.value(call.args[0].value), found)
-            elif isinstance(call.func, cst.Attribute) and call.func.attr.value == "compile":
-                value = self.module.value(call.func.value)
-                if value.kind is Kind.MODULE:
-                    self._compile(value, found)
-        for decorator in self.tree.nodes(cst.Decorator):
-            made = decorator.decorator
-            if isinstance(made, cst.Call):
-                partial = self.names.qualified(made.func) == "functools.partial" and made.args
-                made = made.args[0].value if partial else made.func
-            if self.names.qualified(made) in COMPILERS:
-                holder = self.tree.parent(decorator)
-                if isinstance(holder, cst.FunctionDef):
-                    found.add(holder)
-                elif isinstance(holder, cst.ClassDef):
-                    self._compile_class(holder, found)
-        return found
-
-    def _compile(self, value: Value, found: set[Function]) -> None:
-        if isinstance(value.definition, cst.ClassDef):
-            self._compile_class(value.definition, found)
-        elif value.definition is not None:
-            found.add(value.definition)
-
-    def _compile_class(self, cls: cst.ClassDef, found: set[Function]) -> None:
-        info: ClassInfo = self.module.classes.info(cls)
-        forward = info.method("forward") or info.method("__call__")
-        if forward is not None:
-            found.add(forward)
+    # ------------------------------------------------------------------ the main guard
 
     def main_guarded(self, node: cst.CSTNode) -> bool:
         """Whether ``node`` only runs when the file is the program that was started."""

@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -23,7 +24,7 @@ from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.gradmode import Grad
 from torchlint.semantics.iterations import Act
 from torchlint.semantics.layers import RETURNS_SELF
-from torchlint.semantics.names import BindingKind
+from torchlint.semantics.names import Binding, BindingKind
 from torchlint.semantics.phases import Phase
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.throttling import Function
@@ -58,7 +59,9 @@ _LEARNT_BY_REWARD = frozenset(
 )
 # Work on graphs scatters and gathers; there is little for tensor cores.
 _SPARSE = ("torch_geometric", "dgl", "torch_sparse", "torch_scatter", "pykeen")
-_GRAPHS = frozenset({"edge_index", "adjacency", "adj", "adj_norm", "node_features"})
+_GRAPHS = re.compile(r"(?:^|_)(?:adj|adjacency|edge_index|node_feat(?:ure)?s?)(?:_|$)")
+# They hook into the layers and the gradients of a model.
+_HOOKING = ("opacus", "backpack", "higher", "learn2learn")
 # Work that is done in full or double precision for a reason.
 _EXACTING = (
     *("gpytorch", "botorch", "pyro", "torchdiffeq", "torchsde", "e3nn", "opacus", "learn2learn", "higher"),
@@ -74,6 +77,9 @@ _EXACTING = (
         "torch.stft",
         "torch.view_as_complex",
     ),
+)
+_EXACTING_NAME = re.compile(
+    r"grad(?:ient)?_?penalt|(?:^|_)(?:r1|gp)_(?:reg|gamma|lambda|weight)|hessian|jacobian"
 )
 _TF32 = re.compile(r"tf32|float32_matmul_precision|fp32_precision", re.IGNORECASE)
 _REDUCED = re.compile(
@@ -118,15 +124,20 @@ _WEIGHTED = {
 _LARGE = re.compile(
     r"^torch\.nn\.(?:Conv|LazyConv|Transformer|MultiheadAttention|LazyLinear|Bilinear|LSTMCell|GRUCell)"
 )
-_CONVOLVES = re.compile(r"^torch\.nn\.(?:Lazy)?Conv")
-_MULTIPLIES = re.compile(
-    r"^torch\.(?:nn\.)?(?:functional\.)?(?:(?:Lazy)?Linear|linear|Bilinear|LSTM|GRU|RNN|Transformer|Multihead"
-    r"|scaled_dot_product|matmul|mm|bmm|einsum|addmm|baddbmm)"
-)
-# Networks of torchvision that convolve all the way to one last layer.
-_CONVOLUTIONAL_NETWORK = re.compile(
-    r"^torchvision\.models\.(?:\w+\.)*(?:resnet|resnext|wide_resnet|densenet|squeezenet|googlenet|inception"
-    r"|shufflenet|mobilenet|mnasnet|efficientnet|regnet|fcn|deeplab|lraspp)\w*$"
+# Packages, that of torch's layers aside, that make no networks.
+_WITHOUT_NETWORKS = frozenset(
+    {
+        "torch",
+        "builtins",
+        "numpy",
+        "math",
+        "random",
+        "collections",
+        "itertools",
+        "functools",
+        "typing",
+        "copy",
+    }
 )
 _SEQUENCES = ("torch.nn.Embedding", "torch.nn.LSTM", "torch.nn.GRU", "torch.nn.RNN")
 _HOPS = 6
@@ -155,11 +166,16 @@ class Trained:
 
 @dataclass(frozen=True, slots=True)
 class Training:
-    """The training of a program: the innermost loop of its steps, a backward pass of it, and the models."""
+    """The training of a program: the innermost loop of its steps, a backward pass of it, and the models.
 
-    loop: StatementLoop
+    The loop may be the function that an engine calls for each step.
+    """
+
+    loop: StatementLoop | cst.FunctionDef
     backward: cst.Call
     models: tuple[Trained, ...]
+    started: bool
+    """Whether running or importing the file starts it; else another file does."""
 
 
 class Program:
@@ -173,15 +189,21 @@ class Program:
     @cached_property
     def training(self) -> Training | None:
         """The training of models on an accelerator by this very file; None if it is no such program."""
-        if not self._on_gpu:
+        passes = self.module.backpropagation.passes
+        if not passes or not self._on_gpu:
             return None
-        for backward in self.module.backpropagation.passes:
+        for backward in passes:
             hot = self.module.hot(backward.call)
-            if hot is None or not isinstance(hot.loop, StatementLoop):
+            loop = hot.loop if hot is not None else None
+            if not isinstance(loop, StatementLoop) and loop not in self.module.iterations.processes:
                 continue
-            models = tuple(self._trained(hot.loop))
-            if models and self._steps(hot.loop) and (self._is_run(hot.loop) or self._makes(models)):
-                return Training(hot.loop, backward.call, models)
+            assert isinstance(loop, (cst.For, cst.While, cst.FunctionDef))
+            models = tuple(self._trained(loop))
+            if not models or not self._steps(loop):
+                continue
+            started = self._is_run(loop)
+            if started or self._makes(models):
+                return Training(loop, backward.call, models, started)
         return None
 
     @cached_property
@@ -230,6 +252,11 @@ class Program:
         return self.imports(_FRAMEWORKS)
 
     @cached_property
+    def hooks_into_models(self) -> bool:
+        """Whether a library takes part in the layers of the models, for gradients of single samples or so."""
+        return self.imports(_HOOKING)
+
+    @cached_property
     def compiles(self) -> bool:
         """Whether anything is compiled, traced, exported or captured."""
         return _COMPILING.search(self.tree.text) is not None
@@ -254,7 +281,7 @@ class Program:
 
     # ------------------------------------------------------------------ what is trained
 
-    def _trained(self, loop: StatementLoop) -> Iterator[Trained]:
+    def _trained(self, loop: StatementLoop | cst.FunctionDef) -> Iterator[Trained]:
         """The models whose parameters optimizers are given, else those whose results are backpropagated."""
         found: dict[str, Trained] = {}
         for attribute in self.tree.nodes(cst.Attribute):
@@ -270,7 +297,7 @@ class Program:
                     found.setdefault(spelt, Trained(call.func, self.module.value(call.func)))
         yield from found.values()
 
-    def forward_passes(self, loop: StatementLoop) -> Iterator[cst.Call]:
+    def forward_passes(self, loop: StatementLoop | cst.FunctionDef) -> Iterator[cst.Call]:
         """The calls of models in each iteration of a loop; losses are none."""
         for event in self.module.iterations.of(loop).of(Act.FORWARD):
             call, subject = event.node, event.subject
@@ -300,9 +327,10 @@ class Program:
         call = self.tree.parent(argument) if isinstance(argument, cst.Arg) else None
         return isinstance(call, cst.Call) and self.module.value(call).kind is Kind.OPTIMIZER
 
-    def _steps(self, loop: StatementLoop) -> bool:
-        """Whether the iterations of a loop change parameters, by an optimizer or by hand."""
-        if self.module.iterations.of(loop).of(Act.STEP):
+    def _steps(self, loop: StatementLoop | cst.FunctionDef) -> bool:
+        """Whether the iterations of a loop, or of one around it, change parameters, if only by hand."""
+        around = [loop, *(outer for outer in self.module.loops(loop) if isinstance(outer, StatementLoop))]
+        if any(self.module.iterations.of(one).of(Act.STEP) for one in around):
             return True
         return any(
             isinstance(node, cst.For) and last_name(node.iter) in _PARTS
@@ -310,8 +338,19 @@ class Program:
         )
 
     def _makes(self, models: tuple[Trained, ...]) -> bool:
-        """Whether the file shows the calls that make the models, for nothing but to train them."""
-        return all(self.makers(model) for model in models)
+        """Whether the file shows the calls that make the models, for nothing but to train them.
+
+        Methods that others override make what others want.
+        """
+        made = [self.makers(model) for model in models]
+        return all(calls and not any(map(self._is_hook, calls)) for calls in made)
+
+    def _is_hook(self, call: cst.Call) -> bool:
+        function = self.module.function(call)
+        owner = self.module.classes.owner(function) if function is not None else None
+        if owner is not None and self.module.classes.info(owner).opaque:
+            return True
+        return isinstance(call.func, cst.Attribute) and self.module.source(call.func.value) == "self"
 
     def makers(self, model: Trained) -> list[cst.Call]:
         """The calls that make a model, as far as the file shows; those of what wraps it left out."""
@@ -323,7 +362,9 @@ class Program:
         match node:
             case cst.Name():
                 for binding in self.module.bindings(node):
-                    if binding.kind in _ASSIGNED and binding.value is not None:
+                    if binding.kind is BindingKind.PARAMETER:
+                        yield from self._given(binding, hops)
+                    elif binding.kind in _ASSIGNED and binding.value is not None:
                         value = part_of(binding.value, binding.path)
                         if value is not None:
                             yield from self._made(value, hops - 1)
@@ -341,6 +382,14 @@ class Program:
                 yield from self._made_by(node, hops)
             case _:
                 pass
+
+    def _given(self, parameter: Binding, hops: int) -> Iterator[cst.Call]:
+        """What makes the arguments that the callers in the file give for a parameter."""
+        function = parameter.scope.node
+        for call in self.module.callers(function):
+            given = self.module.call(call).get(parameter.name).node
+            if given is not None:
+                yield from self._made(given, hops - 1)
 
     def _made_by(self, call: cst.Call, hops: int) -> Iterator[cst.Call]:
         dotted = self.module.qualified(call.func)
@@ -430,19 +479,31 @@ class Program:
         return last
 
     def _imports_something(self, statement: cst.CSTNode) -> bool:
+        """Whether a condition or ``try`` is there for its imports, and runs nothing of the program."""
         nodes = list(self.tree.descendants(statement))
-        return any(isinstance(node, (cst.Import, cst.ImportFrom)) for node in nodes) and not any(
-            isinstance(node, (cst.FunctionDef, cst.ClassDef, cst.For, cst.While)) for node in nodes
+        if not any(isinstance(node, (cst.Import, cst.ImportFrom)) for node in nodes):
+            return False
+        definitions = (cst.FunctionDef, cst.ClassDef, cst.For, cst.While)
+        return not any(
+            isinstance(node, definitions) or (isinstance(node, cst.Name) and node.value == "__name__")
+            for node in nodes
         )
 
     @cached_property
     def torch_import(self) -> cst.CSTNode | None:
-        """The first import of torch at the head of the file, where advice on its settings is given."""
-        for statement in self.tree.nodes(cst.Import, cst.ImportFrom):
-            source = self.module.source(statement).split()
-            if len(source) > 1 and source[1].partition(".")[0].rstrip(",") == "torch":
-                return statement if self.module.function(statement) is None else None
-        return None
+        """The import of torch at the top level, where advice on its settings is given.
+
+        That is ``import torch`` itself, else the first of something of it.
+        """
+        found: list[tuple[bool, cst.CSTNode]] = []
+        for binding in chain.from_iterable(self.module.names.module_scope.bindings.values()):
+            dotted = binding.imported
+            if dotted is not None and _below(dotted, ("torch",)):
+                statement = self.tree.enclosing(binding.node, cst.Import, cst.ImportFrom)
+                if statement is not None:
+                    found.append((dotted != "torch", statement))
+        order = self.tree.order
+        return min(found, key=lambda item: (item[0], order[item[1]]))[1] if found else None
 
     def set_up(self, code: str, name: str) -> tuple[Edits, Edits] | None:
         """The edits that put ``code``, in which ``{}`` is the library name ``name``, behind the imports."""
@@ -470,25 +531,13 @@ class Program:
         """Whether products of matrices are much of the work: no environment, no graphs, no tiny networks."""
         if self.training is None or self.waits_for_environment or self.imports(_SPARSE):
             return False
-        if self._words & _GRAPHS:
+        if self.mentions(_GRAPHS):
             return False
         return not all(self._is_small(model) for model in self.training.models)
 
     def mentions(self, words: re.Pattern[str]) -> bool:
         """Whether a name, or a string of one word, in the code has one of these words in it."""
         return any(words.search(text) for text in self._words)
-
-    @cached_property
-    def multiplies_matrices(self) -> bool:
-        """Whether products of matrices may matter: not all models are in sight and only convolve."""
-        assert self.training is not None
-        return not all(self._only_convolves(model) for model in self.training.models)
-
-    def _only_convolves(self, model: Trained) -> bool:
-        names = [name for _, name in self.layers(model)]
-        if not any(map(_CONVOLVES.match, names)):
-            return bool(names) and all(map(_CONVOLUTIONAL_NETWORK.match, names))
-        return self._in_sight(model) and not any(map(_MULTIPLIES.match, names))
 
     def _names(self, words: re.Pattern[str]) -> bool:
         """Whether code, or a string that is a word, names such a thing where it matters to the training."""
@@ -547,7 +596,7 @@ class Program:
 
     @cached_property
     def _is_exacting(self) -> bool:
-        if self.imports(_EXACTING):
+        if self.imports(_EXACTING) or self._names(_EXACTING_NAME):
             return True
         for attribute in self.tree.nodes(cst.Attribute):
             dotted = self.module.qualified(attribute)
@@ -569,7 +618,7 @@ class Program:
         layers = list(self.layers(model))
         sizes: list[int] = []
         for call, name in layers:
-            if _LARGE.match(name):
+            if _LARGE.match(name) or name.partition(".")[0] not in _WITHOUT_NETWORKS:
                 return False
             if name in _WEIGHTED:
                 numbers = [self.module.argument(call, part).constant for part in _WEIGHTED[name]]
@@ -580,9 +629,10 @@ class Program:
                 sizes.append(known[0] * known[-1])
         plain = all(not name.startswith(_SEQUENCES) for _, name in layers)
         limit = _SMALL_IN_PERCEPTRON if plain else _SMALL
-        return bool(sizes) and max(sizes) <= limit and self._in_sight(model)
+        return bool(sizes) and max(sizes) <= limit and self.in_sight(model)
 
-    def _in_sight(self, model: Trained) -> bool:
+    def in_sight(self, model: Trained) -> bool:
+        """Whether all of a model is code of this file or layers of torch."""
         definition = model.value.definition
         if isinstance(definition, cst.ClassDef):
             return not self.module.classes.info(definition).opaque

@@ -16,7 +16,7 @@ from torchlint.semantics.spellings import last_name
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
 
-_DEBUGGING = re.compile(r"debug|anomal|profil|bench|diagnos|sanity|_?check(_|$)|nan", re.IGNORECASE)
+_DEBUGGING = re.compile(r"debug|anomal|profil|bench|diagnos|sanity|(?:^|_)nans?(?:_|$)", re.IGNORECASE)
 _HOPS = 3
 """How many callers up a switch is looked for."""
 

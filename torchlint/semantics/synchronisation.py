@@ -57,7 +57,7 @@ def may_be_on_device(module: Module, node: cst.BaseExpression) -> bool:
     ``module.on_device`` takes structures of tensors for tensors as well, which is right for what only a
     tensor answers to (``x.item()``), and wrong for what anything does (``print(x)``, ``if x``).
     """
-    return module.accelerated and _waits(module.value(node))
+    return module.for_accelerator(node) and _waits(module.value(node))
 
 
 def _waits(value: Value) -> bool:
@@ -827,7 +827,7 @@ def _written_arguments(module: Module, call: cst.Call) -> Iterator[cst.BaseExpre
     elif isinstance(call.func, cst.Attribute):
         name, owner = call.func.attr.value, call.func.value
         if (name == "format" and is_text(module, owner)) or (
-            name in _LOG_METHODS and _is_logger(module, owner)
+            name in _LOG_METHODS and is_logger(module, owner)
         ):
             yield from arguments
         elif (
@@ -861,7 +861,7 @@ def _displays(module: Module, node: cst.BaseExpression) -> Iterator[cst.Dict | c
         yield node
 
 
-def _is_logger(module: Module, node: cst.BaseExpression) -> bool:
+def is_logger(module: Module, node: cst.BaseExpression) -> bool:
     """``logging`` and its like, ``logging.getLogger(…)``, and what people call a logger."""
     while True:
         qualified = module.qualified(node)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import libcst as cst
 
-from torchlint.semantics.names import BindingKind
+from torchlint.semantics.names import BindingKind, dotted_text
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import MISSING, Device, Kind
 
@@ -112,6 +112,9 @@ def _uses_of_target(
     module: Module, target: cst.BaseExpression, collected: bool
 ) -> Iterator[cst.BaseExpression]:
     """The reads of what is assigned, of those in the same iteration of the loop around it if not all."""
+    if collected and isinstance(target, cst.Attribute):
+        yield from _reads_of_attribute(module, target)
+        return
     loops = [] if collected else module.loops(target)
     bound: Iterable[Binding]
     if isinstance(target, cst.Subscript) and isinstance(target.value, cst.Name):
@@ -124,6 +127,19 @@ def _uses_of_target(
         for use in module.uses(binding):
             if use is not target and (not loops or module.tree.contains(loops[0], use)):
                 yield use
+
+
+def _reads_of_attribute(module: Module, target: cst.Attribute) -> Iterator[cst.BaseExpression]:
+    """The reads of ``self.x`` in the methods of the class that assigns it."""
+    spelt = dotted_text(target)
+    owner = module.tree.enclosing(target, cst.ClassDef)
+    if spelt is None or not spelt.startswith("self.") or owner is None:
+        return
+    for attribute in module.tree.nodes(cst.Attribute):
+        if attribute.attr.value == target.attr.value and dotted_text(attribute) == spelt:
+            stored = isinstance(module.tree.parent(attribute), cst.AssignTarget)
+            if not stored and module.tree.enclosing(attribute, cst.ClassDef) is owner:
+                yield attribute
 
 
 _ENVIRONMENT = re.compile(r"(^|_)v?envs?($|_)|^(gym|environment|simulator|sim|game|world)$", re.IGNORECASE)

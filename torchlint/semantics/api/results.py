@@ -166,6 +166,9 @@ neg negative nextafter not_equal polygamma positive pow prelu rad2deg reciprocal
 resolve_neg round rsqrt sgn sigmoid sign signbit sin sinc sinh sqrt square sub subtract tan tanh true_divide
 trunc xlogy
 """
+ELEMENTWISE: Final = frozenset(_ELEMENTWISE.split())
+"""Functions and methods that compute each element of their result by itself."""
+
 _REDUCING = """
 all amax amin any argmax argmin corrcoef count_nonzero cov dist hash_tensor histc logsumexp mean nanmean
 nanquantile nansum norm prod quantile std sum trace var

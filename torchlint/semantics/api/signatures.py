@@ -449,11 +449,15 @@ _PYTHON: dict[str, dict[str, Overloads]] = {
             "device='cuda', init_scale=65536.0, growth_factor=2.0, backoff_factor=0.5, "
             "growth_interval=2000, enabled=True"
         ),
-        "cuda.amp.autocast": "enabled=True, dtype=..., cache_enabled=True",
-        "cuda.amp.GradScaler": (
+        "cpu.amp.autocast cuda.amp.autocast": "enabled=True, dtype=..., cache_enabled=True",
+        "cpu.amp.GradScaler cuda.amp.GradScaler": (
             "init_scale=65536.0, growth_factor=2.0, backoff_factor=0.5, growth_interval=2000, enabled=True"
         ),
         "cuda.synchronize": "device=None",
+        "cuda.memory._record_memory_history": (
+            "enabled='all', context='all', stacks='all', max_entries=..., device=None, clear_history=False, "
+            "compile_context=False, global_record_annotations=False, skip_actions=None"
+        ),
         "save": (
             "obj, f, pickle_module=..., pickle_protocol=2, _use_new_zipfile_serialization=True, "
             "_disable_byteorder_record=False"

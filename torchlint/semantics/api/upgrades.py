@@ -29,9 +29,9 @@ class Upgrade:
 
     ``adds`` is an argument that calls of the replacement take in front of the others, as code: ``"cuda"``, or
     by keyword, ``device_type="cuda"``. ``switched_on`` is the code of what the replacement is given where the
-    parameter was True; where it was False, the replacement is left out. With ``exact`` the replacement means
-    the same with the same arguments by keyword, or leaving the parameter out is the same; else it is advice.
-    ``note`` says in words what to do instead, where there is no single name for that.
+    parameter was True; ``switched_off`` where it was False, if that is known to be as good as nothing. With
+    ``exact`` the replacement means the same with the same arguments by keyword; else it is advice. ``note``
+    says in words what to do instead, where there is no single name for that.
 
     ``witness`` is the name whose presence tells that of a value, or of what is made at run time. ``source``
     is the page or the file of the library that says so.
@@ -46,6 +46,7 @@ class Upgrade:
     since: str | None = None
     adds: str = ""
     switched_on: str = ""
+    switched_off: str = ""
     exact: bool = False
     note: str = ""
     witness: str = ""
@@ -104,9 +105,9 @@ TORCH: Final = (
 
 
 def _renamed(
-    old: str, new: str, *, at: str | None = None, removed: str | None = None, on: str = ""
+    old: str, new: str, *, at: str | None = None, removed: str | None = None, on: str = "", off: str = ""
 ) -> Upgrade:
-    """A parameter that means the same under another name, or is one of the other's values, ``on``."""
+    """A parameter that means the same under another name, or switches between two of the other's values."""
     return Upgrade(
         symbol="",
         argument=old,
@@ -115,6 +116,7 @@ def _renamed(
         replacement=new,
         since=at or removed,
         switched_on=on,
+        switched_off=off,
         exact=True,
     )
 
@@ -207,7 +209,7 @@ TRANSFORMERS: Final = (
 ACCELERATE: Final = _of(
     "accelerate.Accelerator",
     "https://github.com/huggingface/accelerate/releases",
-    _renamed("fp16", "mixed_precision", at="0.6", removed="0.16", on='"fp16"'),
+    _renamed("fp16", "mixed_precision", at="0.6", removed="0.16", on='"fp16"', off="None"),
     _renamed("logging_dir", "project_dir", at="0.16", removed="0.20"),
     _dropped("dispatch_batches", "put it into `dataloader_config`", removed="1.0"),
     _dropped("even_batches", "put it into `dataloader_config`", removed="1.0"),

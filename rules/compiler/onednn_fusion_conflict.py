@@ -1,0 +1,155 @@
+"""TL515: oneDNN fusion of TorchScript that is switched on and then prevented."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from torchlint.rule import NOTE, WARNING, Finding, rule
+from torchlint.semantics.module import Module
+from torchlint.semantics.names import Binding, BindingKind
+
+_ENABLE = "torch.jit.enable_onednn_fusion"
+_OPTIMIZE = "torch.jit.optimize_for_inference"
+_FREEZE = "torch.jit.freeze"
+_MAKERS = frozenset({"torch.jit.trace", "torch.jit.trace_module", "torch.jit.script"})
+_CLOCKS = frozenset(
+    {"time.time", "time.perf_counter", "time.monotonic", "time.time_ns", "timeit.default_timer"}
+)
+# The documentation of 2.9 says so first; 2.10 warns when the functions are called.
+_DEPRECATED = "2.10"
+
+
+@rule(
+    "TL515",
+    "onednn-fusion-conflict",
+    severity=WARNING,
+    fix="none",
+    on=cst.Call,
+    mentions=("enable_onednn_fusion",),
+)
+def onednn_fusion_conflict(call: cst.Call, module: Module) -> Iterator[Finding]:
+    """
+    ## What it does
+
+    Finds what takes the effect from `torch.jit.enable_onednn_fusion(True)`, in files that call it: models
+    that `torch.jit.optimize_for_inference` has changed, traced or scripted models that nothing freezes, and
+    models whose first call is measured, where the graph is still being profiled and fused.
+
+    Where every torch release that may run the file has deprecated TorchScript (2.10), there is a note at
+    `enable_onednn_fusion(True)`.
+
+    ## Why is this bad?
+
+    The fusion looks for the operators of the model as it was written, with weights that are constants.
+    `optimize_for_inference` puts operators of its own in their place, and a model that is not frozen has
+    attributes instead of constants: in both cases there is little left to fuse. It happens at the first
+    calls, which therefore belong in front of the clock.
+
+    ## Example
+
+    ```python
+    torch.jit.enable_onednn_fusion(True)
+    model = torch.jit.trace(model.eval(), sample)
+    model = torch.jit.optimize_for_inference(model)
+    ```
+
+    ## Use instead
+
+    ```python
+    torch.jit.enable_onednn_fusion(True)
+    with torch.no_grad():
+        model = torch.jit.freeze(torch.jit.trace(model.eval(), sample))
+        model(sample)
+        model(sample)
+    ```
+
+    In new programs `torch.compile` fuses, without TorchScript.
+
+    ## Fix safety
+
+    There is no fix: which of the two optimisations is meant, the author knows.
+
+    ## References
+
+    - [PyTorch performance tuning guide: oneDNN Graph with TorchScript](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html)
+    - [torch.jit.optimize_for_inference](https://docs.pytorch.org/docs/stable/generated/torch.jit.optimize_for_inference.html)
+    - [TorchScript is deprecated](https://docs.pytorch.org/docs/stable/jit.html)
+    """
+    name = module.qualified(call.func)
+    if name not in (_ENABLE, _OPTIMIZE, _FREEZE) and name not in _MAKERS:
+        return
+    switch = _switched_on(module)
+    if switch is None:
+        return
+    related = ((switch, "the fusion is switched on here"),)
+    if name == _OPTIMIZE:
+        yield Finding(
+            call,
+            "`optimize_for_inference` replaces the operators that oneDNN fusion looks for; "
+            "use `torch.jit.freeze` alone",
+            related=related,
+        )
+        return
+    if call is switch and module.target.at_least(_DEPRECATED):
+        message = f"TorchScript is deprecated since torch {_DEPRECATED}; `torch.compile` fuses without it"
+        yield Finding(call, message, severity=NOTE)
+        return
+    frozen = any(
+        module.qualified(other.func) in (_FREEZE, _OPTIMIZE) for other in module.tree.nodes(cst.Call)
+    )
+    if name in _MAKERS and not frozen:
+        yield Finding(
+            call,
+            "oneDNN fusion needs weights that are constants, and nothing freezes this model; "
+            "pass it to `torch.jit.freeze`",
+            related=related,
+        )
+    elif name == _FREEZE:
+        clock = _measured_cold(call, module)
+        if clock is not None:
+            yield Finding(
+                call,
+                "the first calls of this model profile and fuse it, and they are measured; "
+                "call it twice before the clock starts",
+                related=((clock, "the clock starts here"),),
+            )
+
+
+def _switched_on(module: Module) -> cst.Call | None:
+    """The call that switches the fusion on, if the file never switches it off."""
+    switches = [call for call in module.tree.nodes(cst.Call) if module.qualified(call.func) == _ENABLE]
+    values = [module.value(call.args[0].value).constant if call.args else None for call in switches]
+    return switches[0] if switches and all(value is True for value in values) else None
+
+
+def _measured_cold(call: cst.Call, module: Module) -> cst.Call | None:
+    """The clock that is read before a frozen model is called for the first time in its function."""
+    bound = _bound(call, module)
+    if bound is None:
+        return None
+    order, function = module.tree.order, module.function(call)
+    runs = [use for use in module.uses(bound) if module.function(use) is function]
+    called = [use for use in runs if isinstance(module.tree.parent(use), cst.Call)]
+    others = [use for use in module.uses(bound) if use not in called]
+    if not called or others:
+        return None
+    first = min(called, key=order.__getitem__)
+    clocks = [
+        other
+        for other in module.tree.nodes(cst.Call)
+        if module.qualified(other.func) in _CLOCKS
+        and module.function(other) is function
+        and order[call] < order[other] < order[first]
+    ]
+    return clocks[0] if clocks else None
+
+
+def _bound(call: cst.Call, module: Module) -> Binding | None:
+    """The name that a frozen model is given."""
+    statement = module.tree.parent(call)
+    if not isinstance(statement, cst.Assign) or len(statement.targets) != 1:
+        return None
+    bound = module.binding_of(statement.targets[0].target)
+    return bound if bound is not None and bound.kind is BindingKind.ASSIGN and not bound.path else None

@@ -1,0 +1,80 @@
+"""TL803: gradients are checked against finite differences while a model is trained."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from torchlint.rule import WARNING, Finding, rule
+from torchlint.semantics.module import Module
+from torchlint.semantics.switches import optional
+
+_CHECKS = frozenset(
+    f"torch.autograd.{prefix}{name}"
+    for prefix in ("", "gradcheck.")
+    for name in ("gradcheck", "gradgradcheck")
+)
+
+
+@rule(
+    "TL803",
+    "gradcheck-in-training",
+    severity=WARNING,
+    fix="none",
+    on=cst.Call,
+    mentions=("gradcheck|gradgradcheck",),
+)
+def gradcheck_in_training(call: cst.Call, module: Module) -> Iterator[Finding]:
+    """
+    ## What it does
+
+    Finds `torch.autograd.gradcheck` and `gradgradcheck` in the steps of a program: in a loop that trains, in
+    `forward`, or in what they call. Tests, checks before the training and what an option asks for are left
+    alone.
+
+    ## Why is this bad?
+
+    The check runs the function twice for every element of every input, in double precision, and waits for
+    each result. It tells whether a backward pass is written correctly, which does not change from step to
+    step.
+
+    ## Example
+
+    ```python
+    for images, labels in loader:
+        assert torch.autograd.gradcheck(layer, images.double())
+        train_step(images, labels)
+    ```
+
+    ## Use instead
+
+    ```python
+    def test_layer():
+        assert torch.autograd.gradcheck(layer, torch.randn(2, 8, dtype=torch.double, requires_grad=True))
+
+
+    for images, labels in loader:
+        train_step(images, labels)
+    ```
+
+    ## Fix safety
+
+    There is no fix: the check belongs into a test, which only its author can write.
+
+    ## References
+
+    - [torch.autograd.gradcheck](https://docs.pytorch.org/docs/stable/generated/torch.autograd.gradcheck.gradcheck.html)
+    - [PyTorch performance tuning guide: disable debugging APIs](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html#disable-debugging-apis)
+    """
+    name = module.qualified(call.func)
+    if name not in _CHECKS or optional(module, call):
+        return
+    hot = module.hot(call)
+    if hot is not None:
+        yield Finding(
+            call,
+            f"`{name.rpartition('.')[2]}` runs its function twice for every element of the inputs, at every "
+            "step; move it to a test",
+            related=((hot.path[0] if hot.path else hot.loop, hot.reason),),
+        )

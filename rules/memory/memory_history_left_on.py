@@ -1,0 +1,127 @@
+"""TL605: the history of device memory is recorded, and nothing ends it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import libcst as cst
+
+from torchlint.rule import WARNING, Finding, rule
+from torchlint.semantics.module import Module
+
+_RECORDING = "torch.cuda.memory._record_memory_history"
+_ASKING = re.compile(r"profil|snapshot|record|memory|mem_|debug|trace|history", re.IGNORECASE)
+_BEGINNING = re.compile(
+    r"^_*(start|enable|begin|setup|set_up|init|on_|__enter__|__init__)|record", re.IGNORECASE
+)
+
+
+@rule(
+    "TL605",
+    "memory-history-left-on",
+    severity=WARNING,
+    fix="none",
+    on=cst.Call,
+    mentions=("_record_memory_history",),
+)
+def memory_history_left_on(call: cst.Call, module: Module) -> Iterator[Finding]:
+    """
+    ## What it does
+
+    Finds `torch.cuda.memory._record_memory_history()` in a file that never ends the recording with
+    `enabled=None`. A run that is recorded as a whole because an option asks for it is left alone, and so are
+    a history that is kept for the moment when memory runs out, a function that others call to begin, and a
+    script whose last line takes the snapshot.
+
+    ## Why is this bad?
+
+    As long as it is on, every allocation and every free takes a stack trace on the host and keeps it, several
+    kilobytes each. Without `max_entries` they are kept for ever, so that the memory of the host fills up.
+
+    ## Example
+
+    ```python
+    torch.cuda.memory._record_memory_history()
+    train(model, loader)
+    torch.cuda.memory._dump_snapshot("memory.pickle")
+    ```
+
+    ## Use instead
+
+    ```python
+    torch.cuda.memory._record_memory_history(max_entries=100_000)
+    for step in range(5):
+        train_step(model, next(batches))
+    torch.cuda.memory._dump_snapshot("memory.pickle")
+    torch.cuda.memory._record_memory_history(enabled=None)
+    ```
+
+    ## Fix safety
+
+    There is no fix: how many steps are worth recording is for the author to say.
+
+    ## References
+
+    - [Understanding CUDA memory usage](https://docs.pytorch.org/docs/stable/torch_cuda_memory.html)
+    """
+    if module.qualified(call.func) != _RECORDING or module.is_test:
+        return
+    recordings = [node for node in module.tree.nodes(cst.Call) if module.qualified(node.func) == _RECORDING]
+    if not all(_begins(node, module) for node in recordings):
+        return
+    if _half_of_a_pair(call, module) or _asked_for(call, module) or _kept_for_failure(module):
+        return
+    if _ends_with_snapshot(call, module):
+        return
+    bounded = not module.argument(call, "max_entries").absent
+    kept = "takes a stack trace" if bounded else "takes a stack trace and keeps it for ever"
+    yield Finding(
+        call,
+        f"nothing ends this recording, so that every allocation {kept}; "
+        "call `_record_memory_history(enabled=None)` when the snapshot is taken",
+    )
+
+
+def _begins(call: cst.Call, module: Module) -> bool:
+    """Whether a call certainly switches the recording on."""
+    enabled = module.argument(call, "enabled")
+    return enabled.absent or (enabled.given and enabled.constant in (True, "all", "state"))
+
+
+def _half_of_a_pair(call: cst.Call, module: Module) -> bool:
+    """Whether a function that others call begins the recording; another one may end it."""
+    function = module.function(call)
+    if not isinstance(function, cst.FunctionDef) or module.callers(function):
+        return False
+    return _BEGINNING.search(function.name.value) is not None
+
+
+def _asked_for(call: cst.Call, module: Module) -> bool:
+    """Whether an option asks for a record of the whole run: not of some of the rounds of a loop."""
+    if module.loops(call):
+        return False
+    child: cst.CSTNode = call
+    for ancestor in module.tree.ancestors(call):
+        if isinstance(ancestor, cst.If) and child is ancestor.body:
+            if _ASKING.search(module.source(ancestor.test)):
+                return True
+        child = ancestor
+    return False
+
+
+def _kept_for_failure(module: Module) -> bool:
+    """Whether the snapshot is taken where memory has run out."""
+    if "out_of_memory_observer" in module.tree.text:
+        return True
+    return any("_snapshot" in module.source(handler) for handler in module.tree.nodes(cst.ExceptHandler))
+
+
+def _ends_with_snapshot(call: cst.Call, module: Module) -> bool:
+    """Whether a script that records itself ends with the snapshot, and the recording with it."""
+    if module.function(call) is not None:
+        return False
+    last: cst.CSTNode = module.tree.root.body[-1]
+    while isinstance(last, (cst.If, cst.With)):
+        last = last.body.body[-1]
+    return isinstance(last, cst.SimpleStatementLine) and "_snapshot" in module.source(last)

@@ -1,0 +1,131 @@
+"""TL416: models converted to BetterTransformer, of which Transformers has had the kernels itself for long."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from torchlint.diagnostics import Fix
+from torchlint.rule import NOTE, Finding, rule
+from torchlint.semantics.fallbacks import for_older_releases
+from torchlint.semantics.module import Edits, Module
+
+_METHOD = "to_bettertransformer"
+_FUNCTION = "optimum.bettertransformer.BetterTransformer.transform"
+# The first release of Transformers with attention by SDPA of its own, and the one without the method.
+_NATIVE, _WITHOUT = "4.36", "5.0"
+
+
+@rule(
+    "TL416",
+    "better-transformer",
+    severity=NOTE,
+    fix="safe",
+    on=cst.Call,
+    mentions=("to_bettertransformer|BetterTransformer",),
+)
+def better_transformer(call: cst.Call, module: Module) -> Iterator[Finding]:
+    """
+    ## What it does
+
+    Finds `model.to_bettertransformer()` and `BetterTransformer.transform(model)` of Optimum. Branches that
+    ask for the release are left alone, and so are projects that pin a Transformers older than 4.36.
+
+    ## Why is this bad?
+
+    The conversion brought `scaled_dot_product_attention` to models of Transformers, which have had it by
+    default since Transformers 4.36. For a model that has it, the conversion raises an error; Transformers 5
+    and Optimum 2 have no conversion. A converted model cannot be saved, and ignores padding in training.
+
+    ## Example
+
+    ```python
+    model = AutoModel.from_pretrained(name)
+    model = model.to_bettertransformer()
+    ```
+
+    ## Use instead
+
+    ```python
+    model = AutoModel.from_pretrained(name, attn_implementation="sdpa")
+    ```
+
+    ## Fix safety
+
+    The fix takes the conversion out. It is safe if every release of Transformers that the project admits is
+    5.0 or newer, where the call can only fail, and nothing catches that; else unsafe, since a model without
+    attention by SDPA would be slower. None is offered if a copy is asked for (`keep_original_model`), or if
+    the file converts models back.
+
+    ## References
+
+    - [Transformers: attention by scaled_dot_product_attention](https://huggingface.co/docs/transformers/perf_infer_gpu_one)
+    - [Optimum 1.16.1: BetterTransformer is deprecated](https://github.com/huggingface/optimum/releases/tag/v1.16.1)
+    """
+    model = _converted(call, module)
+    if model is None or not module.target_of("transformers").admits(_NATIVE):
+        return
+    if for_older_releases(module, call):
+        return
+    yield Finding(
+        call,
+        "Transformers has had this attention by default since 4.36 and no BetterTransformer since 5.0; drop "
+        'the conversion, and load the model with `attn_implementation="sdpa"`',
+        fix=_fix(call, model, module),
+    )
+
+
+def _converted(call: cst.Call, module: Module) -> cst.BaseExpression | None:
+    """The model that a call converts."""
+    match call.func:
+        case cst.Attribute(value=model, attr=cst.Name("to_bettertransformer")) if not call.args:
+            defined = any(function.name.value == _METHOD for function in module.tree.nodes(cst.FunctionDef))
+            return None if defined else model
+        case _ if module.qualified(call.func) == _FUNCTION:
+            first = call.args[0] if call.args else None
+            plain = first is not None and not first.star
+            return first.value if first is not None and plain and _is_model(first) else None
+        case _:
+            return None
+
+
+def _is_model(argument: cst.Arg) -> bool:
+    return argument.keyword is None or argument.keyword.value == "model"
+
+
+def _fix(call: cst.Call, model: cst.BaseExpression, module: Module) -> Fix | None:
+    kept = [
+        arg for arg in call.args if arg.keyword is not None and arg.keyword.value == "keep_original_model"
+    ]
+    if any(module.value(arg.value).constant is not False for arg in kept) or len(call.args) - len(kept) > 1:
+        return None
+    if "reverse_bettertransformer" in module.tree.text or "BetterTransformer.reverse" in module.tree.text:
+        return None
+    caught = any(True for _ in module.tree.handlers(call))
+    grade = (
+        module.safe if module.target_of("transformers").at_least(_WITHOUT) and not caught else module.unsafe
+    )
+    return grade("Take the conversion out", _without(call, model, module), _without_import(call, module))
+
+
+def _without(call: cst.Call, model: cst.BaseExpression, module: Module) -> Edits | None:
+    """The statement removed where nothing is left of it, else the model in place of the call."""
+    statement, name = module.tree.parent(call), module.source(model)
+    alone = isinstance(statement, cst.Expr) and isinstance(model, (cst.Name, cst.Attribute))
+    if isinstance(statement, cst.Assign) and len(statement.targets) == 1:
+        alone = module.source(statement.targets[0].target) == name
+    return module.remove_statement(call) if alone else module.replace(call, name)
+
+
+def _without_import(call: cst.Call, module: Module) -> Edits:
+    """The edits that remove the import of what is called, if nothing else uses it."""
+    name = call.func.value if isinstance(call.func, cst.Attribute) else None
+    if not isinstance(name, cst.Name) or module.qualified(call.func) != _FUNCTION:
+        return ()
+    for binding in module.bindings(name):
+        statement = module.tree.parent(binding.node)
+        if isinstance(statement, cst.ImportFrom) and len(module.uses(binding)) == 1:
+            only = not isinstance(statement.names, cst.ImportStar) and len(statement.names) == 1
+            return (module.remove_statement(statement) if only else None) or ()
+    return ()

@@ -1,0 +1,129 @@
+"""TL409: modules in a plain list or dict, which torch never registers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import libcst as cst
+
+from torchlint.diagnostics import Fix
+from torchlint.rule import ERROR, Finding, rule
+from torchlint.semantics.module import Module
+from torchlint.semantics.registration import Hidden, hidden_modules, registered_in_time
+
+_KEY = re.compile(r"[a-z]+\d*(_\w+)*|\d+")
+# A module has attributes of these names.
+_TAKEN = frozenset(
+    {
+        "type",
+        "to",
+        "train",
+        "eval",
+        "half",
+        "float",
+        "double",
+        "cpu",
+        "cuda",
+        "forward",
+        "keys",
+        "values",
+        "items",
+    }
+    | {
+        "pop",
+        "update",
+        "clear",
+        "modules",
+        "children",
+        "buffers",
+        "parameters",
+        "apply",
+        "compile",
+        "training",
+    }
+)
+
+
+@rule(
+    "TL409",
+    "modules-in-plain-list",
+    severity=ERROR,
+    fix="safe",
+    on=(cst.Assign, cst.AnnAssign),
+    mentions=("nn", "Module", "self."),
+)
+def modules_in_plain_list(statement: cst.Assign | cst.AnnAssign, module: Module) -> Iterator[Finding]:
+    """
+    ## What it does
+
+    Finds layers that an `nn.Module` keeps in a plain list, tuple or dict: in one written out, in a
+    comprehension, or in one that code fills. Modules that are registered beside it (`add_module`, `setattr`,
+    `nn.Sequential(*layers)`), that have nothing to register (activations, pooling) or that the class looks
+    after by itself are left alone, and so are those that are frozen, called without gradients or wrapped to
+    hide them.
+
+    ## Why is this bad?
+
+    `nn.Module` registers modules that are attributes, and does not look into lists. What is in there is not
+    among the `parameters()` that the optimizer gets and so is never trained, stays on the CPU in `.to()`, in
+    training mode in `.eval()`, and is missing in the `state_dict`.
+
+    ## Example
+
+    ```python
+    self.layers = [nn.Linear(64, 64) for _ in range(4)]
+    ```
+
+    ## Use instead
+
+    ```python
+    self.layers = nn.ModuleList([nn.Linear(64, 64) for _ in range(4)])
+    ```
+
+    ## Fix safety
+
+    The fix is unsafe where the list is used for more than indexing, iterating and filling, where the keys of
+    a dict are not all in sight, and where the file loads weights, which lack the modules that are registered
+    now. None is offered if something in it may be no module, where the list is assigned in several places,
+    and in front of `super().__init__()`.
+
+    ## References
+
+    - [torch.nn.ModuleList](https://docs.pytorch.org/docs/stable/generated/torch.nn.ModuleList.html)
+    """
+    targets = (
+        [t.target for t in statement.targets] if isinstance(statement, cst.Assign) else [statement.target]
+    )
+    value = statement.value
+    if len(targets) != 1 or not isinstance(targets[0], cst.Attribute) or value is None:
+        return
+    hidden = hidden_modules(module, targets[0], value)
+    if hidden is None:
+        return
+    plain, container = ("dict", "ModuleDict") if hidden.mapping else ("list", "ModuleList")
+    yield Finding(
+        value,
+        f"modules in a plain {plain} are not registered, and so neither trained, moved nor saved; "
+        f"`nn.{container}` registers them",
+        fix=_fix(hidden, statement, container, module),
+    )
+
+
+def _fix(hidden: Hidden, statement: cst.CSTNode, container: str, module: Module) -> Fix | None:
+    spelling = module.spell(f"torch.nn.{container}", hidden.made)
+    if spelling is None or not hidden.only_modules or not registered_in_time(module, statement):
+        return None
+    keys = hidden.keys or ()
+    if any(not isinstance(key, str) or not _KEY.fullmatch(key) or key in _TAKEN for key in keys):
+        return None
+    known = hidden.known and (not hidden.mapping or hidden.keys is not None)
+    grade = module.safe if known and hidden.plainly_used and not module.loads_weights else module.unsafe
+    made = module.source(hidden.made)
+    if isinstance(hidden.made, cst.Tuple) and not hidden.made.lpar:
+        made = f"({made})"
+    return grade(
+        f"Use `{spelling.text}`",
+        module.replace(hidden.made, f"{spelling.text}({made})"),
+        spelling.edits,
+    )

@@ -1,0 +1,99 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from torchlint.rule import WARNING, Finding, rule
+from torchlint.semantics.module import Module
+from torchlint.semantics.multitensor import as_one_call, clipped_to
+from torchlint.semantics.updates import Change, UpdateLoop, runs_every_step, update_loop
+
+
+@rule(
+    "TL505",
+    "per-parameter-update-loop",
+    severity=WARNING,
+    fix="unsafe",
+    on=cst.For,
+    mentions=("param|state_dict",),
+)
+def per_parameter_update_loop(loop: cst.For, module: Module) -> Iterator[Finding]:
+    """## What it does
+    Finds Python loops that change parameters one by one at every step: moving averages and soft updates of
+    target networks, steps along the gradient by hand, gradients and weights that are clipped, gradients that
+    are scaled or whose norms are added up, and copies.
+
+    Loops that run once or now and then are left alone, and so are those that do anything else for each
+    parameter, such as a collective operation or a message, those of optimizers, of a few tensors that are
+    listed by hand, in compiled functions, and of programs for the CPU. Gradients that are cleared in a loop
+    are found by TL302.
+
+    An average is taken again and again, and gradients are new after each backward pass. A function that takes
+    an average, or clips or follows gradients, and that only other files call, is taken to be called at every
+    step.
+
+    ## Why is this bad?
+    Each operation on each parameter is a kernel of its own, and most parameters are small: launching the
+    kernel takes longer than running it. The operations of torch on lists of tensors handle all parameters in
+    a few kernels. On the CPU they are loops, too.
+
+    ## Example
+    ```python
+    with torch.no_grad():
+        for p_ema, p in zip(ema.parameters(), model.parameters()):
+            p_ema.mul_(decay).add_(p, alpha=1 - decay)
+    ```
+
+    ## Use instead
+    ```python
+    update = torch.optim.swa_utils.get_ema_multi_avg_fn(decay)
+    update(list(ema.parameters()), list(model.parameters()), None)
+    ```
+
+    `torch.optim.swa_utils.AveragedModel(model, multi_avg_fn=get_ema_multi_avg_fn(decay))` keeps the copy as
+    well. The operations themselves, `torch._foreach_lerp_` and its kin, are private by their names up to
+    torch 2.13; later releases document them as `torch.foreach`.
+
+    ## Fix safety
+    There is a fix for averages of the parameters of two modules, and for gradients clipped to a value on both
+    sides. It is unsafe: the average is rounded differently in the last digits, it needs both modules to have
+    the same parameters in the same dtype, and `clip_grad_value_` passes over parameters without a gradient.
+    There is none for states, since they hold integers that cannot be averaged so, where the file casts
+    anything to a shorter dtype, and where a variable of the loop is read behind it.
+
+    ## References
+    - [AveragedModel and get_ema_multi_avg_fn](https://docs.pytorch.org/docs/2.13/optim.html)
+    - [clip_grad_value_](https://docs.pytorch.org/docs/2.13/generated/torch.nn.utils.clip_grad_value_.html)
+    - [torch.foreach](https://docs.pytorch.org/docs/main/foreach.html)
+    """
+    if module.is_test or not module.target.admits("2.0"):
+        return
+    found = update_loop(loop, module)
+    if found is None or not runs_every_step(found, module):
+        return
+    yield Finding(
+        loop.iter,
+        f"{found.change.value} is worked out parameter by parameter, with kernels of its own for each; "
+        f"{_instead(found, module)}",
+        fix=as_one_call(found, module),
+    )
+
+
+def _instead(found: UpdateLoop, module: Module) -> str:
+    """What does the same to all parameters in a few kernels."""
+    match found.change:
+        case Change.AVERAGE:
+            return "`torch.optim.swa_utils.get_ema_multi_avg_fn` averages all of them at once"
+        case Change.STEP:
+            return "an optimizer of `torch.optim` steps all of them at once"
+        case Change.CLIP if clipped_to(found.loop, module) is not None:
+            return "`torch.nn.utils.clip_grad_value_` clips all of them at once"
+        case Change.CLIP | Change.CLAMP:
+            return "`torch._foreach_clamp_min_` and `torch._foreach_clamp_max_` clip all of them at once"
+        case Change.SCALE:
+            return "`torch._foreach_mul_` scales all of them at once"
+        case Change.NORM:
+            return "`torch.nn.utils.clip_grad_norm_` returns it, and takes all of them at once"
+        case Change.COPY:
+            return "`torch._foreach_copy_` copies all of them at once"

@@ -1,0 +1,117 @@
+"""TL507: automatic mixed precision under the names of one device."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from torchlint.rule import WARNING, Finding, rule
+from torchlint.semantics.fallbacks import for_older_releases
+from torchlint.semantics.module import Module
+from torchlint.semantics.upgrading import only_names, upgrade_at, upgraded
+
+_PLACES = ("torch.cuda.amp.", "torch.cpu.amp.")
+_APEX = ("apex.amp.initialize", "apex.amp.scale_loss")
+
+
+@rule(
+    "TL507",
+    "deprecated-amp",
+    severity=WARNING,
+    fix="safe",
+    on=(cst.Name, cst.Attribute),
+    mentions=("amp", "cuda|cpu|apex", "autocast|GradScaler|custom_fwd|custom_bwd|initialize|scale_loss"),
+)
+def deprecated_amp(node: cst.Name | cst.Attribute, module: Module) -> Iterator[Finding]:
+    """
+    ## What it does
+
+    Finds `autocast`, `GradScaler`, `custom_fwd` and `custom_bwd` of `torch.cuda.amp` and `torch.cpu.amp`, and
+    the mixed precision of apex, where the program needs torch 2.4 or newer. A branch for older releases is
+    left alone, and so are names in annotations and in `isinstance`.
+
+    ## Why is this bad?
+
+    Since torch 2.4 they warn with a `FutureWarning` each time that they are made, and will be removed. What
+    takes their place is told the device, so that the same code runs on every kind of accelerator. The
+    mixed precision of apex is no longer maintained.
+
+    ## Example
+
+    ```python
+    from torch.cuda.amp import GradScaler, autocast
+
+    scaler = GradScaler()
+    with autocast(args.amp, dtype=torch.float16):
+        loss = model(images)
+    ```
+
+    ## Use instead
+
+    ```python
+    from torch.amp import GradScaler, autocast
+
+    scaler = GradScaler("cuda")
+    with autocast("cuda", enabled=args.amp, dtype=torch.float16):
+        loss = model(images)
+    ```
+
+    ## Fix safety
+
+    Safe: the old names are thin covers of the new ones that pass the device. Names that the file imports from
+    the old place are imported from the new one, and everything that the file does with them is rewritten at
+    once. The fix is unsafe where the file sets the dtype or the cache of autocast for all of the program,
+    which the old names did not ask for. No fix is offered where a name is exported in `__all__`, handed on
+    without being called, or inherited from, where arguments are hidden in `*args`, and for apex.
+
+    ## References
+
+    - [torch.amp: the deprecated names](https://docs.pytorch.org/docs/stable/amp.html)
+    - [torch 2.4: deprecation of torch.cuda.amp](https://github.com/pytorch/pytorch/releases/tag/v2.4.0)
+    """
+    if not module.target.at_least("2.4"):
+        return
+    row = upgrade_at(module, node)
+    if row is None:
+        yield from _apex(node, module)
+    elif row.symbol.startswith(_PLACES) and row.is_deprecated(module.target):
+        if _is_alias(node, module) or only_names(module, node) or for_older_releases(module, node):
+            return
+        assert row.replacement is not None
+        new = row.replacement
+        edits = upgraded(module, node) if row.is_replaceable(module.target) else None
+        make = module.unsafe if _sets_defaults(module) else module.safe
+        yield Finding(
+            node,
+            f"`{row.symbol}` warns since torch 2.4 and will be removed; use `{new}` with `{row.adds}`",
+            fix=make(f"Use `{new}`", edits),
+        )
+
+
+def _is_alias(node: cst.CSTNode, module: Module) -> bool:
+    """Whether a node is given another name, under which it is found where it is used."""
+    match module.tree.parent(node):
+        case (
+            cst.Assign(targets=[cst.AssignTarget(target=cst.Name() as name)])
+            | cst.AnnAssign(target=cst.Name() as name)
+        ):
+            binding = module.binding_of(name)
+            uses = module.uses(binding) if binding is not None else []
+            return not uses or any(upgrade_at(module, use) is not None for use in uses)
+    return False
+
+
+def _sets_defaults(module: Module) -> bool:
+    text = module.tree.text
+    return "set_autocast" in text or "cache_enabled" in text
+
+
+def _apex(node: cst.CSTNode, module: Module) -> Iterator[Finding]:
+    call = module.tree.parent(node)
+    if isinstance(call, cst.Call) and call.func is node and module.qualified(node) in _APEX:
+        yield Finding(
+            node,
+            f"`{module.source(node)}` of apex is no longer maintained; use `torch.amp.autocast` and "
+            "`torch.amp.GradScaler`",
+        )

@@ -1,0 +1,137 @@
+"""TL517: arguments of trainers that newer releases renamed or removed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from torchlint.diagnostics import Fix
+from torchlint.rule import WARNING, Finding, rule
+from torchlint.semantics.api.upgrades import Upgrade
+from torchlint.semantics.fallbacks import for_older_releases
+from torchlint.semantics.module import Module
+from torchlint.semantics.trainers import Given, given_up
+
+# Expressions that stand in a conditional one as they are.
+_TIGHT = (cst.Name, cst.Attribute, cst.Call, cst.Subscript)
+
+
+@rule(
+    "TL517",
+    "renamed-trainer-argument",
+    severity=WARNING,
+    fix="safe",
+    on=cst.Call,
+    mentions=(
+        "transformers|accelerate|trl",
+        "TrainingArguments|Trainer|from_pretrained|pipeline|Accelerator|Config",
+    ),
+)
+def renamed_trainer_argument(call: cst.Call, module: Module) -> Iterator[Finding]:
+    """
+    ## What it does
+
+    Finds arguments of `TrainingArguments`, `Trainer`, `from_pretrained` and `pipeline` of Transformers, of
+    the classes that inherit from them, and of `Accelerator`, that every release which may run the program
+    deprecates or no longer takes. The releases are those that the project declares, or else those installed;
+    nothing is found where neither is known.
+
+    ## Why is this bad?
+
+    A deprecated argument warns at every start, and one that was removed raises a `TypeError`, often in a
+    script that is run again after months. Among the renamed ones are those that decide how fast the training
+    is: the precision, the device, the size of a batch.
+
+    ## Example
+
+    ```python
+    args = TrainingArguments("out", evaluation_strategy="epoch", no_cuda=False, per_gpu_train_batch_size=8)
+    trainer = Trainer(model, args, tokenizer=tokenizer)
+    accelerator = Accelerator(fp16=True)
+    ```
+
+    ## Use instead
+
+    ```python
+    args = TrainingArguments("out", eval_strategy="epoch", use_cpu=False, per_device_train_batch_size=8)
+    trainer = Trainer(model, args, processing_class=tokenizer)
+    accelerator = Accelerator(mixed_precision="fp16")
+    ```
+
+    ## Fix safety
+
+    Safe: the new name means the same in every release that may run the program. It is unsafe beside or in
+    `**kwargs`, which may hold the new name, too, where the file reads the attribute of that name later, and
+    for an optimizer that is replaced by another one. No fix is offered for arguments without a successor, for
+    those that became a value of another one unless they are True or False, and where the new name is given,
+    too.
+
+    ## References
+
+    - [TrainingArguments](https://huggingface.co/docs/transformers/main_classes/trainer#transformers.TrainingArguments)
+    - [Transformers: migration guide of version 5](https://github.com/huggingface/transformers/blob/main/MIGRATION_GUIDE_V5.md)
+    - [Accelerate: Accelerator](https://huggingface.co/docs/accelerate/package_reference/accelerator)
+    """
+    for given in given_up(module, call):
+        row = given.row
+        target = module.target_of(row.package)
+        if not row.is_deprecated(target) or for_older_releases(module, call):
+            continue
+        name = f'{row.argument}="{row.value}"' if row.value else row.argument
+        since = f"{row.package} {row.removed if row.is_removed(target) else row.deprecated}"
+        what = "was removed in" if row.is_removed(target) else "is deprecated since"
+        message = f"`{name}` {what} {since}; {_advice(row)}"
+        yield Finding(given.node, message, fix=_fix(call, given, module))
+
+
+def _advice(row: Upgrade) -> str:
+    if row.replacement is None:
+        return row.note
+    new = f'{row.argument}="{row.replacement}"' if row.value else row.replacement
+    return f"use `{new}={row.switched_on}`" if row.switched_on else f"use `{new}`"
+
+
+def _fix(call: cst.Call, given: Given, module: Module) -> Fix | None:
+    row = given.row
+    if row.replacement is None or not row.is_replaceable(module.target_of(row.package)):
+        return None
+    message = f"Use `{row.replacement}`"
+    if row.value:
+        return module.unsafe(message, module.replace(given.value, f'"{row.replacement}"'))
+    if any(other.keyword is not None and other.keyword.value == row.replacement for other in call.args):
+        return None
+    if isinstance(given.name, cst.SimpleString):
+        quote = given.name.quote
+        edits = module.replace(given.name, f"{quote}{row.replacement}{quote}")
+    else:
+        edits = module.replace(given.name, row.replacement)
+    if row.switched_on:
+        wanted = module.value(given.value).constant
+        if wanted is False and given.node in call.args:
+            return module.safe(f"Drop `{row.argument}`", module.remove_argument(call, row.argument))
+        code = row.switched_on
+        if wanted is not True:
+            if not row.switched_off or not isinstance(given.value, _TIGHT):
+                return None
+            code = f"{code} if {module.source(given.value)} else {row.switched_off}"
+        value = module.replace(given.value, code)
+        edits = edits + value if edits is not None and value is not None else None
+    read = _read_later(call, row.argument, module)
+    hidden = any(other.star == "**" for other in call.args)
+    make = module.unsafe if read or hidden or not row.exact else module.safe
+    return make(message, edits)
+
+
+def _read_later(call: cst.Call, name: str, module: Module) -> bool:
+    """Whether the file reads the attribute of an argument's name, of what the call makes or of a trainer."""
+    for read in module.tree.nodes(cst.Attribute):
+        if read.attr.value != name:
+            continue
+        match read.value:
+            case cst.Name() as owner:
+                if any(binding.value is call for binding in module.bindings(owner)):
+                    return True
+            case cst.Attribute(attr=cst.Name("args" | "training_args")):
+                return True
+    return False

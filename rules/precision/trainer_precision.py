@@ -1,0 +1,72 @@
+"""TL516: a trainer of Transformers that is left in full precision, or caches beside checkpointing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from torchlint.rule import NOTE, Finding, rule
+from torchlint.semantics.module import Module
+from torchlint.semantics.trainers import cache_beside_checkpointing, left_in_full_precision
+
+
+@rule(
+    "TL516",
+    "trainer-precision",
+    severity=NOTE,
+    fix="none",
+    on=cst.Call,
+    mentions=("transformers", "TrainingArguments|use_cache"),
+)
+def trainer_precision(call: cst.Call, module: Module) -> Iterator[Finding]:
+    """
+    ## What it does
+
+    Finds `TrainingArguments` of Transformers for a training that are given none of `bf16`, `fp16` and `tf32`,
+    where nothing else in the file sets the precision: no model of a smaller type, no TF32, no configuration
+    of DeepSpeed or Accelerate. Arguments of a trainer that only evaluates are left alone. It also finds
+    `use_cache=True` of a model whose activations are checkpointed.
+
+    ## Why is this bad?
+
+    By default the trainer computes in float32, in which matrix products take none of the fast paths of the
+    tensor cores, and activations take twice the memory. The cache of keys and values is there for generation;
+    a model that checkpoints its activations cannot keep it, and drops it with a warning.
+
+    ## Example
+
+    ```python
+    args = TrainingArguments("out", per_device_train_batch_size=16, learning_rate=2e-5)
+    ```
+
+    ## Use instead
+
+    ```python
+    args = TrainingArguments("out", per_device_train_batch_size=16, learning_rate=2e-5, bf16=True)
+    ```
+
+    On GPUs from before Ampere `fp16=True` is the one that works, and `tf32=True` keeps float32 everywhere but
+    in the matrix products of Ampere and newer GPUs.
+
+    ## Fix safety
+
+    There is no fix: which precision fits depends on the GPU and on the model.
+
+    ## References
+
+    - [Transformers: GPU, mixed precision](https://huggingface.co/docs/transformers/perf_train_gpu_one#mixed-precision)
+    - [Transformers: GPU, gradient checkpointing](https://huggingface.co/docs/transformers/perf_train_gpu_one#gradient-checkpointing)
+    """
+    if module.is_test:
+        return
+    if left_in_full_precision(module, call):
+        yield Finding(
+            call.func,
+            "the trainer computes in float32, being given none of `bf16`, `fp16` and `tf32`; add `bf16=True`",
+        )
+    cache = cache_beside_checkpointing(module, call)
+    if cache is not None:
+        yield Finding(
+            cache, "a model that checkpoints its activations cannot keep this cache; use `use_cache=False`"
+        )

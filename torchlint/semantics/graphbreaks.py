@@ -1,0 +1,264 @@
+"""What the compiler cannot put into one graph, and what has it compile the same code again.
+
+`torch.compile` follows a program without its numbers. Where Python needs one, or calls what cannot be traced,
+the graph ends, Python goes on by itself, and another graph begins behind it. And what was compiled holds for
+the Python numbers and the lengths of lists that it was compiled with: code that changes them in each call is
+compiled in each call, until the compiler gives it up.
+
+Which constructs do so was measured, one by one: benchmarks/results/breaks.json has what happened, and
+tests/benchmarks/test_breaks.py holds the questions here to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchlint.semantics.api.compiler import ASKING, DRAWN_NUMBERS, LOGGING_METHODS, UNTRACED
+from torchlint.semantics.api.results import READING_SCALARS, SIZED_BY_SCALARS
+from torchlint.semantics.callstate import grown
+from torchlint.semantics.spellings import last_name
+from torchlint.semantics.synchronisation import (
+    asking_function,
+    indexed_by_number,
+    is_logger,
+    only_on_failure,
+    shape_wait,
+    truth_tests,
+)
+from torchlint.semantics.throttling import FUNCTIONS
+from torchlint.semantics.values import Kind
+from torchlint.semantics.words import Words
+
+if TYPE_CHECKING:
+    from torchlint.semantics.compilation import Region
+    from torchlint.semantics.module import Module
+
+
+class Cause(Words):
+    """What it is that the compiler cannot keep in its graph."""
+
+    NUMBER = "number"
+    """A tensor becomes a Python number."""
+    DECISION = "decision"
+    """Python decides by a tensor."""
+    SHAPE = "shape"
+    """A size depends on the values of a tensor."""
+    CALL = "call"
+    """A function is called that the compiler leaves to Python."""
+    STATE = "state"
+    """A Python number or list changes in each call: nothing breaks, but everything is compiled again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Break:
+    """A place in compiled code that breaks the graph, or has it compiled again.
+
+    ``node`` is what does it: the tensor that is asked, or the call.
+    """
+
+    cause: Cause
+    node: cst.CSTNode
+    region: Region
+
+
+def graph_break(module: Module, node: cst.CSTNode) -> Break | None:
+    """How evaluating ``node`` itself, not what lies in it, breaks the graph that it is compiled into."""
+    if not module.compilation.entries or module.is_test:
+        return None
+    found = _cause(module, node)
+    if found is None:
+        return None
+    cause, culprit = found
+    region = module.compilation.region(node)
+    if region is None or _allowed(module, cause) or only_on_failure(module, node):
+        return None
+    places = (node, *region.path)
+    if any(module.throttled(place) or _in_handler(module, place) for place in places):
+        return None
+    if cause is Cause.CALL and any(_below_condition(module, place) for place in places):
+        return None
+    return Break(cause, culprit, region)
+
+
+def _cause(module: Module, node: cst.CSTNode) -> tuple[Cause, cst.CSTNode] | None:
+    state = grown(module, node)
+    if state is not None:
+        return Cause.STATE, state
+    if isinstance(node, cst.Call):
+        if _untraced(module, node):
+            # What is written out is converted on the way.
+            return None if _inside_untraced(module, node) else (Cause.CALL, node)
+        if _number(module, node):
+            return None if _inside_untraced(module, node) else (Cause.NUMBER, node)
+        if asking_function(module, node) in ASKING:
+            return Cause.DECISION, node
+    if isinstance(node, (cst.Call, cst.Subscript)):
+        return (Cause.SHAPE, node) if _sized_by_data(module, node) else None
+    if isinstance(node, cst.Assert):
+        return None
+    tensor = next(_tensors_asked(module, node), None)
+    return (Cause.DECISION, tensor) if tensor is not None else None
+
+
+# --- what is converted, asked, called ---------------------------------------------------------------
+
+
+_NUMERIC = frozenset({Kind.TENSOR, Kind.BATCH, Kind.NDARRAY})
+_CONVERTING_BUILTINS = frozenset(f"builtins.{name}" for name in ("float", "int", "bool", "complex", "range"))
+
+
+def _number(module: Module, call: cst.Call) -> bool:
+    """Whether a call makes Python numbers of a tensor, wherever that is."""
+    func = call.func
+    if isinstance(func, cst.Attribute) and not call.args:
+        name = func.attr.value
+        if name == "item":
+            return module.value(func.value).kind in (*_NUMERIC, Kind.UNKNOWN)
+        if name == "tolist":
+            return module.value(func.value).kind in _NUMERIC
+    qualified = module.qualified(func) or ""
+    if qualified not in _CONVERTING_BUILTINS and not qualified.startswith("math."):
+        return False
+    return any(
+        not arg.star and (module.is_tensor(arg.value) or _reduced(module, arg.value)) for arg in call.args
+    )
+
+
+def _tensors_asked(module: Module, node: cst.CSTNode) -> Iterator[cst.BaseExpression]:
+    """The tensors by which Python decides, wherever they are."""
+    if isinstance(node, cst.Comparison):
+        # ``x in (a, b)`` is traced, ``a in x`` is not.
+        yield from (tensor for tensor in truth_tests(module, node) if module.is_tensor(tensor))
+        return
+    asked = _asked(node)
+    if asked is None or (isinstance(asked, cst.Comparison) and len(asked.comparisons) > 1):
+        return  # a chain asks by itself
+    if module.is_tensor(asked) or _reduced(module, asked):
+        yield asked
+
+
+def _asked(node: cst.CSTNode) -> cst.BaseExpression | None:
+    """What Python asks for its truth to evaluate ``node`` itself."""
+    match node:
+        case cst.If(test=test) | cst.While(test=test) | cst.IfExp(test=test) | cst.CompIf(test=test):
+            while isinstance(test, cst.BooleanOperation):
+                test = test.right  # its left operand is asked by itself
+            return test
+        case cst.UnaryOperation(operator=cst.Not(), expression=test) | cst.BooleanOperation(left=test):
+            return test
+    return None
+
+
+_REDUCTIONS = frozenset(
+    {"all", "amax", "amin", "any", "argmax", "argmin", "count_nonzero", "max", "mean", "median", "min"}
+    | {"norm", "prod", "std", "sum", "var"}
+)
+_DEPTH = 6
+
+
+def _reduced(module: Module, node: cst.BaseExpression, depth: int = _DEPTH) -> bool:
+    """Whether a value of unknown kind is what a reduction gives: ``x.sum() > 0`` for whatever ``x``.
+
+    Of the things that are handed to compiled code only tensors and arrays have such methods, and the
+    compiler knows the values of neither.
+    """
+    if not depth or module.value(node).kind not in (Kind.UNKNOWN, Kind.BOOL, Kind.NUMBER):
+        return False
+    match node:
+        case cst.Call(func=cst.Attribute(value=owner, attr=cst.Name(value=name))):
+            given = module.value(owner).kind
+            return name in _REDUCTIONS and module.qualified(node.func) is None and given is Kind.UNKNOWN
+        case cst.Comparison(
+            left=left, comparisons=[cst.ComparisonTarget(operator=operator, comparator=right)]
+        ):
+            if isinstance(operator, (cst.Is, cst.IsNot, cst.In, cst.NotIn)):
+                return False
+            return _reduced(module, left, depth - 1) or _reduced(module, right, depth - 1)
+        case cst.BinaryOperation(left=left, right=right):
+            return _reduced(module, left, depth - 1) or _reduced(module, right, depth - 1)
+        case cst.Name():
+            values = [b.value for b in module.bindings(node) if not b.path]
+            return bool(values) and all(v is not None and _reduced(module, v, depth - 1) for v in values)
+    return False
+
+
+def _sized_by_data(module: Module, node: cst.Call | cst.Subscript) -> bool:
+    if not shape_wait(module, node):
+        return False
+    if isinstance(node, cst.Subscript):
+        # Assigning through a mask is traced; so is a look-up by a number that the function is given.
+        stored = isinstance(module.tree.parent(node), cst.AssignTarget)
+        return not stored and indexed_by_number(module, node) is None
+    name = last_name(node.func)
+    return module.qualified(node.func) not in SIZED_BY_SCALARS and name not in (*READING_SCALARS, "pad")
+
+
+def _untraced(module: Module, call: cst.Call) -> bool:
+    qualified = module.qualified(call.func)
+    if qualified in UNTRACED:
+        return True
+    if qualified in DRAWN_NUMBERS:
+        sized = any(
+            arg.star or (arg.keyword is not None and arg.keyword.value == "size") for arg in call.args
+        )
+        return not sized and len(call.args) <= DRAWN_NUMBERS[qualified]
+    if qualified == "copy.deepcopy":
+        return bool(call.args) and module.value(call.args[0].value).kind in (Kind.TENSOR, Kind.MODULE)
+    func = call.func
+    if qualified is None and isinstance(func, cst.Attribute) and func.attr.value in LOGGING_METHODS:
+        return is_logger(module, func.value)
+    return False
+
+
+def _inside_untraced(module: Module, node: cst.CSTNode) -> bool:
+    """Whether ``node`` stands in the arguments of a call that is left to Python itself."""
+    for parent in module.tree.ancestors(node):
+        if isinstance(parent, cst.Call) and _untraced(module, parent):
+            return True
+        if isinstance(parent, (cst.BaseCompoundStatement, cst.SimpleStatementLine, *FUNCTIONS)):
+            return False
+    return False
+
+
+# --- where it stands --------------------------------------------------------------------------------
+
+
+def _in_handler(module: Module, node: cst.CSTNode) -> bool:
+    """Whether ``node`` runs only after something else has failed."""
+    for parent in module.tree.ancestors(node):
+        if isinstance(parent, (cst.ExceptHandler, cst.ExceptStarHandler)):
+            return True
+        if isinstance(parent, FUNCTIONS):
+            return False
+    return False
+
+
+def _below_condition(module: Module, node: cst.CSTNode) -> bool:
+    """Whether a decision of its function may leave ``node`` out: the compiler follows what is taken."""
+    child = node
+    for parent in module.tree.ancestors(node):
+        if isinstance(parent, (cst.If, cst.IfExp)) and child is not parent.test:
+            return True
+        if isinstance(parent, (cst.BooleanOperation, cst.MatchCase)):
+            return True
+        if isinstance(parent, FUNCTIONS):
+            return False
+        child = parent
+    return False
+
+
+_SETTINGS = {
+    Cause.NUMBER: ("capture_scalar_outputs", "CAPTURE_SCALAR_OUTPUTS"),
+    Cause.SHAPE: ("capture_dynamic_output_shape_ops", "CAPTURE_DYNAMIC_OUTPUT_SHAPE_OPS"),
+    Cause.CALL: ("reorderable_logging_functions", "ignore_logging_functions", "ignore_logger_methods"),
+    Cause.STATE: ("allow_unspec_int_on_nn_module",),
+}
+
+
+def _allowed(module: Module, cause: Cause) -> bool:
+    """Whether the file sets an option of the compiler under which this is no break."""
+    return any(option in module.tree.text for option in _SETTINGS.get(cause, ()))

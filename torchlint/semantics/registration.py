@@ -1,0 +1,610 @@
+"""Modules that an ``nn.Module`` keeps in a plain list or dict, where torch does not find them.
+
+What is assigned to an attribute is registered if it is a module, and only then. A list is filled and read in
+many ways; each of them is looked at, since any may register what it holds, or show that nobody wants it
+registered.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchlint.semantics.attributes import SEQUENTIAL
+from torchlint.semantics.conventions import COPY_NAME, OTHER_FRAMEWORKS
+from torchlint.semantics.layers import MODULE_LIST, RETURNS_SELF, WRAPPERS
+from torchlint.semantics.names import AttributeBinding, Binding, BindingKind, ScopeKind
+from torchlint.semantics.places import Grad
+from torchlint.semantics.spellings import last_name
+from torchlint.semantics.values import MISSING, Kind
+
+if TYPE_CHECKING:
+    from torchlint.semantics.classes import ClassInfo
+    from torchlint.semantics.module import Module
+
+_COPY = "copy.deepcopy"
+MODULE_DICT = "torch.nn.ModuleDict"
+_CONTAINERS = frozenset({SEQUENTIAL, MODULE_LIST, MODULE_DICT})
+# What has parameters, buffers or a behaviour of its own in training.
+_WITH_STATE = re.compile(
+    r"torch\.nn\.(\w+\.)*(Lazy)?(\w*(Conv|Linear|Bilinear|Embedding|LSTM|GRU|RNN|Cell|Attention|Transformer"
+    r"|BatchNorm|LayerNorm|GroupNorm|InstanceNorm|RMSNorm|Dropout)\w*|PReLU|RReLU)$"
+    r"|(torch_geometric|dgl)\.nn\.|torchvision\.models\.|timm\.|transformers\.|torchmetrics\."
+)
+_LAYER_NAME = re.compile(
+    r"^[A-Z]\w*(Layer|Block|Conv\w*|Linear|Attention|Encoder|Decoder|Net|Head|LSTM|GRU|Embedding|MLP|Mlp|Norm"
+    r"|Cell|Module|Branch|Stage|FFN|Network|Model|Unit)(\dd)?$"
+)
+_LISTS = frozenset({"builtins.list", "builtins.tuple"})
+_DICTS = frozenset({"builtins.dict", "collections.OrderedDict"})
+_DISPLAYS = (cst.List, cst.Tuple, cst.ListComp, cst.Dict, cst.DictComp)
+_FILLING = {"append": 0, "extend": 0, "insert": 1, "update": 0, "setdefault": 1}
+_REGISTERING = frozenset({"add_module", "register_module", "setattr", "__setattr__"})
+# What is asked of the modules by code that looks after them itself, or keeps them out of training.
+_BY_HAND = frozenset(
+    {"parameters", "named_parameters", "state_dict", "load_state_dict", "eval", "train", "requires_grad_"}
+)
+_OWN_METHODS = frozenset(
+    {"parameters", "named_parameters", "_apply", "to", "cuda", "state_dict", "load_state_dict", "train"}
+    | {"named_modules", "modules", "children", "named_children", "__setattr__"}
+)
+# Calls that answer a question about a collection, and those that go through it.
+_ASKING = frozenset(f"builtins.{name}" for name in ("len", "range", "print", "isinstance", "bool"))
+_HARMLESS_LIBRARIES = ("builtins.", "copy.", "itertools.", "math.", "numpy.", "torch.")
+_GOING_THROUGH = frozenset(f"builtins.{name}" for name in ("enumerate", "zip", "reversed", "iter", "list"))
+
+
+@dataclass(frozen=True, slots=True)
+class Hidden:
+    """A list or dict of modules in an attribute.
+
+    ``keys`` are those of a dict, None where the file does not show them all. ``only_modules``: everything in
+    it is a module, and this is the only place that makes it; ``known``: their classes are in sight.
+    ``plainly_used``: it is only indexed, iterated over and filled as ``nn.ModuleList`` or ``nn.ModuleDict``
+    can be.
+    """
+
+    made: cst.BaseExpression
+    mapping: bool
+    keys: tuple[object, ...] | None
+    only_modules: bool
+    known: bool
+    plainly_used: bool
+
+
+def hidden_modules(module: Module, target: cst.Attribute, value: cst.BaseExpression) -> Hidden | None:
+    """The modules that ``self.target = value`` keeps from being registered; None if there are none."""
+    owner = module.classes.instance_class(target.value)
+    if owner is None or not _may_be_collection(value) or _apart(target.attr.value):
+        return None
+    info = module.classes.info(owner)
+    if info.kind is not Kind.MODULE or any(info.method(name) is not None for name in _OWN_METHODS):
+        return None
+    if any(base.partition(".")[0] in OTHER_FRAMEWORKS for base in info.bases):
+        return None
+    return _Attribute(module, info, target, value).hidden()
+
+
+def _may_be_collection(value: cst.BaseExpression) -> bool:
+    return isinstance(value, (*_DISPLAYS, cst.Call, cst.Name, cst.BinaryOperation))
+
+
+def _apart(name: str) -> bool:
+    """Whether something is called after copies and teachers, which are not trained."""
+    return COPY_NAME.search(name.lower().removesuffix("s")) is not None
+
+
+def _is_display(node: cst.BaseExpression) -> bool:
+    if isinstance(node, cst.BinaryOperation):
+        return _is_display(node.left)
+    return isinstance(node, _DISPLAYS)
+
+
+class _Attribute:
+    """One attribute of a module class, and all that the file does with it."""
+
+    def __init__(
+        self, module: Module, info: ClassInfo, target: cst.Attribute, value: cst.BaseExpression
+    ) -> None:
+        self.module, self.tree, self.info = module, module.tree, info
+        self.target, self.value, self.name = target, value, target.attr.value
+        self.attributes = module.dataflow.layers.attributes
+        self.family = self.attributes.family(info.node)
+
+    def hidden(self) -> Hidden | None:
+        """What is hidden in the attribute."""
+        shape = self._shape(self.value)
+        if shape is None:
+            return None
+        members = list(self._members(self.value))
+        members += [member for read in self.reads for member in self._put_into(read)]
+        made = [member for member in members if self._is_made(member)]
+        if not any(self._has_state(member) for member in made):
+            return None
+        others = [binding for binding in self.bindings if binding.target is not self.target]
+        if any(not self._is_plain(binding) for binding in others) or self._cared_for(made):
+            return None
+        elsewhere = [binding for binding in others if binding.kind is BindingKind.ASSIGN]
+        mapping = shape == "dict"
+        return Hidden(
+            self.value,
+            mapping,
+            self._keys() if mapping else None,
+            only_modules=len(made) == len(members)
+            and not elsewhere
+            and shape != "nested"
+            and not self._filled_later(),
+            known=all(self.module.value(member).kind is Kind.MODULE for member in members),
+            plainly_used=all(self._plain_use(read, mapping) for read in self.reads)
+            and not self._read_outside(),
+        )
+
+    # ------------------------------------------------------------------ the attribute
+
+    @property
+    def bindings(self) -> list[AttributeBinding]:
+        """The assignments to the attribute in the class and its family."""
+        return [
+            binding
+            for binding in self.module.names.attributes.get(self.name, ())
+            if self.attributes.self_class(binding.target) in self.family
+        ]
+
+    @property
+    def reads(self) -> list[cst.Attribute]:
+        """The reads of the attribute through ``self``."""
+        return [read for read in self.attributes.self_reads(self.info.node) if read.attr.value == self.name]
+
+    def _is_plain(self, binding: AttributeBinding) -> bool:
+        """Whether another assignment leaves the attribute a plain list or dict, or nothing."""
+        if binding.kind is BindingKind.AUGMENT:
+            return True
+        value = binding.value
+        if value is None or binding.path:
+            return binding.kind is BindingKind.DECLARE
+        if self.module.value(value).kind is Kind.NONE:
+            return True
+        return _may_be_collection(value) and self._shape(value) is not None
+
+    # ------------------------------------------------------------------ what it holds
+
+    def _shape(self, value: cst.BaseExpression, hops: int = 4) -> str | None:
+        """``list``, ``dict``, ``nested`` for a list of lists; None for what is no plain collection."""
+        match value:
+            case cst.Dict() | cst.DictComp():
+                return "dict"
+            case cst.List() | cst.Tuple():
+                parts = [element.value for element in value.elements]
+                return "nested" if any(map(_is_display, parts)) else "list"
+            case cst.ListComp():
+                return "nested" if _is_display(value.elt) else "list"
+            case cst.BinaryOperation(operator=cst.Add() | cst.Multiply()):
+                return self._shape(value.left, hops - 1) if hops else None
+            case cst.Call():
+                made = self.module.qualified(value.func)
+                if made in _LISTS or made in _DICTS:
+                    return "list" if made in _LISTS else "dict"
+                return self._common_shape(self._returned(value), hops)
+            case cst.Name():
+                return self._common_shape(self._assigned(value), hops)
+            case _:
+                return None
+
+    def _common_shape(self, values: list[cst.BaseExpression], hops: int) -> str | None:
+        shapes = {self._shape(value, hops - 1) for value in values} if hops else {None}
+        return shapes.pop() if len(shapes) == 1 else None
+
+    def _assigned(self, name: cst.Name) -> list[cst.BaseExpression]:
+        """What a local variable is assigned; empty if it is bound in another way too."""
+        bindings = self.module.bindings(name)
+        plain = [b for b in bindings if b.kind is not BindingKind.AUGMENT]
+        if any(b.kind is not BindingKind.ASSIGN or b.path or b.value is None for b in plain):
+            return []
+        return [b.value for b in plain if b.value is not None]
+
+    def _returned(self, call: cst.Call) -> list[cst.BaseExpression]:
+        """What the function of the file that is called returns."""
+        return self.module.dataflow.layers.returned(call) or []
+
+    def _members(self, value: cst.BaseExpression, hops: int = 4) -> Iterator[cst.BaseExpression]:
+        """The elements that a list or the values that a dict is made with, and those that a variable gets."""
+        if not hops:
+            return
+        match value:
+            case cst.List() | cst.Tuple():
+                for element in value.elements:
+                    yield from self._flat(element.value, hops)
+            case cst.Dict():
+                for entry in value.elements:
+                    yield from self._flat(entry.value, hops)
+            case cst.ListComp():
+                yield from self._flat(value.elt, hops)
+            case cst.DictComp():
+                yield from self._flat(value.value, hops)
+            case cst.BinaryOperation():
+                yield from self._members(value.left, hops - 1)
+                if isinstance(value.operator, cst.Add):
+                    yield from self._members(value.right, hops - 1)
+            case cst.Call():
+                made = self.module.qualified(value.func)
+                if made in _LISTS or made in _DICTS:
+                    for argument in value.args:
+                        if argument.keyword is not None:
+                            yield argument.value
+                        else:
+                            yield from self._members(argument.value, hops - 1)
+                else:
+                    for returned in self._returned(value):
+                        yield from self._members(returned, hops - 1)
+            case cst.GeneratorExp():
+                yield from self._flat(value.elt, hops)
+            case cst.Name():
+                for assigned in self._assigned(value):
+                    yield from self._members(assigned, hops - 1)
+                for read in self._uses(value):
+                    yield from self._put_into(read)
+            case _:
+                return
+
+    def _flat(self, element: cst.BaseExpression, hops: int) -> Iterator[cst.BaseExpression]:
+        if _is_display(element):
+            yield from self._members(element, hops - 1)
+        else:
+            yield element
+
+    def _put_into(self, collection: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
+        """What a use of a list or dict puts into it."""
+        parent = self.tree.parent(collection)
+        match parent:
+            case cst.Attribute(attr=cst.Name(method)) if parent.value is collection and method in _FILLING:
+                call = self.tree.parent(parent)
+                if isinstance(call, cst.Call) and call.func is parent and len(call.args) > _FILLING[method]:
+                    put = call.args[_FILLING[method]].value
+                    yield from self._members(put) if method in ("extend", "update") else self._flat(put, 4)
+            case cst.AugAssign() if parent.target is collection:
+                yield from self._members(parent.value)
+            case cst.Subscript() if parent.value is collection:
+                target = self.tree.parent(parent)
+                statement = self.tree.parent(target) if isinstance(target, cst.AssignTarget) else None
+                if isinstance(statement, cst.Assign):
+                    yield from self._flat(statement.value, 4)
+            case _:
+                return
+
+    def _uses(self, name: cst.Name) -> list[cst.Name]:
+        """The reads of a local variable, wherever its definition reaches."""
+        found: dict[cst.Name, None] = {}
+        for binding in self.module.bindings(name):
+            for use in self.module.uses(binding):
+                found[use] = None
+        return list(found)
+
+    # ------------------------------------------------------------------ modules
+
+    def _is_made(self, node: cst.BaseExpression, hops: int = 4) -> bool:
+        """Whether an expression makes a new module, which nothing else holds yet."""
+        if not hops:
+            return False
+        match node:
+            case cst.IfExp():
+                return self._is_made(node.body, hops - 1) and self._is_made(node.orelse, hops - 1)
+            case cst.Name():
+                if any(b.scope.kind is not ScopeKind.FUNCTION for b in self.module.bindings(node)):
+                    return False
+                assigned = self._assigned(node)
+                return bool(assigned) and all(self._is_made(value, hops - 1) for value in assigned)
+            case cst.Call(func=cst.Attribute(value=inner, attr=cst.Name(method))) if method in RETURNS_SELF:
+                return self._is_made(inner, hops - 1)
+            case cst.Call():
+                name = self.module.qualified(node.func)
+                if name in WRAPPERS and node.args:
+                    return self._is_made(node.args[0].value, hops - 1)
+                if self._makes_instance(node):
+                    return True
+                returned = self._returned(node)
+                return bool(returned) and all(self._is_made(value, hops - 1) for value in returned)
+            case _:
+                return False
+
+    def _makes_instance(self, call: cst.Call) -> bool:
+        word = last_name(call.func) or ""
+        value = self.module.value(call)
+        if value.kind is Kind.MODULE:
+            named = self.module.qualified(call.func) or ""
+            return word[:1].isupper() or named.startswith(("torchvision.models.", "timm.", _COPY))
+        return value.kind is Kind.UNKNOWN and self._looks_like_layer(call)
+
+    def _looks_like_layer(self, call: cst.Call) -> bool:
+        """Whether a class of another file is named as layers are, and its instances called in ``forward``."""
+        word = last_name(call.func) or ""
+        return _LAYER_NAME.match(word) is not None and any(
+            self._is_called(element) for read in self.reads for element in self._elements(read)
+        )
+
+    def _is_called(self, element: cst.BaseExpression) -> bool:
+        call = self.tree.parent(element)
+        return isinstance(call, cst.Call) and call.func is element
+
+    def _has_state(self, node: cst.BaseExpression, hops: int = 4) -> bool:
+        """Whether a module that an expression makes has parameters or buffers, or acts on the mode."""
+        if not hops:
+            return True
+        if isinstance(node, cst.IfExp):
+            return self._has_state(node.body, hops - 1) or self._has_state(node.orelse, hops - 1)
+        if isinstance(node, cst.Name):
+            return any(self._has_state(value, hops - 1) for value in self._assigned(node))
+        if not isinstance(node, cst.Call):
+            return False
+        if isinstance(node.func, cst.Attribute) and node.func.attr.value in RETURNS_SELF:
+            return self._has_state(node.func.value, hops - 1)
+        name = self.module.qualified(node.func) or ""
+        if name in _CONTAINERS:
+            return any(argument.star or self._has_state(argument.value, hops - 1) for argument in node.args)
+        if name == _COPY and node.args:
+            return self._has_state(node.args[0].value, hops - 1)
+        if name in WRAPPERS or _WITH_STATE.match(name):
+            return True
+        definition = self.module.value(node).definition
+        if isinstance(definition, cst.ClassDef):
+            return self._class_has_state(self.module.classes.info(definition))
+        if not name.startswith("torch.") and self._looks_like_layer(node):
+            return True
+        return any(self._has_state(value, hops - 1) for value in self._returned(node))
+
+    def _class_has_state(self, info: ClassInfo) -> bool:
+        if info.opaque or any(_WITH_STATE.match(base) for base in info.bases):
+            return True
+        for ancestor in info.lineage:
+            for node in self.tree.descendants(ancestor.node):
+                if not isinstance(node, cst.Call):
+                    continue
+                name = self.module.qualified(node.func) or ""
+                registered = last_name(node.func) in ("register_buffer", "register_parameter")
+                if registered or name == "torch.nn.Parameter" or _WITH_STATE.match(name):
+                    return True
+        return False
+
+    # ------------------------------------------------------------------ what becomes of them
+
+    def _elements(
+        self, collection: cst.BaseExpression, path: tuple[int, ...] = (), hops: int = 6
+    ) -> Iterator[cst.BaseExpression]:
+        """The expressions that stand for elements of a collection where it is read: indexed, or iterated.
+
+        ``path`` leads to the element in what an iteration gives: 1 for ``enumerate(layers)``.
+        """
+        parent = self.tree.parent(collection) if hops else None
+        match parent:
+            case cst.Subscript() if parent.value is collection:
+                if any(isinstance(part.slice, cst.Slice) for part in parent.slice):
+                    yield from self._elements(parent, hops=hops - 1)
+                else:
+                    yield parent
+                    yield from self._named(parent)
+            case cst.For() | cst.CompFor() if parent.iter is collection:
+                yield from self._uses_of_target(parent.target, path)
+            case cst.Arg():
+                call = self.tree.parent(parent)
+                name = self.module.qualified(call.func) if isinstance(call, cst.Call) else None
+                if isinstance(call, cst.Call) and name in _GOING_THROUGH:
+                    step = {"builtins.enumerate": (1,), "builtins.zip": (call.args.index(parent),)}
+                    yield from self._elements(call, (*step.get(name, ()), *path), hops - 1)
+            case cst.Assign() if parent.value is collection:
+                for target in parent.targets:
+                    uses = list(self._uses_of_target(target.target))
+                    if isinstance(target.target, cst.Name):
+                        for alias in uses:
+                            yield from self._elements(alias, hops=hops - 1)
+                    else:
+                        yield from uses
+            case cst.Attribute(attr=cst.Name("values" | "items" | "get" as method)):
+                call = self.tree.parent(parent)
+                if isinstance(call, cst.Call) and method == "get":
+                    yield call
+                elif isinstance(call, cst.Call):
+                    yield from self._elements(call, (1,) if method == "items" else (), hops - 1)
+            case _:
+                return
+
+    def _named(self, element: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
+        """The reads of the variable that an element is assigned to."""
+        statement = self.tree.parent(element)
+        if isinstance(statement, cst.Assign):
+            for target in statement.targets:
+                yield from self._uses_of_target(target.target)
+
+    def _uses_of_target(
+        self, target: cst.BaseExpression, path: tuple[int, ...] = ()
+    ) -> Iterator[cst.BaseExpression]:
+        for step in path:
+            if isinstance(target, (cst.Tuple, cst.List)) and step < len(target.elements):
+                target = target.elements[step].value
+        for node in self.tree.descendants(target):
+            binding: Binding | None = self.module.names.by_node.get(node)
+            if binding is not None:
+                yield from self.module.uses(binding)
+
+    def _cared_for(self, made: list[cst.BaseExpression]) -> bool:
+        """Whether the modules are registered in another way, or kept apart on purpose."""
+        locals_ = [name for name in (self.value, *made) if isinstance(name, cst.Name)]
+        collections: list[cst.BaseExpression] = [*self.reads]
+        elements: list[cst.BaseExpression] = []
+        for name in locals_:
+            for use in self._uses(name):
+                (collections if name is self.value else elements).append(use)
+        for collection in collections:
+            elements += self._elements(collection)
+        if any(self._is_registered(node) for node in (*collections, *elements)):
+            return True
+        if any(self._by_hand(element) for element in elements) or self._by_hand_outside():
+            return True
+        if self._is_wrapped_to_hide() or self._frozen(made):
+            return True
+        called = [element for element in elements if self._is_called(element)]
+        return bool(called) and all(self.module.grad(element) is Grad.OFF for element in called)
+
+    def _is_registered(self, node: cst.BaseExpression) -> bool:
+        """Whether a use of a module, or of a collection, hands it to something that registers it."""
+        child: cst.CSTNode = node
+        for ancestor in self.tree.ancestors(node):
+            if isinstance(ancestor, cst.Call) and child is not ancestor.func:
+                if self._registers(ancestor):
+                    return True
+                if self.module.qualified(ancestor.func) in _ASKING:
+                    return False
+            if isinstance(ancestor, cst.Assign) and child is ancestor.value:
+                return any(self._keeps(target.target, ancestor.value) for target in ancestor.targets)
+            if isinstance(ancestor, (cst.BaseSmallStatement, cst.BaseCompoundStatement)):
+                return False
+            if isinstance(ancestor, cst.Attribute) or (
+                isinstance(ancestor, cst.Call) and child is ancestor.func
+            ):
+                # What a method of the module gives is another thing.
+                return False
+            child = ancestor
+        return False
+
+    def _registers(self, call: cst.Call) -> bool:
+        if last_name(call.func) in _REGISTERING:
+            return True
+        name = self.module.qualified(call.func)
+        if name in _CONTAINERS:
+            function = self.module.function(call)
+            return not (isinstance(function, cst.FunctionDef) and function.name.value == "forward")
+        if name is not None and name.startswith(_HARMLESS_LIBRARIES):
+            return False
+        if isinstance(call.func, cst.Attribute):
+            filled = call.func.value
+            if call.func.attr.value in _FILLING:
+                # ``self.registered.append(conv)`` beside the plain list.
+                own = isinstance(filled, cst.Attribute) and filled.attr.value == self.name
+                return not own and not (isinstance(filled, cst.Name) and isinstance(self.value, cst.Name))
+        function = self.module.callee(call)
+        if isinstance(function, cst.FunctionDef):
+            return self._may_register(function)
+        # A function of another file, or a method of a base there, may do anything.
+        inside = self.tree.enclosing(call, cst.FunctionDef)
+        return inside is not None and inside.name.value == "__init__"
+
+    def _may_register(self, function: cst.FunctionDef) -> bool:
+        """Whether a function of the file registers modules, which may be those that it is given."""
+        calls = (node for node in self.tree.descendants(function.body) if isinstance(node, cst.Call))
+        return any(
+            last_name(call.func) in _REGISTERING or self.module.qualified(call.func) in _CONTAINERS
+            for call in calls
+        )
+
+    def _keeps(self, target: cst.BaseExpression, value: cst.BaseExpression) -> bool:
+        """Whether an assignment to another attribute keeps modules, not their number or what they compute."""
+        if isinstance(target, (cst.Tuple, cst.List)):
+            return any(self._keeps(element.value, value) for element in target.elements)
+        if isinstance(target, cst.Subscript):  # ``self._modules[name] = layer``
+            target = target.value
+        if not isinstance(target, cst.Attribute) or target.attr.value == self.name:
+            return False
+        kind = self.module.value(value).kind
+        return kind not in (Kind.NUMBER, Kind.STRING, Kind.BOOL, Kind.TENSOR, Kind.SHAPE)
+
+    def _by_hand(self, element: cst.BaseExpression) -> bool:
+        parent = self.tree.parent(element)
+        return isinstance(parent, cst.Attribute) and parent.value is element and parent.attr.value in _BY_HAND
+
+    def _outside(self) -> list[cst.Attribute]:
+        """The reads of an attribute of that name of anything but ``self``."""
+        reads = self.attributes.attribute_reads.get(self.name, ())
+        return [read for read in reads if self.attributes.self_class(read) is None]
+
+    def _by_hand_outside(self) -> bool:
+        return any(self._by_hand(element) for read in self._outside() for element in self._elements(read))
+
+    def _read_outside(self) -> bool:
+        return any(self.attributes.may_belong(read, self.family) for read in self._outside())
+
+    def _is_wrapped_to_hide(self) -> bool:
+        """``self.teacher = [Teacher()]``, which is only ever taken out again: ``self.teacher[0]``."""
+        single = isinstance(self.value, (cst.List, cst.Tuple)) and len(self.value.elements) == 1
+        return single and all(map(self._takes_only, self.reads))
+
+    def _takes_only(self, read: cst.Attribute) -> bool:
+        """Whether a read takes the one element out: ``self.vgg[0]``, ``(vgg,) = self.vgg``."""
+        parent = self.tree.parent(read)
+        match parent:
+            case cst.Subscript(slice=[cst.SubscriptElement(slice=cst.Index(value=index))]):
+                return self.module.value(index).constant == 0
+            case cst.Assign(targets=[cst.AssignTarget(target=cst.Tuple() | cst.List() as target)]):
+                return len(target.elements) == 1
+            case _:
+                return False
+
+    def _frozen(self, made: list[cst.BaseExpression]) -> bool:
+        """Whether the modules are put into evaluation mode, or frozen, as they are made."""
+        return any(
+            isinstance(node, cst.Attribute) and node.attr.value in ("eval", "requires_grad_")
+            for member in made
+            for node in self.tree.descendants(member)
+        )
+
+    # ------------------------------------------------------------------ what a fix needs to know
+
+    def _filled_later(self) -> bool:
+        """Whether a variable gets more elements after it became the attribute, which a copy would lack."""
+        if not isinstance(self.value, cst.Name):
+            return False
+        order = self.tree.order
+        return any(
+            order[use] > order[self.value] and next(self._put_into(use), None) is not None
+            for use in self._uses(self.value)
+        )
+
+    def _keys(self) -> tuple[object, ...] | None:
+        """The keys of a dict that is made at once, if the file shows them all."""
+        if not isinstance(self.value, cst.Dict) or any(map(self._fills, self.reads)):
+            return None
+        found: list[object] = []
+        for entry in self.value.elements:
+            key = self.module.value(entry.key).constant if isinstance(entry, cst.DictElement) else MISSING
+            if key is MISSING:
+                return None
+            found.append(key)
+        return tuple(found)
+
+    def _fills(self, read: cst.Attribute) -> bool:
+        return next(self._put_into(read), None) is not None
+
+    def _plain_use(self, read: cst.Attribute, mapping: bool) -> bool:
+        """Whether ``nn.ModuleList`` and ``nn.ModuleDict`` do what a list or dict does at a use."""
+        parent = self.tree.parent(read)
+        match parent:
+            case cst.Subscript():
+                return parent.value is read
+            case (
+                cst.For() | cst.CompFor() | cst.If() | cst.IfExp() | cst.ComparisonTarget() | cst.AugAssign()
+            ):
+                return not (isinstance(parent, cst.IfExp) and parent.test is not read)
+            case cst.Assign():
+                return all(isinstance(target.target, (cst.Tuple, cst.List)) for target in parent.targets)
+            case cst.Arg():
+                call = self.tree.parent(parent)
+                called = self.module.qualified(call.func) if isinstance(call, cst.Call) else None
+                return called in _ASKING or called in _GOING_THROUGH
+            case cst.Attribute():
+                allowed = ("keys", "values", "items", "update") if mapping else ("append", "extend", "insert")
+                return parent.attr.value in allowed
+            case _:
+                return False
+
+
+def registered_in_time(module: Module, statement: cst.CSTNode) -> bool:
+    """Whether modules can be registered by a statement: the constructor of ``nn.Module`` has run before."""
+    function = module.tree.enclosing(statement, cst.FunctionDef)
+    if function is None or function.name.value != "__init__":
+        return True
+    order = module.tree.order
+    return any(
+        isinstance(node, cst.Call) and last_name(node.func) == "__init__" and order[node] < order[statement]
+        for node in module.tree.descendants(function.body)
+    )

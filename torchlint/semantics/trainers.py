@@ -1,0 +1,251 @@
+"""The trainers of Transformers and Accelerate: which calls take the arguments that their releases renamed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchlint.semantics.api.upgrades import ARGUMENTS, Upgrade
+
+if TYPE_CHECKING:
+    from torchlint.semantics.module import Module
+
+TRAINING_ARGUMENTS = "transformers.TrainingArguments"
+_TRAINING_ARGUMENTS = re.compile(
+    r"transformers\.(?:Seq2Seq)?TrainingArguments"
+    r"|trl\.(?:\w+\.)*(?:BCO|CPO|DPO|GKD|GRPO|KTO|Nash|ORPO|OnlineDPO|PRM|Reward|RLOO|SFT|XPO)\w*Config"
+    r"|sentence_transformers\.(?:\w+\.)*(?:SentenceTransformer|SparseEncoder|CrossEncoder)TrainingArguments"
+)
+"""``TrainingArguments`` and the classes that inherit all of its parameters."""
+
+_MODEL = re.compile(r"transformers\.(?:AutoModel\w*|PreTrainedModel|\w+(?:Model|LMHeadModel|For[A-Z]\w+))")
+_LOADING = "transformers.PreTrainedModel.from_pretrained"
+
+
+def taker(module: Module, call: cst.Call) -> str | None:
+    """What takes the arguments of a call, by its name in the table of upgrades; None if it is none of that.
+
+    A class of the file counts as the library class that it inherits from, unless it has a constructor of its
+    own; what such a constructor hands on with ``super().__init__(...)`` counts, too.
+    """
+    dotted = module.qualified(call.func)
+    if dotted is not None:
+        return _in_table(dotted)
+    match call.func:
+        case cst.Attribute(value=cst.Call(func=cst.Name("super")), attr=cst.Name("__init__")):
+            owner = module.tree.enclosing(call, cst.ClassDef)
+            parents = module.classes.info(owner).parents if owner is not None else ()
+            if owner is None or any(parent.method("__init__") is not None for parent in parents):
+                return None
+            return _inherited(module, owner)
+    definition = module.value(call.func).definition
+    if not isinstance(definition, cst.ClassDef):
+        return None
+    return _inherited(module, definition) if _leaves_constructor(module, definition) else None
+
+
+def _leaves_constructor(module: Module, definition: cst.ClassDef) -> bool:
+    return module.classes.info(definition).method("__init__") is None
+
+
+def _inherited(module: Module, definition: cst.ClassDef) -> str | None:
+    """The name in the table of the class that a class of the file inherits from, if it is no mixture."""
+    names = [name for base in module.classes.info(definition).bases for name in [_in_table(base)]]
+    return names[0] if len(names) == 1 and len(definition.bases) == 1 else None
+
+
+def _in_table(dotted: str) -> str | None:
+    package, _, rest = dotted.partition(".")
+    if package == "transformers":
+        # ``transformers.training_args.TrainingArguments``; a method keeps its class.
+        names = rest.split(".")
+        while len(names) > 1 and names[0][:1].islower():
+            del names[0]
+        dotted = f"{package}.{'.'.join(names)}"
+    if _TRAINING_ARGUMENTS.fullmatch(dotted):
+        return TRAINING_ARGUMENTS
+    owner, _, method = dotted.rpartition(".")
+    if method == "from_pretrained" and _MODEL.fullmatch(owner):
+        return _LOADING
+    return dotted if dotted in ARGUMENTS else None
+
+
+@dataclass(frozen=True)
+class Given:
+    """An argument that some release deprecates or lacks, and its row of the table.
+
+    ``name`` is what spells its name: a keyword of the call, or the key of a dictionary that it unpacks.
+    """
+
+    node: cst.Arg | cst.DictElement
+    name: cst.Name | cst.SimpleString
+    row: Upgrade
+
+    @property
+    def value(self) -> cst.BaseExpression:
+        """What is given."""
+        return self.node.value
+
+
+def given_up(module: Module, call: cst.Call) -> Iterator[Given]:
+    """The arguments of a call, given by keyword or in a dictionary of the file, that were given up."""
+    taken_by = taker(module, call)
+    rows = ARGUMENTS.get(taken_by, ()) if taken_by is not None else ()
+    own = _own_fields(module, call) if rows else frozenset()
+    for node, name in _named(module, call) if rows else ():
+        spelt = name.value if isinstance(name, cst.Name) else name.evaluated_value
+        for row in rows:
+            if spelt == row.argument and spelt not in own:
+                if not row.value or module.value(node.value).constant == row.value:
+                    yield Given(node, name, row)
+
+
+def _named(
+    module: Module, call: cst.Call
+) -> Iterator[tuple[cst.Arg | cst.DictElement, cst.Name | cst.SimpleString]]:
+    """What a call passes by name, ``**options`` included where the file shows the dictionary."""
+    for arg in call.args:
+        if arg.keyword is not None:
+            yield arg, arg.keyword
+        elif arg.star == "**":
+            options = arg.value
+            if isinstance(options, cst.Name):
+                options = _unpacked_first(module, options) or options
+            if isinstance(options, cst.Dict):
+                for element in options.elements:
+                    if isinstance(element, cst.DictElement) and isinstance(element.key, cst.SimpleString):
+                        yield element, element.key
+            elif isinstance(options, cst.Call) and module.qualified(options.func) == "builtins.dict":
+                yield from ((inner, inner.keyword) for inner in options.args if inner.keyword is not None)
+
+
+def _unpacked_first(module: Module, name: cst.Name) -> cst.BaseExpression | None:
+    """The value of a variable, asked at the first call that it is passed to, and None at the others."""
+    bindings = module.bindings(name)
+    if len(bindings) != 1 or bindings[0].path:
+        return None
+    passed = [use for use in module.uses(bindings[0]) if isinstance(module.tree.parent(use), cst.Arg)]
+    return bindings[0].value if passed and passed[0] is name else None
+
+
+def _own_fields(module: Module, call: cst.Call) -> frozenset[str]:
+    """The fields that a class of the file adds to those that it inherits."""
+    definition = module.value(call.func).definition
+    if not isinstance(definition, cst.ClassDef):
+        return frozenset()
+    return frozenset(
+        statement.target.value
+        for info in module.classes.info(definition).lineage
+        for line in info.node.body.body
+        if isinstance(line, cst.SimpleStatementLine)
+        for statement in line.body
+        if isinstance(statement, cst.AnnAssign) and isinstance(statement.target, cst.Name)
+    )
+
+
+# --- precision --------------------------------------------------------------------------------------------
+
+_REDUCED = frozenset({"bf16", "fp16", "tf32"})
+_DECIDED_ELSEWHERE = _REDUCED | {"deepspeed", "use_cpu", "no_cuda", "parallelism_config", "jit_mode_eval"}
+_OF_TRAINING = frozenset(
+    {
+        *(
+            "gradient_accumulation_steps",
+            "learning_rate",
+            "lr_scheduler_type",
+            "max_steps",
+            "num_train_epochs",
+        ),
+        *("optim", "per_device_train_batch_size", "per_gpu_train_batch_size", "warmup_steps", "weight_decay"),
+    }
+)
+_SMALL_TYPES = frozenset({"torch.bfloat16", "torch.float16"})
+_QUANTIZED = frozenset({"load_in_8bit", "load_in_4bit", "quantization_config"})
+_TF32 = re.compile(r"allow_tf32|set_float32_matmul_precision|fp32_precision|float32_matmul_precision")
+
+
+def left_in_full_precision(module: Module, call: cst.Call) -> bool:
+    """Whether a call makes training arguments that leave the precision at float32, and nothing else sets it.
+
+    The configurations of TRL choose bfloat16 by themselves. Unknown is what ``**kwargs`` may hold, and what a
+    configuration of DeepSpeed says.
+    """
+    dotted = module.qualified(call.func) or ""
+    if dotted.startswith("trl.") or taker(module, call) != TRAINING_ARGUMENTS or _is_handed_on(call):
+        return False
+    given = {arg.keyword.value for arg in call.args if arg.keyword is not None}
+    if not (given & _OF_TRAINING or _trains(module)):
+        return False
+    if (
+        any(arg.star for arg in call.args)
+        or given & _DECIDED_ELSEWHERE
+        or _own_fields(module, call) & _REDUCED
+    ):
+        return False
+    text = module.tree.text
+    if _REDUCED & set(module.names.attributes) or _TF32.search(text) or "mixed_precision" in text:
+        return False
+    return not any(_has_small_weights(module, other) for other in module.tree.nodes(cst.Call))
+
+
+def _trains(module: Module) -> bool:
+    """Whether the file runs the training of a trainer; others only evaluate by one."""
+    return any(
+        isinstance(call.func, cst.Attribute)
+        and call.func.attr.value == "train"
+        and "trainer" in module.source(call.func.value).lower()
+        for call in module.tree.nodes(cst.Call)
+    )
+
+
+def _is_handed_on(call: cst.Call) -> bool:
+    """Whether a constructor hands on what it is given: who calls it decides."""
+    return isinstance(call.func, cst.Attribute) and call.func.attr.value == "__init__"
+
+
+def _has_small_weights(module: Module, call: cst.Call) -> bool:
+    """Whether a call loads or casts a model to a type of 16 bits or less."""
+    name = call.func.attr.value if isinstance(call.func, cst.Attribute) else ""
+    if name in ("half", "bfloat16"):
+        return not call.args
+    for arg in call.args:
+        keyword = arg.keyword.value if arg.keyword is not None else ""
+        if keyword in _QUANTIZED:
+            return True
+        if keyword in ("torch_dtype", "dtype") or (name == "to" and not keyword):
+            if module.qualified(arg.value) in _SMALL_TYPES or keyword == "torch_dtype":
+                return True
+    return False
+
+
+# --- checkpointing and the cache of generation ------------------------------------------------------------
+
+_CHECKPOINTING = frozenset({"gradient_checkpointing", "activation_checkpointing"})
+
+
+def cache_beside_checkpointing(module: Module, call: cst.Call) -> cst.Arg | None:
+    """The argument by which a call asks for the cache of generation where activations are checkpointed."""
+    asked = next((arg for arg in call.args if _is_on(module, arg, "use_cache")), None)
+    if asked is None:
+        return None
+    name = taker(module, call)
+    if name == TRAINING_ARGUMENTS:
+        return asked if _turns_on_checkpointing(module, call) else None
+    if name != _LOADING:
+        return None
+    return asked if any(_turns_on_checkpointing(module, c) for c in module.tree.nodes(cst.Call)) else None
+
+
+def _turns_on_checkpointing(module: Module, call: cst.Call) -> bool:
+    if isinstance(call.func, cst.Attribute) and call.func.attr.value == "gradient_checkpointing_enable":
+        return True
+    on = any(_is_on(module, arg, name) for arg in call.args for name in _CHECKPOINTING)
+    return on and taker(module, call) == TRAINING_ARGUMENTS
+
+
+def _is_on(module: Module, arg: cst.Arg, name: str) -> bool:
+    return arg.keyword is not None and arg.keyword.value == name and module.value(arg.value).constant is True

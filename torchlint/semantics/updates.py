@@ -1,0 +1,578 @@
+"""Loops that change parameters, or their gradients, one after the other: what they do to each of them.
+
+A loop counts if it goes over parameters (``model.parameters()``, two of them zipped, a state dict, the
+``params`` of a group) and all of its body is such changes, guards around them and names for what they need.
+What else a loop does, a message, a collective operation, a call of something unknown, disqualifies it: then
+it is no loop that one call could stand for.
+"""
+
+from __future__ import annotations
+
+import enum
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeGuard
+
+import libcst as cst
+
+from torchlint.semantics.api.results import TENSOR_METHODS
+from torchlint.semantics.names import BindingKind
+from torchlint.semantics.spellings import last_name
+from torchlint.semantics.values import Kind
+
+if TYPE_CHECKING:
+    from torchlint.semantics.module import Module
+
+_HOPS = 3
+# Calls around collections of parameters that hand on their elements.
+_SAME = frozenset({"zip", "list", "tuple", "enumerate", "filter", "reversed", "chain", "sorted", "tqdm"})
+_SOURCES = frozenset({"parameters", "named_parameters", "buffers", "named_buffers", "state_dict"})
+_KEYED = frozenset({"named_parameters", "named_buffers", "items"})
+_COLLECTION_NAME = re.compile(r"(?:^|_)(?:params|parameters|state_dict|sd)\d?$")
+# What leaves the tensor that it is asked for as it is.
+_VIEWS = frozenset({"data", "detach", "clone", "to", "cpu", "cuda", "float", "double", "half", "type_as"})
+_SCALING = frozenset({"mul_", "div_", "multiply_", "divide_"})
+_ADDING = frozenset({"add_", "sub_", "subtract_"})
+_CLAMPING = frozenset({"clamp_", "clip_", "clamp_min_", "clamp_max_"})
+_CLAMPS = frozenset({"clamp", "clip"})
+_HARMLESS = frozenset({"zero_", "detach_", "requires_grad_", "contiguous"})
+_GRADIENT = re.compile(r"^(?:g|dp|d_p|(?:\w+_)?grads?)$")
+_RANDOM = re.compile(r"rand|normal|noise|sample", re.IGNORECASE)
+# What is said where something is wrong.
+_WARNINGS = frozenset({"warn", "warning", "error"})
+_NORMS = frozenset({"norm", "vector_norm"})
+# Functions of which nobody knows how often they run, but that set something up, going by their names.
+_ONCE = re.compile(
+    r"^__init__|init|set_?up|reset|build|load|restore|register|create|hard|sync", re.IGNORECASE
+)
+
+
+class Change(enum.Enum):
+    """What a loop does to each parameter."""
+
+    AVERAGE = "the moving average"
+    """A share of another tensor is mixed in: ``ema.mul_(d).add_(p, alpha=1 - d)``."""
+    STEP = "the step along the gradient"
+    """``p -= lr * p.grad``"""
+    CLIP = "the clipping of the gradient"
+    """``p.grad.clamp_(-c, c)``"""
+    CLAMP = "the clipping of the weights"
+    """``p.clamp_(-c, c)``"""
+    SCALE = "the scaling of the gradient"
+    """``p.grad /= n``"""
+    NORM = "the norm of the gradient"
+    """``total += p.grad.norm() ** 2``"""
+    COPY = "the copy"
+    """``target.copy_(source)``"""
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """One change of one tensor: which, what it is computed from beside itself, and how."""
+
+    change: Change | None
+    statement: cst.CSTNode
+    target: str
+    others: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateLoop:
+    """A loop that does nothing but change parameters, and what it mainly does."""
+
+    loop: cst.For
+    change: Change
+    effects: tuple[Effect, ...]
+
+
+def update_loop(loop: cst.For, module: Module) -> UpdateLoop | None:
+    """What a loop does to each parameter; None if it does something else, or to a few tensors only."""
+    if loop.orelse is not None or loop.asynchronous is not None:
+        return None
+    if not _may_change(loop, module) or not _over_parameters(loop.iter, module, _HOPS):
+        return None
+    owner = module.tree.enclosing(loop, cst.ClassDef)
+    if owner is not None and module.classes.info(owner).kind is Kind.OPTIMIZER:
+        return None
+    effects = _Body(loop, module).effects()
+    if effects is None:
+        return None
+    changes = {effect.change for effect in effects}
+    for change in Change:
+        if change in changes:
+            return UpdateLoop(loop, change, tuple(effects))
+    return None
+
+
+def runs_every_step(found: UpdateLoop, module: Module) -> bool:
+    """Whether a loop is part of each step of training.
+
+    An average is taken again and again, and gradients are new after each backward pass: where a function
+    that takes an average, or clips or follows gradients, is called from other files, it is called every step.
+    """
+    loop = found.loop
+    if module.evaluated_only(loop) or module.compiled(loop) or _stays_on_host(module):
+        return False
+    if module.hot(loop) is not None:
+        return True
+    if found.change not in (Change.AVERAGE, Change.STEP, Change.CLIP):
+        return False
+    return not module.throttled(loop) and _called_from_elsewhere(loop, module)
+
+
+def _stays_on_host(module: Module) -> bool:
+    """Whether the file trains, and nothing in it names an accelerator; helpers go where others use them."""
+    return not module.accelerated and bool(module.backpropagation.passes)
+
+
+def _called_from_elsewhere(node: cst.CSTNode, module: Module) -> bool:
+    """Whether a function that nothing in the file calls leads to ``node`` without anything that throttles."""
+    seen: set[cst.CSTNode] = set()
+    waiting = [node]
+    for current in waiting:
+        function = module.function(current)
+        if not isinstance(function, cst.FunctionDef) or function in seen:
+            continue
+        seen.add(function)
+        if _ONCE.search(function.name.value):
+            continue
+        callers = module.callers(function)
+        if not callers:
+            return True
+        waiting.extend(call for call in callers if not module.throttled(call))
+    return False
+
+
+# --- what is gone over ------------------------------------------------------------------------------
+
+
+def _may_change(loop: cst.For, module: Module) -> bool:
+    """A cheap look at the words of a body."""
+    return _WORDS.search(module.source(loop.body)) is not None
+
+
+_WORDS = re.compile(
+    r"\.(?:mul|add|sub|div|lerp|copy|clamp|clip)_|[-+*/]=|\.data\s*=|\bout=|\.grad\b|\]\s*=|norm"
+)
+
+
+def _over_parameters(iterable: cst.BaseExpression, module: Module, hops: int) -> bool:
+    """Whether an iterable goes over the parameters, or the state, of a model."""
+    match iterable:
+        case cst.Call(func=cst.Attribute(attr=cst.Name(name), value=owner)):
+            if name in _SOURCES:
+                return module.value(owner).kind not in (Kind.OPTIMIZER, Kind.SCHEDULER)
+            if name in ("items", "values", "keys"):
+                return _over_parameters(owner, module, hops)
+            return name in _SAME and _any_over_parameters(iterable.args, module, hops)
+        case cst.Call(func=cst.Name(name)):
+            return (name in _SAME or name == "dict") and _any_over_parameters(iterable.args, module, hops)
+        case cst.ListComp() | cst.GeneratorExp():
+            return _over_parameters(iterable.for_in.iter, module, hops)
+        case cst.Subscript(
+            slice=[cst.SubscriptElement(slice=cst.Index(value=cst.SimpleString(evaluated_value="params")))]
+        ):
+            return True
+        case cst.Name():
+            return _named_parameters(iterable, module, hops)
+        case cst.Attribute(attr=cst.Name(name)):
+            values = [b.value for b in module.names.attributes.get(name, ()) if b.value is not None]
+            if hops and any(_over_parameters(value, module, hops - 1) for value in values):
+                return True
+            return _COLLECTION_NAME.search(name) is not None and not _are_few(values)
+        case _:
+            return False
+
+
+def _any_over_parameters(arguments: Sequence[cst.Arg], module: Module, hops: int) -> bool:
+    return any(_over_parameters(argument.value, module, hops) for argument in arguments)
+
+
+def _named_parameters(name: cst.Name, module: Module, hops: int) -> bool:
+    bindings = module.bindings(name)
+    values = [
+        binding.value for binding in bindings if binding.kind is BindingKind.ASSIGN and not binding.path
+    ]
+    given = [value for value in values if value is not None]
+    if hops and any(_over_parameters(value, module, hops - 1) for value in given):
+        return True
+    value = module.value(name)
+    if value.kind is Kind.PARAMETERS:
+        return True
+    if value.elements is not None or value.kind in (Kind.NDARRAY, Kind.LOADER):
+        return False
+    return _COLLECTION_NAME.search(name.value) is not None and not _are_few(given)
+
+
+def _are_few(values: Sequence[cst.BaseExpression]) -> bool:
+    """Whether a collection is written down element by element."""
+    return any(isinstance(value, (cst.List, cst.Tuple)) and value.elements for value in values)
+
+
+# --- what is done to each ---------------------------------------------------------------------------
+
+
+@dataclass
+class _Body:
+    """The body of one loop over parameters."""
+
+    loop: cst.For
+    module: Module
+    tensors: set[str] = field(default_factory=set)
+    keys: set[str] = field(default_factory=set)
+    aliases: dict[str, cst.BaseExpression] = field(default_factory=dict)
+
+    def effects(self) -> list[Effect] | None:
+        """The changes of one iteration, in source order; None if there is anything else in the body."""
+        self._bind(self.loop.target, self.loop.iter)
+        found: list[Effect] = []
+        for effect in self._block(self.loop.body):
+            if effect is None:
+                return None
+            found.append(effect)
+        return self._joined(found)
+
+    def _bind(self, target: cst.BaseExpression, iterable: cst.BaseExpression) -> None:
+        """Tell the names that stand for tensors from those that stand for their names."""
+        match target:
+            case cst.Name(name):
+                over_keys = last_name(iterable) in ("keys", "state_dict") or self._is_dict(iterable)
+                (self.keys if over_keys else self.tensors).add(name)
+            case cst.Tuple(elements=elements):
+                parts = [element.value for element in elements]
+                given = [a.value for a in iterable.args if a.keyword is None] if _is_zip(iterable) else []
+                if len(given) == len(parts):
+                    for part, value in zip(parts, given, strict=True):
+                        self._bind(part, value)
+                    return
+                if last_name(iterable) == "enumerate" and isinstance(iterable, cst.Call) and iterable.args:
+                    self._bind(parts[-1], iterable.args[0].value)
+                    return
+                for index, part in enumerate(parts):
+                    names = {n.value for n in self.module.tree.descendants(part) if isinstance(n, cst.Name)}
+                    (self.keys if index == 0 and len(parts) > 1 else self.tensors).update(names)
+            case _:
+                pass
+
+    def _is_dict(self, iterable: cst.BaseExpression) -> bool:
+        """``for key in state:`` over a dict that has a name."""
+        if self.module.value(iterable).kind is Kind.DICT:
+            return True
+        made = [b.value for b in self.module.bindings(iterable)] if isinstance(iterable, cst.Name) else []
+        return any(isinstance(v, cst.Call) and last_name(v.func) in ("state_dict", "dict") for v in made)
+
+    # ------------------------------------------------------------------ statements
+
+    def _block(self, block: cst.BaseSuite) -> Iterator[Effect | None]:
+        for statement in block.body:
+            match statement:
+                case cst.SimpleStatementLine():
+                    for small in statement.body:
+                        yield from self._small(small)
+                case cst.If():
+                    yield from self._if(statement)
+                case cst.With():
+                    yield from self._block(statement.body)
+                case cst.BaseSmallStatement():
+                    yield from self._small(statement)
+                case _:
+                    yield None
+
+    def _if(self, statement: cst.If) -> Iterator[Effect | None]:
+        yield from self._block(statement.body)
+        if isinstance(statement.orelse, cst.If):
+            yield from self._if(statement.orelse)
+        elif statement.orelse is not None:
+            yield from self._block(statement.orelse.body)
+
+    def _small(self, statement: cst.BaseSmallStatement) -> Iterator[Effect | None]:
+        match statement:
+            case (
+                cst.Continue() | cst.Pass() | cst.Assert() | cst.Raise() | cst.Expr(value=cst.SimpleString())
+            ):
+                pass
+            case cst.Expr(value=cst.Call(func=func)) if last_name(func) in _WARNINGS:
+                pass
+            case cst.Expr(value=cst.Call() as call):
+                yield from self._call(call)
+            case cst.AugAssign():
+                yield self._augmented(statement)
+            case cst.Assign(targets=[cst.AssignTarget(target=target)]):
+                yield from self._assigned(statement, target, statement.value)
+            case _:
+                yield None
+
+    def _call(self, call: cst.Call) -> Iterator[Effect | None]:
+        """``t.mul_(d).add_(s, alpha=1 - d)``: each method of the chain, from the left."""
+        chain: list[tuple[str, cst.Call]] = []
+        owner: cst.BaseExpression = call
+        while isinstance(owner, cst.Call) and isinstance(owner.func, cst.Attribute):
+            name = owner.func.attr.value
+            if not name.endswith("_"):
+                break
+            chain.insert(0, (name, owner))
+            owner = owner.func.value
+        target = self._tensor(owner)
+        if target is None or not chain:
+            yield self._written_out(call)
+            return
+        for name, link in chain:
+            yield self._method(name, link, target)
+
+    def _written_out(self, call: cst.Call) -> Effect | None:
+        """``torch.add(t, s, alpha=b, out=t)``"""
+        out = next((a.value for a in call.args if a.keyword is not None and a.keyword.value == "out"), None)
+        target = self._tensor(out) if out is not None else None
+        name = (self.module.qualified(call.func) or "").removeprefix("torch.")
+        given = [argument.value for argument in call.args if argument.value is not out]
+        if target is None or not given or self._tensor(given[0]) != target:
+            return None
+        others = self._others(given, target)
+        if name == "lerp" and others:
+            return Effect(Change.AVERAGE, call, target, others)
+        if name == "add" and others:
+            return self._added(call, target, others, given[1:])
+        return Effect(Change.SCALE, call, target) if name in ("mul", "div") and not others else None
+
+    def _method(self, name: str, call: cst.Call, target: str) -> Effect | None:
+        given = [argument.value for argument in call.args]
+        others = self._others(given, target)
+        if name in _HARMLESS:
+            return Effect(None, call, target)
+        if name in _CLAMPING:
+            return Effect(Change.CLIP if _is_gradient(target) else Change.CLAMP, call, target)
+        if name in _SCALING and not others:
+            return Effect(Change.SCALE, call, target)
+        if name == "lerp_" and others:
+            return Effect(Change.AVERAGE, call, target, others)
+        if name in _ADDING:
+            return self._added(call, target, others, given)
+        if name == "copy_" and len(given) >= 1:
+            return self._set(call, target, given[0], copies=True)
+        return None
+
+    def _follows(self, target: str, others: frozenset[str]) -> bool:
+        """Whether what is added to a tensor is its gradient, and not that of another, which is collected."""
+        return any(other == f"{target}.grad" or _GRADIENT.search(other) for other in others)
+
+    def _augmented(self, statement: cst.AugAssign) -> Effect | None:
+        target = self._tensor(statement.target)
+        if target is None:
+            return self._summed(statement)
+        others = self._others([statement.value], target)
+        match statement.operator:
+            case cst.MultiplyAssign() | cst.DivideAssign():
+                return None if others else Effect(Change.SCALE, statement, target)
+            case cst.AddAssign() | cst.SubtractAssign():
+                return self._added(statement, target, others, [statement.value])
+            case _:
+                return None
+
+    def _summed(self, statement: cst.AugAssign) -> Effect | None:
+        """``total += p.grad.norm() ** 2``"""
+        if not isinstance(statement.target, cst.Name) or not isinstance(statement.operator, cst.AddAssign):
+            return None
+        value = self._expanded(statement.value)
+        gradients = {other for other in self._others([value], "") if _is_gradient(other)}
+        normed = any(
+            isinstance(node, cst.Call) and last_name(node.func) in _NORMS
+            for part in self._parts(value)
+            for node in self.module.tree.descendants(part)
+        )
+        return Effect(Change.NORM, statement, statement.target.value) if gradients and normed else None
+
+    def _added(
+        self, node: cst.CSTNode, target: str, others: frozenset[str], given: Sequence[cst.BaseExpression]
+    ) -> Effect | None:
+        """A sum: of a gradient, of the difference to another tensor, or of a part of another tensor."""
+        if _is_gradient(target) or not others or self._is_random(given):
+            return None
+        if self._follows(target, others):
+            return Effect(Change.STEP, node, target, others)
+        mixed = target in {text for value in given for text in self._mentioned(value)}
+        return Effect(Change.AVERAGE if mixed else None, node, target, others)
+
+    def _assigned(
+        self, statement: cst.Assign, target: cst.BaseExpression, value: cst.BaseExpression
+    ) -> Iterator[Effect | None]:
+        match target:
+            case cst.Name(name) if name in self.keys or self._tensor(target) not in (
+                None,
+                self._tensor(value),
+            ):
+                # Another spelling of the key; of a tensor, another tensor under the same name.
+                if name not in self.keys:
+                    yield None
+            case cst.Name(name):
+                if self._tensor(target) is None:
+                    yield from self._named(statement, [(name, value)])
+            case cst.Tuple() if isinstance(value, cst.Tuple) and len(target.elements) == len(value.elements):
+                pairs = zip(target.elements, value.elements, strict=True)
+                named = [(t.value.value, v.value) for t, v in pairs if isinstance(t.value, cst.Name)]
+                yield from self._named(statement, named)
+            case cst.Attribute(attr=cst.Name("data" | "grad")) | cst.Subscript():
+                tensor = self._tensor(target)
+                if isinstance(value, cst.Name) and value.value == "None":
+                    yield Effect(None, statement, tensor or "")
+                else:
+                    yield self._set(statement, tensor, value, copies=False) if tensor is not None else None
+            case _:
+                yield None
+
+    def _named(
+        self, statement: cst.CSTNode, named: Sequence[tuple[str, cst.BaseExpression]]
+    ) -> Iterator[Effect | None]:
+        """A name for something that is computed from the parameters, without anything else happening."""
+        for name, value in named:
+            if name in self.aliases or self._names_in(value) & {name}:
+                yield None
+                return
+            if not all(self._is_plain(node) for node in self.module.tree.descendants(value)):
+                yield None
+            self.aliases[name] = value
+
+    def _names_in(self, value: cst.BaseExpression) -> set[str]:
+        """The names that an expression is made of, however they are called in between."""
+        return {
+            node.value
+            for part in self._parts(value)
+            for node in self.module.tree.descendants(part)
+            if isinstance(node, cst.Name) and self.module.names.is_read(node)
+        }
+
+    def _is_plain(self, node: cst.CSTNode) -> bool:
+        """Whether a call computes tensors or numbers, or looks something up."""
+        if not isinstance(node, cst.Call):
+            return not isinstance(node, (cst.Await, cst.Yield, cst.Lambda))
+        name = last_name(node.func) or ""
+        dotted = self.module.qualified(node.func) or ""
+        if dotted.startswith("torch."):
+            return not dotted.startswith("torch.distributed")
+        if self.module.callee(node) is not None:
+            return True
+        return name in TENSOR_METHODS or name in ("get", "float", "min", "max", "getattr", "clone", "replace")
+
+    def _set(
+        self, node: cst.CSTNode, target: str, value: cst.BaseExpression, *, copies: bool
+    ) -> Effect | None:
+        """``t.copy_(…)``, ``t.data = …``, ``shadow[name] = …``"""
+        value = self._expanded(value)
+        mentioned = self._mentioned(value)
+        others = frozenset(mentioned - {target})
+        if self._is_random([value]):
+            return None
+        if target in mentioned:
+            if not others:
+                return self._clamped(node, target, value)
+            if _is_gradient(target):
+                return None
+            change = Change.STEP if self._follows(target, others) else Change.AVERAGE
+            return Effect(change, node, target, others)
+        if copies and self._tensor(value) is not None and not _is_gradient(target):
+            return Effect(Change.COPY, node, target, others)
+        if copies and others:
+            return None
+        clones = isinstance(value, cst.Call) and last_name(value.func) == "clone"
+        in_place = isinstance(node, cst.Assign) and isinstance(node.targets[0].target, cst.Attribute)
+        return Effect(Change.COPY, node, target, others) if clones and in_place and others else None
+
+    def _clamped(self, node: cst.CSTNode, target: str, value: cst.BaseExpression) -> Effect | None:
+        """What is set to a function of itself: clamped, or scaled."""
+        if isinstance(value, cst.Call) and last_name(value.func) in _CLAMPS:
+            return Effect(Change.CLIP if _is_gradient(target) else Change.CLAMP, node, target)
+        match value:
+            case cst.BinaryOperation(operator=cst.Multiply() | cst.Divide()) if _is_gradient(target):
+                return Effect(Change.SCALE, node, target)
+            case _:
+                return None
+
+    def _joined(self, effects: list[Effect]) -> list[Effect] | None:
+        """The changes, with those understood that are only told by several statements together."""
+        found: list[Effect] = []
+        scaled = {e.target for e in effects if e.change is Change.SCALE}
+        for effect in effects:
+            change = effect.change
+            if change is Change.SCALE and not _is_gradient(effect.target):
+                # The weights alone are only scaled by a decay, before a step or an average.
+                change = None
+            if change is None and effect.others:
+                if effect.target not in scaled:
+                    return None
+                change = Change.AVERAGE
+            found.append(Effect(change, effect.statement, effect.target, effect.others))
+        return found
+
+    # ------------------------------------------------------------------ expressions
+
+    def _tensor(self, node: cst.BaseExpression) -> str | None:
+        """The text of the tensor of the iteration that an expression is, its views stripped."""
+        match node:
+            case cst.Name(name):
+                if name in self.aliases:
+                    return self._tensor(self.aliases[name])
+                return name if name in self.tensors else None
+            case cst.Attribute(attr=cst.Name("data"), value=inner):
+                return self._tensor(inner)
+            case cst.Attribute(attr=cst.Name("grad"), value=inner):
+                owner = self._tensor(inner)
+                return f"{owner}.grad" if owner is not None else None
+            case cst.Call(func=cst.Attribute(attr=cst.Name(name), value=inner)) if name in _VIEWS:
+                return self._tensor(inner)
+            case cst.Subscript():
+                inside = (n for element in node.slice for n in self.module.tree.descendants(element))
+                keyed = any(isinstance(n, cst.Name) and n.value in self.keys for n in inside)
+                return self.module.source(node) if keyed else None
+            case _:
+                return None
+
+    def _mentioned(self, node: cst.BaseExpression) -> set[str]:
+        """The tensors of the iteration that an expression is computed from."""
+        found: set[str] = set()
+        waiting: list[cst.CSTNode] = [node]
+        while waiting:
+            current = waiting.pop()
+            if isinstance(current, cst.BaseExpression):
+                tensor = self._tensor(current)
+                if tensor is not None:
+                    found.add(tensor)
+                    continue
+                if isinstance(current, cst.Name) and current.value in self.aliases:
+                    waiting.append(self.aliases[current.value])
+                    continue
+            if isinstance(current, (cst.Arg, cst.Attribute)):
+                waiting.append(current.value)
+            else:
+                waiting.extend(current.children)
+        return found
+
+    def _others(self, given: Sequence[cst.BaseExpression], target: str) -> frozenset[str]:
+        return frozenset(text for value in given for text in self._mentioned(value)) - {target}
+
+    def _expanded(self, node: cst.BaseExpression) -> cst.BaseExpression:
+        """What a name of the body stands for."""
+        while isinstance(node, cst.Name) and node.value in self.aliases:
+            node = self.aliases[node.value]
+        return node
+
+    def _parts(self, node: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
+        """An expression, and what the names in it stand for."""
+        yield node
+        for inner in self.module.tree.descendants(node):
+            if (
+                isinstance(inner, cst.Name)
+                and inner.value in self.aliases
+                and self.module.names.is_read(inner)
+            ):
+                yield from self._parts(self.aliases[inner.value])
+
+    def _is_random(self, given: Sequence[cst.BaseExpression]) -> bool:
+        return any(_RANDOM.search(self.module.source(part)) for value in given for part in self._parts(value))
+
+
+def _is_zip(node: cst.BaseExpression) -> TypeGuard[cst.Call]:
+    return isinstance(node, cst.Call) and last_name(node.func) == "zip"
+
+
+def _is_gradient(text: str) -> bool:
+    return text.endswith(".grad") or _GRADIENT.search(text) is not None

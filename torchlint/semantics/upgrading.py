@@ -1,0 +1,257 @@
+"""How a file is brought from a name that a library gave up to the one that takes its place.
+
+The table ``api/upgrades.py`` says what replaces what; here the uses of such a name are found, and its calls,
+references and imports are rewritten together, so that no name is left unused or undefined.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchlint import rewriting
+from torchlint.diagnostics import Edit, Span
+from torchlint.semantics.api.signatures import SIGNATURES
+from torchlint.semantics.api.upgrades import SYMBOLS, Upgrade
+from torchlint.semantics.names import Binding, BindingKind, ScopeKind, canonical
+
+if TYPE_CHECKING:
+    from torchlint.semantics.module import Module
+
+Edits = tuple[Edit, ...]
+Import = cst.Import | cst.ImportFrom
+
+_LAST = frozenset(symbol.rpartition(".")[2] for symbol in SYMBOLS)
+_MODULES = frozenset(place for symbol in SYMBOLS for place in [symbol.rpartition(".")[0]] if "." in place)
+
+
+def upgrade_at(module: Module, node: cst.CSTNode) -> Upgrade | None:
+    """The row of the table for a name or attribute that is read, whole as it is spelt; else None."""
+    if isinstance(node, cst.Name):
+        if not module.names.is_read(node):
+            return None
+    elif not isinstance(node, cst.Attribute) or node.attr.value not in _LAST:
+        return None
+    dotted = module.qualified(node) or _beside_stand_in(module, node)
+    return SYMBOLS.get(dotted) if dotted is not None else None
+
+
+def _beside_stand_in(module: Module, node: cst.Name | cst.Attribute) -> str | None:
+    """What a name means for which the file has a definition of its own in ``except`` or ``else``."""
+    meanings: set[str | None] = set()
+    for binding in module.bindings(node) if isinstance(node, cst.Name) else ():
+        own = binding.kind in (BindingKind.FUNCTION, BindingKind.CLASS)
+        if not (own and module.tree.enclosing(binding.node, cst.ExceptHandler, cst.Else)):
+            meanings.add(module.names.bound_name(binding))
+    return meanings.pop() if len(meanings) == 1 else None
+
+
+def only_names(module: Module, node: cst.BaseExpression) -> bool:
+    """Whether a name is only mentioned, in an annotation, a comparison or a question for types."""
+    child: cst.CSTNode = node
+    for above in module.tree.ancestors(node):
+        match above:
+            case cst.Annotation() | cst.Index() | cst.Comparison() | cst.BooleanOperation():
+                return True
+            case cst.UnaryOperation() | cst.If() | cst.IfExp() if child is getattr(above, "test", child):
+                return True
+            case cst.Call(func=cst.Name("isinstance" | "issubclass" | "hasattr" | "getattr")):
+                return child is not above.func
+            case cst.Arg() | cst.Element() | cst.Tuple() | cst.BinaryOperation():
+                child = above
+            case _:
+                return False
+    return False
+
+
+def upgraded(module: Module, node: cst.BaseExpression) -> Edits | None:
+    """The edits that bring a use of a name to its replacement; None if they cannot be made.
+
+    A name that was imported from the old place is imported from the new one, and all its uses are rewritten
+    with it, those of other names that the same statement imports as well. The calls must be such that the
+    replacement can take what they pass.
+    """
+    row = upgrade_at(module, node)
+    root = _root(node)
+    bindings = [binding for binding in module.bindings(root) if not _is_none(binding)]
+    # ``import torch`` and ``import torch.utils.data`` bind the same name to the same package.
+    if row is None or row.replacement is None or len({binding.imported for binding in bindings}) > 1:
+        return None
+    binding = bindings[0] if bindings else None
+    if binding is not None and binding.imported is None:
+        return None
+    if binding is not None and _is_old(binding):
+        statement = module.tree.parent(binding.node) if len(bindings) == 1 else None
+        return _with_import(module, statement) if isinstance(statement, Import) else None
+    if binding is not None and binding.imported and "." in binding.imported and _is_for_this(module, binding):
+        return None
+    package = row.replacement.partition(".")[0]
+    arguments = _arguments(module, node, row)
+    if isinstance(node, cst.Attribute) and module.qualified(root) == package:
+        return _together(module.replace(node, root.value + row.replacement[len(package) :]), arguments)
+    spelling = module.spell(row.replacement, node)
+    if spelling is None:
+        return None
+    return _together(module.replace(node, spelling.text), spelling.edits, arguments)
+
+
+def _root(node: cst.BaseExpression) -> cst.Name:
+    while isinstance(node, cst.Attribute):
+        node = node.value
+    assert isinstance(node, cst.Name)
+    return node
+
+
+def _is_none(binding: Binding) -> bool:
+    return isinstance(binding.value, cst.Name) and binding.value.value == "None"
+
+
+def _is_old(binding: Binding) -> bool:
+    """Whether an import names something that was given up, or the module that has it."""
+    dotted = canonical(binding.imported or "")
+    return dotted in SYMBOLS or dotted in _MODULES
+
+
+def _is_for_this(module: Module, binding: Binding) -> bool:
+    """Whether an import of a package is there for names that were given up only, and would be left unused."""
+    return all(
+        any(upgrade_at(module, above) is not None for above in module.tree.ancestors(read))
+        for read in module.uses(binding)
+    )
+
+
+def _together(*parts: Edits | None) -> Edits | None:
+    found: list[Edit] = []
+    for part in parts:
+        if part is None:
+            return None
+        found.extend(part)
+    return tuple(found)
+
+
+# --- imports ----------------------------------------------------------------------------------------------
+
+
+def _with_import(module: Module, statement: Import) -> Edits | None:
+    """An import of old names, of the new ones instead, with all that is read of it."""
+    uses = list(_uses(module, statement))
+    rows = [upgrade_at(module, use) for use in uses]
+    moved = _moved(module, statement, [row for row in rows if row is not None])
+    if moved is None or None in rows:
+        return None
+    return _together(
+        moved, *(_arguments(module, use, row) for use, row in zip(uses, rows, strict=True) if row)
+    )
+
+
+def _uses(module: Module, statement: Import) -> Iterator[cst.BaseExpression]:
+    """What is read of the names that an import binds, as attributes where it binds a module."""
+    for binding in _bound(module, statement):
+        for read in module.uses(binding):
+            above = module.tree.parent(read)
+            of_module = canonical(binding.imported or "") in _MODULES
+            yield above if of_module and isinstance(above, cst.Attribute) else read
+
+
+def _bound(module: Module, statement: Import) -> list[Binding]:
+    """The names that an import binds; none for a star."""
+    aliases = () if isinstance(statement.names, cst.ImportStar) else statement.names
+    return [binding for alias in aliases for binding in [module.binding_of(alias)] if binding is not None]
+
+
+def _moved(module: Module, statement: Import, rows: list[Upgrade]) -> Edits | None:
+    """The edit that makes an import name the new place; None if not all of what it names has moved there."""
+    bound = _bound(module, statement)
+    names = [canonical(binding.imported or "") for binding in bound]
+    rows = rows + [SYMBOLS[name] for name in names if name in SYMBOLS]
+    places = {_parent(row.replacement or "") for row in rows}
+    if len(places) != 1 or any(_last(row.symbol) != _last(row.replacement or "") for row in rows):
+        return None
+    exported = _exported(module)
+    if any(binding.name in exported or not _sole(module, binding) for binding in bound):
+        return None
+    (place,) = places
+    if isinstance(statement, cst.ImportFrom) and all(name in SYMBOLS for name in names):
+        return module.replace(statement.module, place) if statement.module is not None else None
+    if len(names) > 1 or names[0] not in _MODULES:
+        return None
+    if isinstance(statement, cst.Import):
+        return module.replace(statement.names[0].name, place)
+    # ``from torch.cuda import amp`` names the module last.
+    if statement.module is None or _last(names[0]) != _last(place):
+        return None
+    return module.replace(statement.module, _parent(place))
+
+
+def _sole(module: Module, binding: Binding) -> bool:
+    """Whether nothing but an import, and a None where it fails, gives a variable its meaning."""
+    return binding.scope.kind is not ScopeKind.CLASS and all(
+        other is binding or _is_none(other) for other in binding.scope.bindings[binding.name]
+    )
+
+
+def _exported(module: Module) -> set[str]:
+    """The strings that the file lists in ``__all__``."""
+    found: set[str] = set()
+    for binding in module.names.module_scope.bindings.get("__all__", ()):
+        if isinstance(binding.value, (cst.List, cst.Tuple)):
+            for element in binding.value.elements:
+                if isinstance(element.value, cst.SimpleString):
+                    found.add(str(element.value.evaluated_value))
+    return found
+
+
+def _parent(dotted: str) -> str:
+    return dotted.rpartition(".")[0]
+
+
+def _last(dotted: str) -> str:
+    return dotted.rpartition(".")[2]
+
+
+# --- calls ------------------------------------------------------------------------------------------------
+
+
+def _arguments(module: Module, node: cst.BaseExpression, row: Upgrade) -> Edits | None:
+    """The edits that make what is around a renamed use pass what the replacement takes."""
+    if not row.adds or only_names(module, node):
+        return ()
+    keyword, equals, code = row.adds.partition("=")
+    match module.tree.parent(node):
+        case cst.Call(func=func) as call if func is node:
+            if equals:
+                return rewriting.add_argument(module.tree, call, code, keyword=keyword, keyword_only=True)
+            return _in_front(module, call, 0, row)
+        case cst.Decorator() if equals:
+            end = module.tree.outer_span(node).end
+            return (Edit(Span(end, end), f"({row.adds})"),)
+        case cst.Arg() as arg if not equals and arg.keyword is None and not arg.star:
+            partial = module.tree.parent(arg)
+            if isinstance(partial, cst.Call) and partial.args[0] is arg:
+                if module.qualified(partial.func) == "functools.partial":
+                    return _in_front(module, partial, 1, row)
+    return None
+
+
+def _in_front(module: Module, call: cst.Call, start: int, row: Upgrade) -> Edits | None:
+    """Give a call the added argument before those from ``start`` on, and those their names if they move."""
+    before, after = SIGNATURES.get(row.symbol), SIGNATURES.get(canonical(row.replacement or ""))
+    if before is None or after is None:
+        return None
+    old = [parameter.name for parameter in before]
+    new = [parameter.name for parameter in after]
+    named: dict[int, str] = {}
+    if new[1 : len(old) + 1] != old:
+        for position, arg in enumerate(call.args[start:]):
+            if arg.star == "*" or (arg.keyword is None and not arg.star and position >= len(old)):
+                return None
+            if arg.keyword is None and not arg.star:
+                named[start + position] = old[position]
+    first = rewriting.insert_argument(module.tree, call, start, row.adds, keyword=named.pop(start, ""))
+    return first + tuple(
+        Edit(Span(at, at), f"{name}=")
+        for index, name in named.items()
+        for at in [module.tree.span(call.args[index]).start]
+    )

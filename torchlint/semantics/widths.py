@@ -1,0 +1,302 @@
+"""Widths of layers, vocabularies and batches that are written down as numbers off the grid of tensor cores.
+
+A width is the author's to choose if one layer makes it and a later one takes it. What the first layer takes
+is the data's, and so is what the last one gives, the number of classes for instance; a vocabulary is padded
+all the same, since no token ever has the additional numbers. Where stored weights are loaded, the file that
+they were saved from has chosen.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchlint.semantics.evidence import Evidence
+from torchlint.semantics.names import Binding, BindingKind
+from torchlint.semantics.words import Words
+
+if TYPE_CHECKING:
+    from torchlint.semantics.module import Module
+
+GRID = 8
+"""Kernels for tensor cores want sizes that are multiples of this, in half precision."""
+LARGE_GRID = 64
+"""What vocabularies are padded to: whole tiles of the matrix product."""
+_WIDE = 64
+_VOCABULARY = 1024
+_HOPS = 4
+
+# What a layer takes and what it makes, by the parameters of its constructor.
+_CONVOLUTIONS = tuple(f"torch.nn.Conv{kind}{n}d" for kind in ("", "Transpose") for n in (1, 2, 3))
+_SIZES: dict[str, tuple[str | None, str | None]] = {
+    "torch.nn.Linear": ("in_features", "out_features"),
+    "torch.nn.Embedding": (None, "embedding_dim"),
+    "torch.nn.EmbeddingBag": (None, "embedding_dim"),
+    **dict.fromkeys(_CONVOLUTIONS, ("in_channels", "out_channels")),
+    **dict.fromkeys(("torch.nn.RNN", "torch.nn.LSTM", "torch.nn.GRU"), ("input_size", None)),
+    **dict.fromkeys(("torch.nn.RNNCell", "torch.nn.LSTMCell", "torch.nn.GRUCell"), ("input_size", None)),
+    "torch.nn.MultiheadAttention": ("embed_dim", None),
+    "torch.nn.TransformerEncoderLayer": ("d_model", None),
+    "torch.nn.TransformerDecoderLayer": ("d_model", None),
+    "torch.nn.Transformer": ("d_model", None),
+}
+_EMBEDDINGS = frozenset({"torch.nn.Embedding", "torch.nn.EmbeddingBag"})
+_LAST_NAMES = frozenset(name.rpartition(".")[2] for name in _SIZES) | {"DataLoader"}
+
+_VOCABULARY_NAME = re.compile(
+    r"vocab|n_?tokens?$|num_tokens?$|n_?words$|num_words$|lm_head|word_?emb|tok(en)?s?_?emb|embed_tokens|\bwte\b"
+)
+# Stored weights and word vectors come with their sizes; who pads a vocabulary knows of the grid.
+_GIVEN = re.compile(
+    r"pretrained|load_state_dict_from_url|model_zoo|torch\.hub|safetensors|glove|word2vec|fasttext|word_vectors"
+    r"|https?://\S+\.(pth|pt|ckpt|bin|tar|pkl)\b",
+    re.IGNORECASE,
+)
+_KNOWN = re.compile(r"padded_vocab|pad_vocab|vocab_size_padded|make_vocab_size_divisible", re.IGNORECASE)
+
+
+class What(Words):
+    """What a number counts."""
+
+    FEATURES = "features"
+    CHANNELS = "channels"
+    VOCABULARY = "vocabulary"
+    BATCH = "batch"
+
+
+@dataclass(frozen=True, slots=True)
+class OffGrid:
+    """A number in the file that is no multiple of 8.
+
+    Attributes:
+        number: where it is written.
+        size: its value.
+        what: what it counts.
+        call: the first layer or loader that gets it.
+    """
+
+    number: cst.BaseExpression
+    size: int
+    what: What
+    call: cst.Call
+
+    @property
+    def padded(self) -> int:
+        """The next size on the grid."""
+        grid = LARGE_GRID if self.what is What.VOCABULARY else GRID
+        return -(-self.size // grid) * grid
+
+
+@dataclass(frozen=True, slots=True)
+class _Size:
+    """A size that a constructor is given: its value and where that is written down."""
+
+    call: cst.Call
+    argument: cst.BaseExpression
+    number: cst.BaseExpression
+    value: int
+
+    @property
+    def off(self) -> bool:
+        """Whether it is large enough to matter, and no multiple of the grid."""
+        return _is_off(self.value)
+
+
+@dataclass(frozen=True, slots=True)
+class _Layer:
+    """A layer with the sizes that are known, and the class or function that it belongs to."""
+
+    name: str
+    call: cst.Call
+    holder: cst.CSTNode
+    taken: _Size | None
+    made: _Size | None
+
+
+def off_grid(module: Module) -> Iterator[OffGrid]:
+    """The sizes of layers and batches in a file that an engineer can choose, and has not put on the grid."""
+    if not any(_is_off(int(number.evaluated_value)) for number in module.tree.nodes(cst.Integer)):
+        return
+    if module.is_test or _GIVEN.search(module.tree.text):
+        return
+    calls = [call for call in module.tree.nodes(cst.Call) if _last_name(call) in _LAST_NAMES]
+    if not calls or not module.accelerated:
+        return
+    layers = [layer for call in calls for layer in _layers(module, call)]
+    found: dict[cst.BaseExpression, OffGrid] = {}
+    for layer in layers:
+        for one in (*_vocabularies(module, layer, layers), *_hidden(layer, layers), *_batches(module, layer)):
+            found.setdefault(one.number, one)
+    yield from sorted(found.values(), key=lambda one: module.tree.order[one.number])
+
+
+def _is_off(size: int) -> bool:
+    return size >= _WIDE and size % GRID != 0
+
+
+def _last_name(call: cst.Call) -> str:
+    node = call.func.attr if isinstance(call.func, cst.Attribute) else call.func
+    return node.value if isinstance(node, cst.Name) else ""
+
+
+def _layers(module: Module, call: cst.Call) -> Iterator[_Layer]:
+    name = module.class_of(call)
+    if name == "torch.utils.data.DataLoader":
+        yield _Layer(name, call, call, None, _size(module, call, "batch_size"))
+    elif name in _SIZES:
+        holder = module.tree.enclosing(call, cst.ClassDef) or module.function(call) or module.tree.root
+        taken, made = (_size(module, call, one) if one is not None else None for one in _SIZES[name])
+        yield _Layer(name, call, holder, taken, made)
+
+
+def _size(module: Module, call: cst.Call, parameter: str) -> _Size | None:
+    argument = module.argument(call, parameter).node
+    if argument is None:
+        return None
+    number = _written(module, argument, _HOPS)
+    return None if number is None else _Size(call, argument, number, int(number.evaluated_value))
+
+
+# --- where a number is written ----------------------------------------------------------------------
+
+
+def _written(module: Module, node: cst.BaseExpression, hops: int) -> cst.Integer | None:
+    """The literal that an expression gets its value from: itself, a constant, the default of an option."""
+    match node:
+        case cst.Integer():
+            return node
+        case cst.Name() if hops:
+            bindings = module.bindings(node)
+            if len(bindings) != 1:
+                return None
+            return _bound(module, bindings[0], hops)
+        case cst.Attribute() if hops:
+            return _default_of_field(module, node) or _attribute(module, node, hops)
+    return None
+
+
+def _bound(module: Module, binding: Binding, hops: int) -> cst.Integer | None:
+    if binding.kind is BindingKind.ASSIGN and binding.value is not None and not binding.path:
+        return _written(module, binding.value, hops - 1)
+    if binding.kind is BindingKind.PARAMETER and isinstance(binding.node, cst.Param):
+        default = binding.node.default
+        given = any(
+            not module.argument(call, binding.name).absent for call in _callers(module, binding.scope.node)
+        )
+        return default if isinstance(default, cst.Integer) and not given else None
+    return None
+
+
+def _callers(module: Module, function: cst.CSTNode) -> Iterator[cst.Call]:
+    """The calls in the file of a function, or those that make objects of the class that it initialises."""
+    yield from module.callers(function)
+    owner = module.tree.enclosing(function, cst.ClassDef)
+    if isinstance(function, cst.FunctionDef) and function.name.value == "__init__" and owner is not None:
+        for call in module.tree.nodes(cst.Call):
+            if _last_name(call) == owner.name.value and module.value(call.func).definition is owner:
+                yield call
+
+
+def _attribute(module: Module, node: cst.Attribute, hops: int) -> cst.Integer | None:
+    values = module.dataflow.attributes.attribute_values(node, node.attr.value)
+    return _written(module, values[0], hops - 1) if len(values) == 1 else None
+
+
+def _default_of_field(module: Module, node: cst.Attribute) -> cst.Integer | None:
+    """``vocab_size: int = 50257`` in the only class of the file with such a field, if nothing sets it."""
+    name = node.attr.value
+    fields = [
+        statement.value
+        for statement in module.tree.nodes(cst.AnnAssign)
+        if isinstance(statement.target, cst.Name)
+        and statement.target.value == name
+        and module.tree.enclosing(statement, cst.ClassDef, cst.FunctionDef).__class__ is cst.ClassDef
+    ]
+    if len(fields) != 1 or not isinstance(fields[0], cst.Integer):
+        return None
+    if re.search(rf"\.{name}\s*=[^=]|[(,]\s*{name}\s*=|[\"']{name}[\"']", module.tree.text):
+        return None
+    return fields[0]
+
+
+# --- which of them can be chosen --------------------------------------------------------------------
+
+
+def _vocabularies(module: Module, layer: _Layer, layers: list[_Layer]) -> Iterator[OffGrid]:
+    """The vocabulary that a layer scores, or that it embeds and another one scores."""
+    if _KNOWN.search(module.tree.text):
+        return
+    if layer.name in _EMBEDDINGS:
+        size = _size(module, layer.call, "num_embeddings")
+        if size is None or not _is_large(size):
+            return
+        scored = any(_scores(other, size) for other in layers) or _is_tied(module, layer.call)
+    elif layer.name == "torch.nn.Linear" and layer.made is not None and _is_large(layer.made):
+        size = layer.made
+        scored = _is_named_vocabulary(module, size) or any(
+            other.name in _EMBEDDINGS and _embeds(module, other, size) for other in layers
+        )
+    else:
+        return
+    if scored:
+        yield OffGrid(size.number, size.value, What.VOCABULARY, layer.call)
+
+
+def _is_large(size: _Size) -> bool:
+    return size.value >= _VOCABULARY and size.off
+
+
+def _scores(layer: _Layer, size: _Size) -> bool:
+    made = layer.made
+    return layer.name == "torch.nn.Linear" and made is not None and made.value == size.value
+
+
+def _embeds(module: Module, layer: _Layer, size: _Size) -> bool:
+    embedded = _size(module, layer.call, "num_embeddings")
+    return embedded is not None and embedded.value == size.value
+
+
+def _is_tied(module: Module, embedding: cst.Call) -> bool:
+    """Whether the weight of an embedding is used for anything but looking tokens up."""
+    statement = module.tree.parent(embedding)
+    if not isinstance(statement, cst.Assign) or not isinstance(statement.targets[0].target, cst.Attribute):
+        return False
+    name = statement.targets[0].target.attr.value
+    return (
+        re.search(rf"\.{re.escape(name)}\.weight\b(?!\.(data|requires_grad|device|dtype))", module.tree.text)
+        is not None
+    )
+
+
+def _is_named_vocabulary(module: Module, size: _Size) -> bool:
+    texts = [module.source(size.argument)]
+    statement = module.tree.parent(size.call)
+    if isinstance(statement, cst.Assign):
+        texts.append(module.source(statement.targets[0].target))
+    return any(_VOCABULARY_NAME.search(text) for text in texts)
+
+
+def _hidden(layer: _Layer, layers: list[_Layer]) -> Iterator[OffGrid]:
+    """The width that a layer makes for a later one."""
+    made = layer.made
+    if made is None or not made.off or layer.name not in _SIZES:
+        return
+    family = [other for other in layers if other.holder is layer.holder]
+    sizes = [(other, size) for other in family for size in (other.taken, other.made) if size is not None]
+    first = next((other, size) for other, size in sizes if size.value == made.value)
+    if first[1] is first[0].taken:
+        return  # it comes with the data
+    behind = family[family.index(layer) + 1 :]
+    if any(other.taken is not None and other.taken.value == made.value for other in behind):
+        kind = What.CHANNELS if layer.name in _CONVOLUTIONS else What.FEATURES
+        yield OffGrid(made.number, made.value, kind, layer.call)
+
+
+def _batches(module: Module, layer: _Layer) -> Iterator[OffGrid]:
+    if layer.name == "torch.utils.data.DataLoader" and layer.made is not None and layer.made.off:
+        if module.evidence is Evidence.ACCELERATOR:
+            yield OffGrid(layer.made.number, layer.made.value, What.BATCH, layer.call)
