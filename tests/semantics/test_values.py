@@ -607,6 +607,22 @@ PROGRAMS = {
                 use(p)  #: p => kind=tensor
             return net(made)
     """,
+    "code that asks where a model is": """
+        import torch
+
+        def predict(model, loader):
+            device = next(model.parameters()).device  #: next(model.parameters()) => accelerated=yes
+            for x in loader:
+                yield model(x.to(device))
+    """,
+    "devices that are handed on": """
+        from agents import Agent
+
+        class Trainer(Agent):
+            def __init__(self, net, device=None):
+                super().__init__(net, device)  #: net => accelerated=yes
+                self.net.train()
+    """,
     "tensors told by how they are asked": """
         import torch
 

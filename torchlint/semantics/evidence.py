@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import re
 
 import libcst as cst
 
@@ -34,6 +35,8 @@ _FRAMEWORKS = (
 _ASKING_ONLY = frozenset(
     {"is_available", "manual_seed", "manual_seed_all", "device_count", "is_bf16_supported"}
 )
+# Who asks where a model is, does not expect it in host memory.
+_WHERE_MODEL_IS = re.compile(r"next\([\w.]*parameters\(\)\)\.device")
 _DEVICE_WORDS = ("cuda", "mps", "xpu", "npu", "hpu")
 
 
@@ -51,6 +54,8 @@ class Evidence(enum.Enum):
 def device_evidence(tree: SyntaxTree, names: Names, inference: Inference) -> Evidence:
     """Weigh the calls, keywords, strings and imports of a file."""
     if _names_device(tree) or _imports_framework(tree, names) or _moves(tree, names, inference):
+        return Evidence.ACCELERATOR
+    if _WHERE_MODEL_IS.search(tree.text) is not None:
         return Evidence.ACCELERATOR
     return Evidence.LIBRARY if defined_for_others(tree, names, inference) else Evidence.CPU
 
