@@ -71,6 +71,9 @@ def _of_function(module: Module, call: cst.Call, qualified: str) -> Check | None
 
 
 def _of_loss(module: Module, call: cst.Call, qualified: str | None) -> Check | None:
+    # Which class an object is costs more to know than any other question here.
+    if "aussian" not in module.tree.text:
+        return None
     variances = given_as(call, "var", 2)
     if variances is None or (qualified or module.value(call.func).cls) not in _VARIANCE_LOSSES:
         return None

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.semantics.evidence import Evidence
+from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import Device, Kind
 
 if TYPE_CHECKING:
@@ -108,7 +109,7 @@ def made_optimizer(call: cst.Call, module: Module) -> MadeOptimizer | None:
     dotted = module.qualified(call.func)
     if dotted is None:
         # A class by another name: ``make = torch.optim.Adam``. What evaluates names is asked last.
-        if not isinstance(call.func, cst.Name) or "param" not in module.source(call):
+        if not isinstance(call.func, cst.Name) or not _may_hold_parameters(call):
             return None
         value = module.value(call.func)
         if value.kind is not Kind.CLASS or value.definition is not None:
@@ -118,6 +119,12 @@ def made_optimizer(call: cst.Call, module: Module) -> MadeOptimizer | None:
     if match is None or match[1] not in _MULTI_TENSOR:
         return None
     return MadeOptimizer(call, match[1], is_multi_tensor(call.func, module), module)
+
+
+def _may_hold_parameters(call: cst.Call) -> bool:
+    """Whether the first argument is called after parameters, or picks some."""
+    name = last_name(call.args[0].value) or "" if call.args else ""
+    return "param" in name or name == "filter"
 
 
 def is_multi_tensor(node: cst.BaseExpression, module: Module) -> bool:

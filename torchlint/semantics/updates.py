@@ -90,7 +90,7 @@ def update_loop(loop: cst.For, module: Module) -> UpdateLoop | None:
     """What a loop does to each parameter; None if it does something else, or to a few tensors only."""
     if loop.orelse is not None or loop.asynchronous is not None:
         return None
-    if not _may_change(loop, module) or not _over_parameters(loop.iter, module, _HOPS):
+    if not _over_parameters(loop.iter, module, _HOPS) or not _may_change(loop, module):
         return None
     owner = module.tree.enclosing(loop, cst.ClassDef)
     if owner is not None and module.classes.info(owner).kind is Kind.OPTIMIZER:
@@ -148,8 +148,8 @@ def _called_from_elsewhere(node: cst.CSTNode, module: Module) -> bool:
 
 
 def _may_change(loop: cst.For, module: Module) -> bool:
-    """A cheap look at the words of a body."""
-    return _WORDS.search(module.source(loop.body)) is not None
+    """A look at the words of a body, written out anew: its text would need all positions of the file."""
+    return _WORDS.search(module.tree.root.code_for_node(loop.body)) is not None
 
 
 _WORDS = re.compile(
