@@ -36,6 +36,8 @@ class Case:
     """The keys of ``SIZES``, from launch-bound to compute-bound."""
     has_step_fixed: bool
     """Whether the good form is a function of the case itself, and not made by the fixer."""
+    tolerance: float = 0.0
+    """What the results may differ by, where the case says that more is to be expected than the default."""
 
 
 def cases(codes: Sequence[str] | None = None) -> list[Case]:
@@ -87,6 +89,7 @@ def read(rule: Rule, path: Path) -> Case:
         text=text,
         sizes=_sizes(tree, path),
         has_step_fixed=STEP_FIXED in functions,
+        tolerance=_tolerance(tree),
     )
 
 
@@ -114,6 +117,15 @@ def fixed_text(case: Case) -> str:
     if fixed.text == case.text:
         raise ValueError(f"{case.path}: the fixer leaves the case unchanged")
     return fixed.text
+
+
+def _tolerance(tree: ast.Module) -> float:
+    """The number that is assigned to ``TOLERANCE``; 0 without one."""
+    for node in tree.body:
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant):
+            if [ast.unparse(target) for target in node.targets] == ["TOLERANCE"]:
+                return float(node.value.value)  # type: ignore[arg-type]
+    return 0.0
 
 
 def _sizes(tree: ast.Module, path: Path) -> tuple[str, ...]:

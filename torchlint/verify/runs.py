@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path, PurePosixPath
 
@@ -67,14 +68,20 @@ class Run:
             found = self._machine = machine(self._settings.device, folder)
             pools = [stack.enter_context(Pool(subject, nurseries)) for subject in subjects]
             sessions = [
-                [Session(pool, self._settings, found, subject.folder, size) for size in subject.chosen(sizes)]
-                for subject, pool in zip(subjects, pools, strict=True)
+                [Session(pool, settings, found, subject.folder, size) for size in subject.chosen(sizes)]
+                for subject, pool, settings in zip(
+                    subjects, pools, map(self._settings_of, cases), strict=True
+                )
             ]
             self._sessions = [session for of_case in sessions for session in of_case]
             self._examine(subjects, pools, sessions, found)
             for of_case, pool in zip(sessions, pools, strict=True):
                 self._time(of_case, found, pool)
             self._time_more()
+
+    def _settings_of(self, case: Case) -> Settings:
+        """The settings of the run, with the tolerance that a case asks for if it is wider."""
+        return replace(self._settings, tolerance=max(self._settings.tolerance, case.tolerance))
 
     def syncs(self, script: Script, folder: Path, report_of: ReportOf) -> None:
         """Run a script once, and join where it waits for the device with where it is predicted to.

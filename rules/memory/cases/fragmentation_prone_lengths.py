@@ -45,6 +45,19 @@ def collate_multiples(texts: list[torch.Tensor]) -> torch.Tensor:
     return nn.functional.pad(padded, (0, -padded.shape[1] % MULTIPLE))
 
 
+class Loss(nn.Module):
+    """The loss over what is no padding, so that it does not depend on how much of that there is."""
+
+    def __init__(self, model: nn.Module) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, tokens: torch.Tensor) -> torch.Tensor:
+        real = (tokens != 0).unsqueeze(-1)
+        loss: torch.Tensor = (self.model(tokens).square() * real).sum() / real.sum()
+        return loss
+
+
 @dataclass
 class State:
     texts: Texts
@@ -63,14 +76,14 @@ def setup(device: str = "cuda", size: str = "small") -> State:
             nn.Sequential(nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width))
             for _ in range(2)
         ),
-    ).to(device)
-    return State(texts, batch, model, torch.optim.SGD(model.parameters(), lr=0.01), device)
+    )
+    loss = Loss(model).to(device)
+    return State(texts, batch, loss, torch.optim.SGD(model.parameters(), lr=0.01), device)
 
 
 def train(state: State, tokens: torch.Tensor) -> torch.Tensor:
-    real = (tokens != 0).unsqueeze(-1)
     state.optimizer.zero_grad()
-    loss = (state.model(tokens).square() * real).sum() / real.sum()
+    loss: torch.Tensor = state.model(tokens)
     loss.backward()
     state.optimizer.step()
     return loss.detach()

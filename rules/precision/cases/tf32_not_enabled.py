@@ -15,6 +15,8 @@ import torch
 from torch import nn
 
 SIZES = {"small": (32, 4, 256), "medium": (1024, 8, 2048), "large": (4096, 8, 4096)}
+# TF32 keeps ten bits of each factor, and what is lost adds up from layer to layer.
+TOLERANCE = 0.1
 BATCHES = 2
 
 

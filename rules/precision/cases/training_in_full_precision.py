@@ -15,6 +15,8 @@ import torch
 from torch import nn
 
 SIZES = {"small": (4, 32, 2, 128), "medium": (16, 128, 4, 512), "large": (16, 512, 6, 1024)}
+# What bfloat16 rounds adds up from layer to layer.
+TOLERANCE = 0.1
 CLASSES, BATCHES = 512, 2
 
 

@@ -11,6 +11,7 @@ away from there: what becomes of that in its results is what no fix can be blame
 from __future__ import annotations
 
 import math
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -50,17 +51,18 @@ class Trace:
         self._step = 1
         self._handles: list[Any] = []
         self._backward = torch.autograd.backward
+        self._compile, self._scale = torch.compile, torch.amp.GradScaler.scale
+        self._unscaled: dict[int, tuple[weakref.ref[torch.Tensor], torch.Tensor]] = {}
         self._tf32 = (True, False)
 
     # --- recording --------------------------------------------------------------------------------------
 
     def start(self) -> None:
         """Follow the program through torch's global hooks until ``finish``."""
-        self._handles = [
-            modules.register_module_forward_pre_hook(self._enters),
-            modules.register_module_forward_hook(self._leaves, always_call=True),
-            optimizers.register_optimizer_step_pre_hook(self._before_step),
-        ]
+        self._watch_modules(self._enters, self._leaves)
+        self._handles.append(optimizers.register_optimizer_step_pre_hook(self._before_step))
+        self._watch_compiling()
+        self._watch_scaling()
         self._watch_backward()
         self._isolate_layers()
         # Ten bits of mantissa would make every other order of summation look like a change.
@@ -95,6 +97,8 @@ class Trace:
             handle.remove()
         self._handles = []
         torch.autograd.backward = self._backward
+        torch.compile = self._compile
+        torch.amp.GradScaler.scale = self._scale
         torch.backends.cudnn.allow_tf32, torch.backends.cuda.matmul.allow_tf32 = self._tf32
         for number, root in enumerate(self._roots):
             # Not the buffers: the running mean of a batch norm holds what a bias in front of it added, and
@@ -143,13 +147,54 @@ class Trace:
                     name = self._names.get(id(parameter), f"parameter {number} of the optimizer")
                     self._keep(f"gradient of {name}, step {self._step}", parameter.grad)
 
+    def _watch_modules(self, enters: Callable[..., Any], leaves: Callable[..., Any]) -> None:
+        self._handles += [
+            modules.register_module_forward_pre_hook(enters),
+            modules.register_module_forward_hook(leaves, always_call=True),
+        ]
+
+    def _watch_compiling(self) -> None:
+        """Keep the hooks out of what is compiled: there they would become part of the graph.
+
+        Only a program that compiles pays for it, since telling the compiler means importing it.
+        """
+
+        def compile_(*arguments: Any, **keywords: Any) -> Any:
+            torch.compile = self._compile
+            if self._handles:
+                for handle in self._handles[:2]:
+                    handle.remove()
+                del self._handles[:2]
+                disable = torch.compiler.disable
+                self._watch_modules(disable(self._enters), disable(self._leaves))
+            return self._compile(*arguments, **keywords)
+
+        torch.compile = compile_
+
+    def _watch_scaling(self) -> None:
+        """Remember which loss a gradient scaler was given: the factor is no part of the results."""
+        original = self._scale
+
+        def scale(scaler: Any, outputs: Any) -> Any:
+            scaled = original(scaler, outputs)
+            for (_, large), (_, loss) in zip(tensors(scaled), tensors(outputs), strict=True):
+                self._unscaled[id(large)] = weakref.ref(large), loss.detach()
+            return scaled
+
+        torch.amp.GradScaler.scale = scale
+
+    def _as_given(self, tensor: torch.Tensor) -> torch.Tensor:
+        """A loss as it was before a gradient scaler multiplied it."""
+        scaled, loss = self._unscaled.pop(id(tensor), (None, tensor))
+        return loss if scaled is not None and scaled() is tensor else tensor
+
     def _watch_backward(self) -> None:
         original = self._backward
 
         def backward(roots: Any, *arguments: Any, **keywords: Any) -> Any:
             if self._step <= self._wanted and not _in_backward():
                 for _, tensor in tensors(roots):
-                    self._keep(self._fresh(f"loss of step {self._step}"), tensor)
+                    self._keep(self._fresh(f"loss of step {self._step}"), self._as_given(tensor))
             return original(roots, *arguments, **keywords)
 
         torch.autograd.backward = backward
