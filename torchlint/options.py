@@ -510,8 +510,17 @@ def _describe(value: object) -> str:
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """``; did you mean `x`?`` for the closest known word, or nothing."""
     by_folded = {item.casefold(): item for item in known}
-    close = difflib.get_close_matches(word.casefold(), by_folded, n=1, cutoff=0.6)
-    return f"; did you mean `{by_folded[close[0]]}`?" if close else ""
+    folded = word.casefold()
+    close = difflib.get_close_matches(folded, by_folded, n=len(by_folded) or 1, cutoff=0.6)
+    if not close:
+        return ""
+    # Of words that are equally like it, the one with more of its letters in their places: TL4O1 is TL401.
+    best = max(close, key=lambda item: (_ratio(folded, item), sum(map(str.__eq__, folded, item))))
+    return f"; did you mean `{by_folded[best]}`?"
+
+
+def _ratio(word: str, other: str) -> float:
+    return difflib.SequenceMatcher(None, other, word).ratio()
 
 
 def plain(value: Any) -> Any:

@@ -50,6 +50,7 @@ def compile_in_loop(node: cst.Call | cst.Decorator, module: Module) -> Iterator[
         super().__init__()
         self.block = torch.compile(Block())
 
+
     def forward(self, x):
         return self.block(x)
     ```
