@@ -515,12 +515,20 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     if not close:
         return ""
     # Of words that are equally like it, the one with more of its letters in their places: TL4O1 is TL401.
-    best = max(close, key=lambda item: (_ratio(folded, item), sum(map(str.__eq__, folded, item))))
+    best = max(close, key=lambda item: (_ratio(folded, item), _in_place(folded, item)))
     return f"; did you mean `{by_folded[best]}`?"
+
+
+_LOOK_ALIKE = str.maketrans("oil", "011")
 
 
 def _ratio(word: str, other: str) -> float:
     return difflib.SequenceMatcher(None, other, word).ratio()
+
+
+def _in_place(word: str, other: str) -> int:
+    """How many letters look the same in both words at the same place."""
+    return sum(map(str.__eq__, word.translate(_LOOK_ALIKE), other.translate(_LOOK_ALIKE)))
 
 
 def plain(value: Any) -> Any:
