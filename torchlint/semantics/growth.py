@@ -85,6 +85,9 @@ class Growth:
 
 def grown(module: Module, call: cst.Call) -> Growth | None:
     """The tensor that a concatenation makes longer in each round of a loop that never reads it, or None."""
+    # Most calls list no tensors, which is told at a glance.
+    if not any(isinstance(arg.value, (cst.List, cst.Tuple)) for arg in call.args):
+        return None
     if module.qualified(call.func) not in CONCATENATIONS or module.is_test:
         return None
     tensors, out = module.argument(call, "tensors").node, module.argument(call, "out")

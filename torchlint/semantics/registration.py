@@ -78,8 +78,10 @@ class Hidden:
 
 def hidden_modules(module: Module, target: cst.Attribute, value: cst.BaseExpression) -> Hidden | None:
     """The modules that ``self.target = value`` keeps from being registered; None if there are none."""
+    if not _may_be_collection(value) or _apart(target.attr.value):
+        return None
     owner = module.classes.instance_class(target.value)
-    if owner is None or not _may_be_collection(value) or _apart(target.attr.value):
+    if owner is None:
         return None
     info = module.classes.info(owner)
     if info.kind is not Kind.MODULE or any(info.method(name) is not None for name in _OWN_METHODS):
