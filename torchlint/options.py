@@ -511,14 +511,14 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     """``; did you mean `x`?`` for the closest known word, or nothing."""
     by_folded = {item.casefold(): item for item in known}
     folded = word.casefold()
-    close = difflib.get_close_matches(folded, by_folded, n=len(by_folded) or 1, cutoff=0.6)
-    if not close:
-        return ""
     # Of words that are equally like it, the one with more of its letters in their places: TL4O1 is TL401.
-    best = max(close, key=lambda item: (_ratio(folded, item), _in_place(folded, item)))
-    return f"; did you mean `{by_folded[best]}`?"
+    likeness = {item: (_ratio(folded, item), _in_place(folded, item)) for item in by_folded}
+    best = max(likeness, key=lambda item: likeness[item], default="")
+    return f"; did you mean `{by_folded[best]}`?" if best and likeness[best][0] >= _CLOSE else ""
 
 
+_CLOSE = 0.6
+"""From which share of common letters on a word may be meant, as ``difflib`` takes it."""
 _LOOK_ALIKE = str.maketrans("oil", "011")
 
 

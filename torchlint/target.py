@@ -245,7 +245,8 @@ def _declarations(directory: Path, package: str) -> Iterator[_Declared]:
         yield _Declared(name, tuple(ranges), lock)
 
 
-@lru_cache(maxsize=256)
+# The libraries are looked for one after the other in the same few directories, whose lock files may be large.
+@lru_cache(maxsize=16)
 def _files(directory: Path) -> tuple[tuple[str, str], ...]:
     """The names and texts of the files in a directory that may declare dependencies."""
     found = []

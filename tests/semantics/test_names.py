@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import libcst as cst
+import pytest
+
+from torchlint.semantics.module import Module
+
 PROGRAMS = {
     "import forms": """
         import torch
@@ -288,3 +293,27 @@ PROGRAMS = {
 def test_names(expectation: Callable[[], None]) -> None:
     """Each expectation of the programs above holds."""
     expectation()
+
+
+@pytest.mark.parametrize(
+    ("program", "value"),
+    [
+        ("x = 1\nread(x)", "1"),
+        ("x: int = f()\nread(x)", "f()"),
+        ("x = 1\nif y:\n    x = 2\nread(x)", None),
+        ("x, y = f()\nread(x)", None),
+        ("x: int\nread(x)", None),
+        ("for x in y:\n    read(x)", None),
+        ("def f(x):\n    read(x)", None),
+        ("read(x)", None),
+    ],
+)
+def test_the_one_assignment_that_reaches_a_read(
+    program: str, value: str | None, semantic_model: Callable[[str], Module]
+) -> None:
+    module = semantic_model(program + "\n")
+    (call,) = (c for c in module.tree.nodes(cst.Call) if module.source(c.func) == "read")
+    name = call.args[0].value
+    assert isinstance(name, cst.Name)
+    found = module.names.assignment(name)
+    assert (None if found is None or found.value is None else module.source(found.value)) == value

@@ -122,6 +122,6 @@ def _allocators(system: System) -> Iterator[str]:
         folders.append(f"{prefix}/lib")
     for folder in folders:
         for name in ("jemalloc", "tcmalloc"):
-            yield from system.matching(
-                folder, f"**/lib{name}.so*" if folder == "/usr/lib" else f"lib{name}.so*"
-            )
+            # Debian has a folder for each architecture in between.
+            for pattern in (f"lib{name}.so*", f"*-linux-gnu*/lib{name}.so*"):
+                yield from system.matching(folder, pattern)

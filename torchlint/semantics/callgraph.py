@@ -11,7 +11,6 @@ from torchlint.semantics import calls
 from torchlint.semantics.api import results
 from torchlint.semantics.evaluator import Evaluator, Function
 from torchlint.semantics.fixpoint import Answers
-from torchlint.semantics.names import BindingKind
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import BOTTOM, UNKNOWN, Kind, Value
 
@@ -227,13 +226,11 @@ class CallGraph:
         """The dict or list display that a variable stands for, if it can be no other and stays unchanged."""
         if not isinstance(node, cst.Name):
             return node
-        bindings = self.names.bindings(node)
-        if len(bindings) != 1 or bindings[0].kind is not BindingKind.ASSIGN or bindings[0].path:
+        binding = self.names.assignment(node)
+        value = binding.value if binding is not None else None
+        if binding is None or not isinstance(value, (cst.Dict, cst.List, cst.Tuple, cst.Call)):
             return node
-        value = bindings[0].value
-        if not isinstance(value, (cst.Dict, cst.List, cst.Tuple, cst.Call)):
-            return node
-        for read in self.names.uses(bindings[0]):
+        for read in self.names.uses(binding):
             holder = self.tree.parent(read)
             unpacked = isinstance(holder, cst.Arg) and bool(holder.star)
             if not unpacked:

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint.semantics.names import BindingKind
 from torchlint.semantics.sharing import Fate, fate_of_binding
 from torchlint.semantics.words import Words
 
@@ -52,12 +51,8 @@ def causal(module: Module, node: cst.BaseExpression, hops: int = _HOPS) -> Trian
         return None
     match node:
         case cst.Name():
-            bindings = module.bindings(node)
-            if len(bindings) != 1 or bindings[0].kind is not BindingKind.ASSIGN or bindings[0].path:
-                return None
-            if bindings[0].value is None or fate_of_binding(module, bindings[0]) is Fate.WRITTEN:
-                return None
-            return causal(module, bindings[0].value, hops - 1)
+            value = _assigned(module, node)
+            return None if value is None else causal(module, value, hops - 1)
         case cst.Attribute():
             values = module.dataflow.attributes.attribute_values(node, node.attr.value)
             if len(values) != 1 or _is_written(module, node):
@@ -157,19 +152,20 @@ def _cut(
     return Triangle.HIDDEN if filled == _ONES else Triangle.BIAS
 
 
+def _assigned(module: Module, name: cst.Name) -> cst.BaseExpression | None:
+    """What a variable holds that is assigned once and never written to."""
+    binding = module.names.assignment(name)
+    return None if binding is None or fate_of_binding(module, binding) is Fate.WRITTEN else binding.value
+
+
 def _filled(module: Module, node: cst.BaseExpression, hops: int = 4) -> str | None:
     """What a matrix is full of."""
     if hops <= 0:
         return None
     match node:
         case cst.Name():
-            bindings = module.bindings(node)
-            if len(bindings) != 1 or bindings[0].kind is not BindingKind.ASSIGN or bindings[0].path:
-                return None
-            value = bindings[0].value
-            if value is None or fate_of_binding(module, bindings[0]) is Fate.WRITTEN:
-                return None
-            return _filled(module, value, hops - 1)
+            value = _assigned(module, node)
+            return None if value is None else _filled(module, value, hops - 1)
         case cst.BinaryOperation(operator=cst.Multiply(), left=left, right=right):
             pairs = ((left, right), (right, left))
             infinite = any(

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.diagnostics import Edit, Fix
-from torchlint.semantics.names import BindingKind
 from torchlint.semantics.values import Kind
 
 if TYPE_CHECKING:
@@ -189,11 +188,10 @@ def _made_shape(module: Module, node: cst.BaseExpression, hops: int) -> Shape | 
         case cst.UnaryOperation(operator=cst.Minus() | cst.BitInvert()):
             return _made_shape(module, node.expression, hops)
         case cst.Name():
-            bindings = module.bindings(node)
-            if len(bindings) != 1 or bindings[0].kind is not BindingKind.ASSIGN or bindings[0].path:
+            binding = module.names.assignment(node)
+            if binding is None or binding.value is None:
                 return None
-            value = bindings[0].value
-            return None if value is None else shape_of(module, value, hops - 1)
+            return shape_of(module, binding.value, hops - 1)
         case cst.Attribute():
             values = module.dataflow.attributes.attribute_values(node, node.attr.value)
             return shape_of(module, values[0], hops - 1) if len(values) == 1 else None

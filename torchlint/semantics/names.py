@@ -380,6 +380,13 @@ class Names:
             found = self._reaching[name] = self.bindings_at(name.value, name)
         return found
 
+    def assignment(self, name: cst.Name) -> Binding | None:
+        """The assignment ``x = value`` if no other definition can reach this read; its ``value`` is given."""
+        found = self.bindings(name)
+        if len(found) != 1 or found[0].kind is not BindingKind.ASSIGN or found[0].path:
+            return None
+        return found[0] if found[0].value is not None else None
+
     def bindings_at(self, name: str, at: cst.CSTNode) -> tuple[Binding, ...]:
         """The definitions of ``name`` that a read at ``at`` would see.
 

@@ -615,10 +615,10 @@ class Throttling:
 
     def _filled_later(self, branch: cst.If) -> Restriction | None:
         """``first = not hasattr(self, "mean")``, ``if first: …``, and then ``self.mean = …``: once."""
-        bindings = self.names.bindings(branch.test) if isinstance(branch.test, cst.Name) else ()
-        if len(bindings) != 1 or bindings[0].kind is not BindingKind.ASSIGN or bindings[0].path:
+        binding = self.names.assignment(branch.test) if isinstance(branch.test, cst.Name) else None
+        if binding is None or binding.value is None:
             return None
-        missing = set(self._missing(bindings[0].value)) if bindings[0].value is not None else set()
+        missing = set(self._missing(binding.value))
         function = self.tree.enclosing(branch, cst.FunctionDef)
         if not missing or function is None:
             return None
