@@ -124,8 +124,6 @@ def _without_import(call: cst.Call, module: Module) -> Edits:
     if not isinstance(name, cst.Name) or module.qualified(call.func) != _FUNCTION:
         return ()
     for binding in module.bindings(name):
-        statement = module.tree.parent(binding.node)
-        if isinstance(statement, cst.ImportFrom) and len(module.uses(binding)) == 1:
-            only = not isinstance(statement.names, cst.ImportStar) and len(statement.names) == 1
-            return (module.remove_statement(statement) if only else None) or ()
+        if binding.imported is not None and len(module.uses(binding)) == 1:
+            return module.remove_import(binding.node) or ()
     return ()

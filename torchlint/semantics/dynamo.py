@@ -56,7 +56,7 @@ def compiled_instead(module: Module, call: cst.Call) -> Edits | None:
     if statement is not None and _is_needed(module, statement):
         dropped = module.replace(statement, "import torch._dynamo")
     else:
-        dropped = rewriting.remove_import(module.tree, binding.node)
+        dropped = module.remove_import(binding.node)
     return (*dropped, *rewritten) if dropped is not None else None
 
 

@@ -551,6 +551,10 @@ class Module:
             holder = next((small for small in holder.body if self.tree.contains(small, node)), holder)
         return rewriting.remove_statement(self.tree, holder)
 
+    def remove_import(self, alias: cst.CSTNode) -> Edits | None:
+        """Drop an imported name, with its statement if that brings no other; None if a comment would go."""
+        return rewriting.remove_import(self.tree, alias)
+
     def add_decorator(self, function: cst.FunctionDef, code: str) -> Edits:
         """Put ``@code`` directly above ``def``, below every decorator there is."""
         return rewriting.add_decorator(self.tree, function, code)
