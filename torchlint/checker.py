@@ -40,7 +40,7 @@ def check(source: Source, settings: LintSettings, *, screen: bool = True) -> lis
     enabled = [rules[code] for code in settings.rules if code in rules and code not in OWN_CODES]
     wanted = [rule.code for rule in enabled if not screen or rule.may_fire(source.text)]
     if wanted:
-        checked = parsing.on_deep_stack(_run, source, settings, wanted)
+        checked = parsing.on_deep_stack(_run, source, settings, wanted, screen)
     else:
         found = parsing.problem(source.text)
         checked = [unreadable(source, found)] if found else []
@@ -82,17 +82,49 @@ def own_diagnostic(code: str, source: Source, span: Span, message: str, fix: Fix
 # --- rules ---------------------------------------------------------------------------------------------
 
 
-def _run(source: Source, settings: LintSettings, codes: list[str]) -> list[Diagnostic]:
-    """Parse ``source`` and ask the rules; to be called on a deep stack."""
+def _run(source: Source, settings: LintSettings, codes: list[str], screen: bool) -> list[Diagnostic]:
+    """Parse ``source`` and ask the rules; to be called on a deep stack.
+
+    With ``screen`` only those rules are asked that find something in the outline of the file.
+    """
     from torchlint.semantics.module import Module
 
     rules = registry.rules()
+    if screen:
+        codes = _firing(source, settings, codes)
+        if not codes:
+            return []
     try:
         tree = parsing.parse(source.text)
     except parsing.UnreadableError as error:
         return [unreadable(source, error.problem)]
     with closing(Module(tree, settings)) as module:
         return _ask([rules[code] for code in codes], source, tree, module)
+
+
+def _firing(source: Source, settings: LintSettings, codes: list[str]) -> list[str]:
+    """The rules that find something, as far as the outline of the file tells; all of them where it does not."""
+    from torchlint.outline import NotOutlinedError, Outline
+    from torchlint.semantics.module import Module
+
+    rules = registry.rules()
+    try:
+        tree = Outline(source.text)
+    except NotOutlinedError:
+        return codes
+    module, firing = Module(tree, settings), []
+    for code in codes:
+        try:
+            fires = any(True for node in tree.nodes(*rules[code].on) for _ in rules[code].check(node, module))
+        except Exception:
+            # Whatever it is: the full tree has an answer, or the failure shows again. What the model
+            # was about to find out is lost.
+            module.close()
+            module, fires = Module(tree, settings), True
+        if fires:
+            firing.append(code)
+    module.close()
+    return firing
 
 
 def _ask(rules: list[Rule], source: Source, tree: SyntaxTree, module: Module) -> list[Diagnostic]:

@@ -81,10 +81,12 @@ class SyntaxTree:
         libcst.ParserSyntaxError: the text is not a Python program that LibCST can read.
     """
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, root: cst.Module | None = None) -> None:
         self.text = text
-        with unchecked():
-            self.root = cst.parse_module(text)
+        if root is None:
+            with unchecked():
+                root = cst.parse_module(text)
+        self.root = root
         self.parents: dict[cst.CSTNode, cst.CSTNode] = {}
         self.order: dict[cst.CSTNode, int] = {}
         self._by_type: dict[type, list[cst.CSTNode]] = {}
@@ -238,6 +240,27 @@ class SyntaxTree:
                 return text
         span = self.outer_span(node)
         return self.text[span.start : span.end]
+
+
+def alike(one: cst.CSTNode, other: cst.CSTNode) -> bool:
+    """Whether two nodes hold the same code, whatever its layout."""
+    pairs: list[tuple[cst.CSTNode, cst.CSTNode]] = [(one, other)]
+    while pairs:
+        left, right = pairs.pop()
+        kind = left.__class__
+        if kind is not right.__class__ or getattr(left, "star", None) != getattr(right, "star", None):
+            return False
+        for name in _FIELDS[kind]:
+            mine, theirs = getattr(left, name), getattr(right, name)
+            if mine.__class__ in _CONTAINERS:
+                if len(mine) != len(theirs):
+                    return False
+                pairs.extend(zip(mine, theirs, strict=True))
+            elif isinstance(mine, cst.CSTNode) and isinstance(theirs, cst.CSTNode):
+                pairs.append((mine, theirs))
+            elif mine != theirs:
+                return False
+    return True
 
 
 class _OffsetRecorder(CodegenState):

@@ -12,6 +12,7 @@ import libcst as cst
 
 from torchlint.semantics.names import BindingKind
 from torchlint.semantics.values import Kind
+from torchlint.syntax import alike
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
@@ -48,7 +49,7 @@ def _adds(node: cst.CSTNode) -> tuple[cst.BaseExpression, cst.BaseExpression] | 
         case cst.Assign(
             targets=[cst.AssignTarget(target=target)],
             value=cst.BinaryOperation(left=left, operator=cst.Add(), right=step),
-        ) if left.deep_equals(target):
+        ) if alike(left, target):
             return target, step
     return None
 

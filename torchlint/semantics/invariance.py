@@ -20,6 +20,7 @@ from torchlint.semantics.synchronisation import to_host, waiting_place
 from torchlint.semantics.throttling import FUNCTIONS
 from torchlint.semantics.transfers import transferred
 from torchlint.semantics.values import Device, Graph, Kind
+from torchlint.syntax import alike
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
@@ -163,7 +164,7 @@ def _set_up_once(module: Module, attribute: cst.Attribute) -> bool:
 
 
 def _same(one: cst.Attribute, other: cst.Attribute) -> bool:
-    return one.attr.value == other.attr.value and one.value.deep_equals(other.value)
+    return one.attr.value == other.attr.value and alike(one.value, other.value)
 
 
 def _changed(module: Module, node: cst.Attribute) -> bool:

@@ -10,6 +10,7 @@ import libcst as cst
 from torchlint.semantics.attributes import SEQUENTIAL, SelfAttributes, part_of, pattern_of
 from torchlint.semantics.names import Binding, BindingKind
 from torchlint.semantics.sequences import Filling, Step, argument_steps, literal_steps, trace
+from torchlint.syntax import alike
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
@@ -500,4 +501,4 @@ class Layers:
 
 def same(left: cst.BaseExpression, right: cst.BaseExpression) -> bool:
     """Whether two names or attributes are spelt the same."""
-    return left.deep_equals(right)
+    return alike(left, right)

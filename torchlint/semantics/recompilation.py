@@ -16,6 +16,7 @@ import libcst as cst
 from torchlint.semantics.phases import Phase
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.throttling import FUNCTIONS
+from torchlint.syntax import alike
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
@@ -94,7 +95,7 @@ def _changes(module: Module, part: cst.CSTNode, node: cst.CSTNode, loop: cst.CST
         targets = (binding.node for binding in module.bindings(part))
     elif isinstance(part, cst.Attribute):
         bound = module.names.attributes.get(part.attr.value, ())
-        targets = (binding.target for binding in bound if binding.target.deep_equals(part))
+        targets = (binding.target for binding in bound if alike(binding.target, part))
     return any(tree.contains(loop, target) and not tree.contains(statement, target) for target in targets)
 
 

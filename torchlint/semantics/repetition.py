@@ -213,7 +213,7 @@ class Repetition:
         below: dict[str, list[str]] = {}
         for definition in self.tree.nodes(cst.ClassDef):
             for base in definition.bases:
-                value = base.value
+                value = base.value.value if isinstance(base.value, cst.Subscript) else base.value
                 name = value.attr.value if isinstance(value, cst.Attribute) else getattr(value, "value", "")
                 below.setdefault(str(name), []).append(definition.name.value)
         found: dict[str, list[str]] = {}

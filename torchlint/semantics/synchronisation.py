@@ -16,7 +16,7 @@ copy with ``non_blocking=True`` does not.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, TypeGuard
 
 import libcst as cst
@@ -445,7 +445,7 @@ def shape_wait(module: Module, node: cst.Call | cst.Subscript) -> bool:
     qualified = module.qualified(func)
     operand: cst.BaseExpression
     if qualified in SIZED_BY_SCALARS:
-        return any(may_be_on_device(module, size) for size in _sizes(node))
+        return any(may_be_on_device(module, size) for size in _sizes(node.args))
     if _reads_scalars(module, node, qualified):
         return True
     if qualified is not None:
@@ -476,9 +476,9 @@ def shape_wait(module: Module, node: cst.Call | cst.Subscript) -> bool:
     return True
 
 
-def _sizes(call: cst.Call) -> Iterator[cst.BaseExpression]:
-    """The sizes and bounds that a factory is given, those in one tuple included."""
-    for arg in call.args:
+def _sizes(arguments: Iterable[cst.Arg]) -> Iterator[cst.BaseExpression]:
+    """The sizes and bounds among arguments, those in one tuple included."""
+    for arg in arguments:
         if arg.star or (arg.keyword is not None and arg.keyword.value not in _SIZE_KEYWORDS):
             continue
         if isinstance(arg.value, (cst.Tuple, cst.List)):
@@ -493,11 +493,10 @@ def _reads_scalars(module: Module, call: cst.Call, qualified: str | None) -> boo
     if qualified is None and isinstance(call.func, cst.Attribute):
         if call.func.attr.value not in READING_SCALARS or not module.on_device(call.func.value):
             return False
-        return any(may_be_on_device(module, size) for size in _sizes(call))
+        return any(may_be_on_device(module, size) for size in _sizes(call.args))
     if (package != "torch" or name not in READING_SCALARS) and qualified != "torch.nn.functional.pad":
         return False
-    behind = call.with_changes(args=call.args[1:])
-    return bool(call.args) and any(may_be_on_device(module, size) for size in _sizes(behind))
+    return any(may_be_on_device(module, size) for size in _sizes(call.args[1:]))
 
 
 _SIZE_KEYWORDS = frozenset(

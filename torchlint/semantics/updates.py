@@ -148,8 +148,8 @@ def _called_from_elsewhere(node: cst.CSTNode, module: Module) -> bool:
 
 
 def _may_change(loop: cst.For, module: Module) -> bool:
-    """A look at the words of a body, written out anew: its text would need all positions of the file."""
-    return _WORDS.search(module.tree.root.code_for_node(loop.body)) is not None
+    """Whether the words of a body may change what it goes over."""
+    return _WORDS.search(module.source(loop.body)) is not None
 
 
 _WORDS = re.compile(
