@@ -26,6 +26,8 @@ LAYERS = (
     ("torchlint.source",),
     ("torchlint.nodes",),
     ("torchlint.syntax",),
+    ("torchlint.conversion",),
+    ("torchlint.outline",),
     ("torchlint.parsing",),
     ("torchlint.rewriting",),
     ("torchlint.releases",),

@@ -103,8 +103,9 @@ def _run(source: Source, settings: LintSettings, codes: list[str], screen: bool)
 
 
 def _firing(source: Source, settings: LintSettings, codes: list[str]) -> list[str]:
-    """The rules that find something, as far as the outline of the file tells; all of them where it does not."""
-    from torchlint.outline import NotOutlinedError, Outline
+    """The rules that find something in the outline of the file; all of them if it has none."""
+    from torchlint.conversion import NotOutlinedError
+    from torchlint.outline import Outline
     from torchlint.semantics.module import Module
 
     rules = registry.rules()
@@ -115,7 +116,8 @@ def _firing(source: Source, settings: LintSettings, codes: list[str]) -> list[st
     module, firing = Module(tree, settings), []
     for code in codes:
         try:
-            fires = any(True for node in tree.nodes(*rules[code].on) for _ in rules[code].check(node, module))
+            nodes: list[cst.CSTNode] = tree.nodes(*rules[code].on)
+            fires = any(True for node in nodes for _ in rules[code].check(node, module))
         except Exception:
             # Whatever it is: the full tree has an answer, or the failure shows again. What the model
             # was about to find out is lost.

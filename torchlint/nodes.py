@@ -10,12 +10,15 @@ from __future__ import annotations
 
 import sys
 from abc import ABCMeta
-from collections.abc import Iterator
+from ast import literal_eval
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import MISSING, Field, fields
-from typing import Any
+from typing import Any, TypeVar
 
 import libcst as cst
+
+Node = TypeVar("Node", bound=cst.CSTNode)
 
 # What the constructors see as global names: ``check``, and for each field its default or what makes it.
 _globals: dict[str, Any] = {"check": True, "MISSING": MISSING}
@@ -32,6 +35,15 @@ def unchecked() -> Iterator[None]:
         yield
     finally:
         _globals["check"] = True
+
+
+def bare(kind: type[Node], *names: str) -> Callable[..., Node]:
+    """A function that makes nodes of a class from these fields, given by position, and sets no other."""
+    body = "".join(f"    node.{name} = {name}\n" for name in names)
+    space: dict[str, Any] = {"new": object.__new__, "kind": kind}
+    exec(f"def make({', '.join(names)}):\n    node = new(kind)\n{body}    return node\n", space)
+    make: Callable[..., Node] = space["make"]
+    return make
 
 
 class _NodeType(ABCMeta):
@@ -60,8 +72,26 @@ def _quicken() -> None:
         for guard in ("__setattr__", "__delattr__"):
             if guard in vars(kind):
                 delattr(kind, guard)
+    cst.Integer.evaluated_value = property(_number)  # type: ignore[method-assign,assignment]
+    cst.SimpleString.evaluated_value = property(_text)  # type: ignore[method-assign,assignment]
     for kind in built:
         kind.__init__ = _globals[kind.__name__]  # type: ignore[misc]
+
+
+def _number(node: cst.Integer) -> int:
+    """The value of a number, without the compiler where it has digits only."""
+    text = node.value
+    return int(text) if text.isdecimal() else int(literal_eval(text))
+
+
+def _text(node: cst.SimpleString) -> str | bytes:
+    """The value of a string, without the compiler where it is as it is spelt."""
+    text = node.value
+    quote = text[0]
+    if quote in "'\"" and "\\" not in text and text[1:3] != quote * 2:
+        return text[1:-1]
+    value: str | bytes = literal_eval(text)
+    return value
 
 
 def _constructor(kind: type) -> str:

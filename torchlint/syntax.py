@@ -48,10 +48,19 @@ _LAYOUT = frozenset(
 )
 
 
+# Nodes whose value is text, the most frequent ones.
+_TEXTS = frozenset(
+    {cst.Name, cst.Integer, cst.Float, cst.Imaginary, cst.SimpleString, cst.FormattedStringText, cst.NotEqual}
+)
+
+
 class _Fields(dict[type, tuple[str, ...]]):
-    """Names of the fields of a node type that can hold code, the last one first, worked out once a type."""
+    """Names of the fields of a node type that can hold nodes, the last one first, worked out once a type."""
 
     def __missing__(self, kind: type) -> tuple[str, ...]:
+        if kind in _TEXTS:
+            self[kind] = ()
+            return ()
         names = [
             field.name
             for field in fields(kind)
@@ -90,6 +99,7 @@ class SyntaxTree:
         self.parents: dict[cst.CSTNode, cst.CSTNode] = {}
         self.order: dict[cst.CSTNode, int] = {}
         self._by_type: dict[type, list[cst.CSTNode]] = {}
+        self._mentioned: dict[str, bool] = {}
         self._walk()
 
     def _walk(self) -> None:
@@ -117,6 +127,13 @@ class SyntaxTree:
                 else:
                     parents[child] = node
                     push(child)
+
+    def mentions(self, words: str) -> bool:
+        """Whether the text of the file contains ``words``, in code or elsewhere."""
+        found = self._mentioned.get(words)
+        if found is None:
+            found = self._mentioned[words] = words in self.text
+        return found
 
     def nodes(self, *kinds: type[Node]) -> list[Node]:
         """All nodes of exactly these types, in source order."""
@@ -249,6 +266,8 @@ def alike(one: cst.CSTNode, other: cst.CSTNode) -> bool:
         left, right = pairs.pop()
         kind = left.__class__
         if kind is not right.__class__ or getattr(left, "star", None) != getattr(right, "star", None):
+            return False
+        if kind in _TEXTS and left.value != right.value:  # type: ignore[attr-defined]
             return False
         for name in _FIELDS[kind]:
             mine, theirs = getattr(left, name), getattr(right, name)

@@ -88,7 +88,7 @@ def graph_kept_across_steps(node: cst.AugAssign | cst.Assign | cst.Call, module:
         )
         part = _without_graph(item.stored, module)
         # What is kept may be asked for its own gradient later, or be backpropagated by who handed it in.
-        told = "retain_grad(" in module.tree.text or module.backpropagation.asked_for
+        told = module.tree.mentions("retain_grad(") or module.backpropagation.asked_for
         make = module.unsafe if told or handed_in(item.place, module) else module.safe
         yield Finding(
             item.stored,

@@ -114,6 +114,6 @@ def _compile(module: Module, model: Trained) -> tuple[Edit, ...] | None:
     if module.target.at_least("2.1"):
         return module.insert_after(statement, f"{spelt}.compile()")
     spelling = module.spell("torch.compile", placed)
-    if spelling is None or spelling.edits or module.loads_weights or "state_dict" in module.tree.text:
+    if spelling is None or spelling.edits or module.loads_weights or module.tree.mentions("state_dict"):
         return None
     return module.insert_after(statement, f"{spelt} = {spelling.text}({spelt})")

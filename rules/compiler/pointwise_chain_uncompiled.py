@@ -74,7 +74,7 @@ def pointwise_chain_uncompiled(function: cst.FunctionDef, module: Module) -> Ite
     """
     if function.decorators or not module.target.admits("2.0") or module.is_test:
         return
-    if "torch.jit" in module.tree.text:
+    if module.tree.mentions("torch.jit"):
         return  # TorchScript takes no compiled functions
     if not _stands_alone(function, module) or pointwise_operations(module, function) < _CHAIN:
         return

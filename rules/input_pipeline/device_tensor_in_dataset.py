@@ -80,7 +80,7 @@ def device_tensor_in_dataset(node: cst.Call | cst.Subscript, module: Module) -> 
     elif module.function(node) is None or not reaches_accelerator(module, node):
         return
     use = worker_code(module, node)
-    if use is None or module.is_test or "spawn" in module.tree.text or "forkserver" in module.tree.text:
+    if use is None or module.is_test or module.tree.mentions("spawn") or module.tree.mentions("forkserver"):
         return
     if "get_worker_info" in module.source(use.function):
         return

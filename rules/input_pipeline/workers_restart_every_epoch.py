@@ -70,7 +70,7 @@ def workers_restart_every_epoch(call: cst.Call, module: Module) -> Iterator[Find
     workers = usual_workers(module, call)
     if workers is None or workers.count < 1 or not module.accelerated or loaders.debugging(call):
         return
-    if persistent.unknown and (workers.element is None or "persistent_workers" in module.tree.text):
+    if persistent.unknown and (workers.element is None or module.tree.mentions("persistent_workers")):
         return
     loop = repeated_pass(module, call)
     if loop is None or data_changes(module, call, loop):

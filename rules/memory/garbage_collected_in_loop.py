@@ -61,7 +61,7 @@ def garbage_collected_in_loop(call: cst.Call, module: Module) -> Iterator[Findin
     if call.args or module.qualified(call.func) != "gc.collect":
         return
     hot = clears_each_step(module, call)
-    if hot is None or "gc.disable(" in module.tree.text:
+    if hot is None or module.tree.mentions("gc.disable("):
         return
     yield Finding(
         call,

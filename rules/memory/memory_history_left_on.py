@@ -112,7 +112,7 @@ def _asked_for(call: cst.Call, module: Module) -> bool:
 
 def _kept_for_failure(module: Module) -> bool:
     """Whether the snapshot is taken where memory has run out."""
-    if "out_of_memory_observer" in module.tree.text:
+    if module.tree.mentions("out_of_memory_observer"):
         return True
     return any("_snapshot" in module.source(handler) for handler in module.tree.nodes(cst.ExceptHandler))
 

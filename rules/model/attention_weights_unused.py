@@ -68,7 +68,7 @@ def attention_weights_unused(call: cst.Call, module: Module) -> Iterator[Finding
         own = module.classes.info(attention.definition)
         if own.method("forward") is not None or own.method("__call__") is not None:
             return
-    if used_parts(module, call, 2) != _OUTPUT or "register_forward_hook" in module.tree.text:
+    if used_parts(module, call, 2) != _OUTPUT or module.tree.mentions("register_forward_hook"):
         return
     twice_differentiated = any(
         word in module.tree.text for word in ("create_graph", "torch.func", "functorch")

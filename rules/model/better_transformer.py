@@ -100,7 +100,7 @@ def _fix(call: cst.Call, model: cst.BaseExpression, module: Module) -> Fix | Non
     ]
     if any(module.value(arg.value).constant is not False for arg in kept) or len(call.args) - len(kept) > 1:
         return None
-    if "reverse_bettertransformer" in module.tree.text or "BetterTransformer.reverse" in module.tree.text:
+    if module.tree.mentions("reverse_bettertransformer") or module.tree.mentions("BetterTransformer.reverse"):
         return None
     caught = any(True for _ in module.tree.handlers(call))
     grade = (

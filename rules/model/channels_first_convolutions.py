@@ -76,7 +76,7 @@ def channels_first_convolutions(_: cst.Module, module: Module) -> Iterator[Findi
     training = program.training
     if training is None or program.framework or program.waits_for_environment:
         return
-    if "channels_last" in module.tree.text or program.hooks_into_models:
+    if module.tree.mentions("channels_last") or program.hooks_into_models:
         return
     if program.precision is Precision.EXACTING:
         return

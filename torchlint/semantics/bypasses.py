@@ -77,7 +77,7 @@ def _is_own(module: Module, receiver: cst.BaseExpression) -> bool:
 
 def _replaces_forward(module: Module) -> bool:
     """Whether the file puts another ``forward`` into modules that exist, or tells TorchScript of one."""
-    if "jit.interface" in module.tree.text:
+    if module.tree.mentions("jit.interface"):
         return True
     if any(b.kind is not BindingKind.DECLARE for b in module.names.attributes.get("forward", ())):
         return True
@@ -208,7 +208,7 @@ def _shown(module: Module, call: cst.Call, receiver: cst.BaseExpression, value: 
         for b in bindings
     }
     # The networks of OpenCV are told their input first.
-    others = imported & (_OTHER_CALL if "setInput" in module.tree.text else _OTHER_CALL - {"cv2"})
+    others = imported & (_OTHER_CALL if module.tree.mentions("setInput") else _OTHER_CALL - {"cv2"})
     return bool(call.args) and "torch" in imported and not others
 
 

@@ -57,7 +57,7 @@ def fills_from(module: Module, load: cst.Call) -> cst.Call | None:
     None if there is none, or only such as keep the loaded tensors, fill what holds none, or what is certainly
     on the CPU. Nor is there one for what was written to memory: it copies an object.
     """
-    if _in_memory(module, load) or "torch_xla" in module.tree.text:  # which saves from the CPU only
+    if _in_memory(module, load) or module.tree.mentions("torch_xla"):  # which saves from the CPU only
         return None
     for call in receivers(module, load, collected=True):
         method = module.method_call(call)

@@ -72,7 +72,7 @@ def _of_function(module: Module, call: cst.Call, qualified: str) -> Check | None
 
 def _of_loss(module: Module, call: cst.Call, qualified: str | None) -> Check | None:
     # Which class an object is costs more to know than any other question here.
-    if "aussian" not in module.tree.text:
+    if not module.tree.mentions("aussian"):
         return None
     variances = given_as(call, "var", 2)
     if variances is None or (qualified or module.value(call.func).cls) not in _VARIANCE_LOSSES:
@@ -117,7 +117,7 @@ def _validates(module: Module, made: cst.Call) -> bool:
     """Whether a distribution checks what it is given, as they do unless told otherwise."""
     if any(arg.star for arg in made.args) or given_as(made, "validate_args", None) is not None:
         return False
-    return "set_default_validate_args" not in module.tree.text
+    return not module.tree.mentions("set_default_validate_args")
 
 
 def _of_success(twin: str) -> Check:

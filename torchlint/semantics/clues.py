@@ -155,7 +155,7 @@ def asked_by_dimension(call: cst.CSTNode | None, tree: SyntaxTree) -> bool:
     """Whether a call is spelt as only methods of tensors are: ``x.argmax(dim=1, keepdim=True)``."""
     if not isinstance(call, cst.Call) or not isinstance(call.func, cst.Attribute):
         return False
-    if call.func.attr.value not in results.TENSOR_METHODS or "xarray" in tree.text:
+    if call.func.attr.value not in results.TENSOR_METHODS or tree.mentions("xarray"):
         return False
     return any(
         arg.keyword is not None and arg.keyword.value in results.TENSOR_ONLY_KEYWORDS for arg in call.args

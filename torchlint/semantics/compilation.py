@@ -114,7 +114,7 @@ class Compilation:
     def entries(self) -> dict[Function, Maker]:
         """The functions of the file that are compiled, with the call or decorator that has them compiled."""
         found: dict[Function, Maker] = {}
-        if "compile" not in self.tree.text and "dynamo" not in self.tree.text:
+        if not self.tree.mentions("compile") and not self.tree.mentions("dynamo"):
             return found
         for call in self.tree.nodes(cst.Call):
             given = self.given(call)

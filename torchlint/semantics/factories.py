@@ -276,4 +276,4 @@ def _is_torch_size(module: Module, node: cst.BaseExpression) -> bool:
 
 def default_dtype_changes(module: Module) -> bool:
     """Whether the file changes the dtype, and with it perhaps the device, of tensors made without one."""
-    return "set_default_dtype" in module.tree.text or "set_default_tensor_type" in module.tree.text
+    return module.tree.mentions("set_default_dtype") or module.tree.mentions("set_default_tensor_type")

@@ -469,7 +469,7 @@ class Layers:
         if not isinstance(call, cst.Call):
             return None
         name = self.module.qualified(call.func)
-        if name is None and isinstance(call.func, cst.Name) and "partial" in self.tree.text:
+        if name is None and isinstance(call.func, cst.Name) and self.tree.mentions("partial"):
             value = self.module.value(call.func)
             if value.presets and value.definition is None:
                 name = value.cls

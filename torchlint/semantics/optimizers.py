@@ -80,7 +80,7 @@ class MadeOptimizer:
     def on_accelerator(self) -> bool:
         """Whether it steps the parameters of models that the file puts on an accelerator."""
         module = self.module
-        if module.evidence is not Evidence.ACCELERATOR or "sparse=True" in module.tree.text:
+        if module.evidence is not Evidence.ACCELERATOR or module.tree.mentions("sparse=True"):
             return False
         text = module.tree.text
         if _OTHER_ENGINES.search(text) or not _DEVICE.search(_FOLLOWING.sub("", text)):

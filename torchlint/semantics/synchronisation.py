@@ -88,7 +88,7 @@ def waiting_place(module: Module, node: cst.CSTNode) -> Hot | None:
 
 def _generates(module: Module, node: cst.CSTNode, hot: Hot) -> bool:
     """Whether something else that runs with ``node`` lets a model ``generate``, token by token."""
-    if ".generate(" not in module.tree.text:
+    if not module.tree.mentions(".generate("):
         return False
     inner = [module.function(place) for place in (node, *hot.path[1:])] if hot.path else []
     regions: list[cst.CSTNode] = [hot.loop, *(function for function in inner if function is not None)]

@@ -321,7 +321,7 @@ def _of_host_library(module: Module, name: cst.Name) -> bool:
 def shared_with_processes(module: Module, node: cst.BaseExpression) -> bool:
     """Whether the statement of ``node`` fills a tensor of the host in a file that shares such tensors."""
     statement = module.tree.statement(node)
-    if "share_memory_" not in module.tree.text or not isinstance(statement, cst.SimpleStatementLine):
+    if not module.tree.mentions("share_memory_") or not isinstance(statement, cst.SimpleStatementLine):
         return False
     return any(
         isinstance(target.target, cst.Subscript)
