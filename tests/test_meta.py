@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import re
 import subprocess
 import sys
@@ -326,6 +327,22 @@ def test_a_rule_is_named_after_the_bad_pattern(rule: Rule) -> None:
     assert re.fullmatch(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", rule.name)
     assert not rule.name.startswith(("no-", "use-", "avoid-", "banned-", "disallow-"))
     assert re.fullmatch(r"TL[0-9]{3}", rule.code)
+
+
+@pytest.mark.parametrize("rule", ALL_RULES)
+def test_a_rule_is_told_of_where_users_look(rule: Rule) -> None:
+    changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert re.search(rf"`{rule.name}`\s+\({rule.code}[;,) ]", changes), "not in the changelog"
+    for path in ("README.md", "docs/rules/README.md"):
+        listed = (ROOT / path).read_text(encoding="utf-8")
+        assert re.search(rf"\b{rule.code}\b.*\b{rule.name}\b", listed), f"not in {path}"
+    assert rule.name in (ROOT / "docs" / "rules" / f"{rule.code}.md").read_text(encoding="utf-8")
+
+
+def test_the_command_lists_the_whole_catalogue() -> None:
+    command = [sys.executable, "-m", "torchlint", "rule", "--all", "--output-format", "json"]
+    listed = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    assert {rule["code"]: (rule["name"], rule["severity"], rule["fix"]) for rule in listed} == CATALOGUE
 
 
 def test_the_generated_docs_are_current() -> None:
