@@ -134,6 +134,9 @@ CATALOGUE = {
     "TL801": ("anomaly-detection-left-on", "warning", "safe"),
     "TL803": ("gradcheck-in-training", "warning", "none"),
     "TL804": ("legacy-profiler", "note", "safe"),
+    "TL901": ("removed-api", "error", "safe"),
+    "TL902": ("deprecated-api", "warning", "safe"),
+    "TL903": ("private-api", "warning", "safe"),
 }
 
 SECTIONS = (
