@@ -59,6 +59,9 @@ WITHOUT_CASE = {
     "TL901",
     "TL902",
     "TL903",
+    "TL904",
+    "TL905",
+    "TL906",
 }
 
 # Forms that sum in another order. All others compute the same bit for bit on the CPU.
