@@ -1,11 +1,16 @@
 """Whether what the linter says of deprecated and removed names is true: read from the releases themselves.
 
-    python -m benchmarks.apis [--folder PLACE] [--only TEXT]
+    python -m benchmarks.apis [--folder PLACE] [--only TEXT] [--held]
 
 For each row of ``torchlint/semantics/api/upgrades.py`` every minor release of its package is looked at, and
 nothing is imported. A name or parameter is ``there``, ``deprecated`` if the library's own words say so, or
 ``gone``, and its replacement is there or not. The wheels are downloaded with pip (the Python files of all
-releases that are known take 700 MB). Exits with 1 if a release is otherwise than its row says.
+releases that are known take 700 MB), or, with ``--held``, only those are looked at that lie in the folder:
+the result says which, and its rows are as true for the releases between as the sources of the table are.
+Exits with 1 if a release is otherwise than its row says.
+
+It also lists what the table lacks (``"missing"`` in the result): public names that a release no longer has,
+and what the newest one gives up in its own words.
 """
 
 from __future__ import annotations
@@ -19,7 +24,7 @@ from typing import Any
 import click
 import platformdirs
 
-from benchmarks.libraries import Found, Library, fetch, releases
+from benchmarks.libraries import Found, Library, archive, fetch, releases
 from torchlint.releases import RELEASES
 from torchlint.semantics.api.upgrades import UPGRADES, Upgrade
 
@@ -43,7 +48,7 @@ def look_at(row: Upgrade, libraries: dict[str, Library]) -> Entry:
     last = None
     for release, library in libraries.items():
         found = _find(row, library)
-        state = GONE if found is None else DEPRECATED if found.mark else THERE
+        state = GONE if found is None or found.raises else DEPRECATED if found.mark else THERE
         if state != last:
             states[release] = last = state
             evidence[release] = _shown(found)
@@ -54,12 +59,16 @@ def look_at(row: Upgrade, libraries: dict[str, Library]) -> Entry:
 
 def _find(row: Upgrade, library: Library) -> Found | None:
     if row.witness:
-        return library.symbol(row.witness)
+        symbol, _, argument = row.witness.partition(":")
+        named = row.symbol.rpartition(".")[2]
+        return library.argument(symbol, argument) if argument else library.symbol(symbol, named)
     return library.argument(row.symbol, row.argument) if row.argument else library.symbol(row.symbol)
 
 
 def _has_replacement(row: Upgrade, library: Library) -> bool:
     assert row.replacement is not None
+    if ":" in row.witness:
+        return library.argument(row.witness.partition(":")[0], row.replacement) is not None
     if row.value:
         return library.mentions(row.symbol, row.replacement)
     if row.argument:
@@ -75,8 +84,19 @@ def contradictions(entry: Entry, row: Upgrade, known: list[str]) -> Iterator[str
     """In which ways a result is not what a row claims.
 
     A name may be missing from the oldest releases; what counts is from when on it is deprecated or gone.
+    Where not all releases were looked at, a claim is held against the first of them that it is about.
     """
     states: dict[str, str] = entry["state"]
+    seen_at: list[str] = entry.get("looked_at", known)
+
+    def first_seen(release: str | None) -> str | None:
+        since = known.index(release) if release is not None else len(known)
+        return next((each for each in seen_at if known.index(each) >= since), None)
+
+    if len(seen_at) < len(known) and all(state == GONE for state in states.values()):
+        if row.removed is None or first_seen(row.removed) != seen_at[0]:
+            yield "no release has it"
+        return
     first = next((release for release, state in states.items() if state != GONE), None)
     if first is None:
         yield "no release has it"
@@ -84,12 +104,18 @@ def contradictions(entry: Entry, row: Upgrade, known: list[str]) -> Iterator[str
     for state, claimed in ((DEPRECATED, row.deprecated), (GONE, row.removed)):
         later = [r for r, s in states.items() if s == state and known.index(r) >= known.index(first)]
         seen = later[0] if later else None
+        claimed = first_seen(claimed)
         if claimed is not None and known.index(claimed) < known.index(first):
             claimed = first
-        if seen != claimed and not (state == DEPRECATED and claimed is not None and claimed == row.removed):
+        at_once = state == DEPRECATED and claimed is not None and claimed == first_seen(row.removed)
+        # A private name may be warned of as well.
+        if seen != claimed and not at_once and not (state == DEPRECATED and (row.quiet or row.private)):
             yield f"{state} since {seen}, not {claimed}"
-    if row.replacement is not None:
-        there, claimed = entry["replacement"], row.since or known[0]
+    # What moved to another package is not to be seen in the releases of this one.
+    if row.replacement is not None and (row.argument or row.replacement.startswith(f"{row.package}.")):
+        there, claimed = entry["replacement"], first_seen(row.since or known[0])
+        if claimed is None:
+            return
         # A parameter may have been there before, and have come to mean the same only later.
         if (
             there is None
@@ -108,12 +134,15 @@ def contradictions(entry: Entry, row: Upgrade, known: list[str]) -> Iterator[str
     help="Where the releases lie.",
 )
 @click.option("--json", "output", type=click.Path(dir_okay=False, path_type=Path), default=RESULTS)
+@click.option("--held", is_flag=True, help="Look only at the releases that lie in the folder.")
 @click.option("--only", default="", help="Rows whose symbol or argument holds this text.")
-def main(folder: Path, output: Path, only: str) -> None:
+def main(folder: Path, output: Path, held: bool, only: str) -> None:
     """Check the table of upgrades against the releases of the libraries."""
-    held: dict[str, Entry] = {}
+    results: dict[str, Entry] = {}
     if output.exists():
-        held = {json.dumps(key_of(entry)): entry for entry in json.loads(output.read_text("utf-8"))["rows"]}
+        results = {
+            json.dumps(key_of(entry)): entry for entry in json.loads(output.read_text("utf-8"))["rows"]
+        }
     wrong = 0
     entries: list[Entry] = []
     libraries: dict[str, dict[str, Library]] = {}
@@ -121,13 +150,23 @@ def main(folder: Path, output: Path, only: str) -> None:
         if row.package not in RELEASES:
             continue
         known = releases(row.package)
-        before = held.get(json.dumps(key(row)))
-        if before is not None and only not in f"{row.symbol} {row.argument} {row.value}":
+        before = results.get(json.dumps(key(row)))
+        in_full = before is not None and held and "looked_at" not in before
+        if before is not None and (in_full or only not in f"{row.symbol} {row.argument} {row.value}"):
             entries.append(before)
             continue
         if row.package not in libraries:
-            libraries[row.package] = {r: Library(fetch(row.package, r, folder)) for r in known}
+            libraries[row.package] = {
+                r: Library(fetch(row.package, r, folder))
+                for r in known
+                if not held or archive(row.package, r, folder).exists()
+            }
+        if not libraries[row.package] and before is not None:
+            entries.append(before)
+            continue
         entry = {**key(row), **look_at(row, libraries[row.package])}
+        if len(libraries[row.package]) < len(known):
+            entry["looked_at"] = list(libraries[row.package])
         entries.append(entry)
         for reason in contradictions(entry, row, known):
             wrong += 1

@@ -45,14 +45,14 @@ def look_at(row: Row) -> Seen:
     """What ``explain`` says of a row, and how often it is compiled."""
     made = _module(row)
     with _quiet():
-        torch._dynamo.reset()
+        torch.compiler.reset()
         explained = torch._dynamo.explain(made)(*_inputs())
         counter = CompileCounter()
-        torch._dynamo.reset()
+        torch.compiler.reset()
         compiled = torch.compile(_module(row), backend=counter)
         for _ in range(CALLS):
             compiled(*_inputs())
-    torch._dynamo.reset()
+    torch.compiler.reset()
     reasons = [reason.reason.splitlines()[0] for reason in explained.break_reasons]
     return {"reasons": reasons, "compilations": counter.frame_count}
 

@@ -30,13 +30,20 @@ _MACS = ("macosx_14_0_arm64", "macosx_11_0_arm64", "macosx_10_9_x86_64")
 _OLD = {"torch": Version("2.0"), "torchvision": Version("0.15")}
 """The first releases that have wheels for Python 3.11; those before are read as for Python 3.8."""
 
-_WARNS = re.compile(r"deprecat|will be removed|is removed|was renamed|no longer", re.IGNORECASE)
-_ITSELF = re.compile(r"^\W*(this|deprecated)\b", re.IGNORECASE)
+_WARNS = re.compile(
+    r"deprecat|will be removed|is removed|was renamed|no longer|now calls|now removed", re.IGNORECASE
+)
+_ITSELF = re.compile(r"^\W*(warning::\W*)?(this|[\w.]*deprecated?)(\b|_)|^_make_deprecate", re.IGNORECASE)
 
 
 def releases(package: str) -> list[str]:
     """The minor releases of a package that are looked at, oldest first."""
     return list(dict.fromkeys(minor(version) for version in RELEASES[package]))
+
+
+def archive(package: str, release: str, folder: Path) -> Path:
+    """Where the Python files of a minor release are kept."""
+    return folder / f"{package}-{release}.zip"
 
 
 def fetch(package: str, release: str, folder: Path) -> Path:
@@ -45,9 +52,9 @@ def fetch(package: str, release: str, folder: Path) -> Path:
     Raises:
         subprocess.CalledProcessError: pip could not get it.
     """
-    archive = folder / f"{package}-{release}.zip"
-    if archive.exists():
-        return archive
+    kept_as = archive(package, release, folder)
+    if kept_as.exists():
+        return kept_as
     folder.mkdir(parents=True, exist_ok=True)
     python = "3.8" if Version(release) < _OLD.get(package, Version("0")) else "3.11"
     platforms = [word for platform in _MACS for word in ("--platform", platform)]
@@ -59,21 +66,25 @@ def fetch(package: str, release: str, folder: Path) -> Path:
         if got[0].returncode:  # not every minor release has a patch 0 that still can be had
             subprocess.run([*command, "--dest", place, wanted[1]], check=True)
         (wheel,) = Path(place).iterdir()
-        slim = Path(place, archive.name)
+        slim = Path(place, kept_as.name)
         with zipfile.ZipFile(wheel) as full, zipfile.ZipFile(slim, "w", zipfile.ZIP_DEFLATED) as kept:
             for name in full.namelist():
                 if name.endswith((".py", ".pyi")):
                     kept.writestr(name, full.read(name))
-        shutil.move(slim, archive)
-    return archive
+        shutil.move(slim, kept_as)
+    return kept_as
 
 
 @dataclass(frozen=True)
 class Found:
-    """Where a name or parameter is defined, and the words by which the library gives it up, if it does."""
+    """Where a name or parameter is defined, and the words by which the library gives it up, if it does.
+
+    What ``raises`` is a stand-in that says what became of a function.
+    """
 
     where: str
     mark: str | None = None
+    raises: bool = False
 
 
 @dataclass(frozen=True)
@@ -94,15 +105,15 @@ class Library:
 
     # ------------------------------------------------------------------ questions
 
-    def symbol(self, dotted: str) -> Found | None:
-        """What the library has under a dotted name; None if nothing."""
+    def symbol(self, dotted: str, named: str = "") -> Found | None:
+        """What the library has under a dotted name; None if nothing. Its words may name it otherwise."""
         found = self._resolve(dotted)
         if found is None:
             return None
-        named = dotted.rpartition(".")[2]
+        named = named or dotted.rpartition(".")[2]
         # The comments of what is written in C++ are kept apart from its declaration.
         texts = [*_said(found.node), *self._documented(dotted)]
-        return Found(self._place(found), _mark(texts, named, own=True))
+        return Found(self._place(found), _mark(texts, named, own=True), _only_raises(found.node))
 
     def argument(self, dotted: str, name: str) -> Found | None:
         """The parameter of a function or class, however it takes it; None if it takes none of that name."""
@@ -353,8 +364,26 @@ def _said(node: ast.AST) -> list[str]:
         return [*texts, *([docstring] if docstring else []), *(text for each in made for text in _said(each))]
     if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
         texts = [ast.unparse(decorator) for decorator in node.decorator_list]
+        # ``warn_deprecated("vmap")`` says no more than this.
+        texts += [text for each in ast.walk(node) for text in _deprecating(each)]
         return [*texts, *(text for statement in node.body for text in _strings(statement))]
-    return _strings(node)
+    return [*_deprecating(getattr(node, "value", node)), *_strings(node)]
+
+
+def _deprecating(node: ast.AST) -> list[str]:
+    """A call of a function that is there to give something up, as it is spelt."""
+    if isinstance(node, ast.Call) and "deprecat" in ast.unparse(node.func):
+        return [ast.unparse(node)]
+    return []
+
+
+def _only_raises(node: ast.AST) -> bool:
+    """Whether a function does nothing but raise, and says that it was removed."""
+    if not isinstance(node, ast.FunctionDef):
+        return False
+    last = node.body[-1]
+    returns = any(isinstance(each, ast.Return) for each in ast.walk(node))
+    return not returns and isinstance(last, ast.Raise) and "now removed" in " ".join(_strings(last))
 
 
 def _mark(texts: list[str], named: str, *, own: bool = False) -> str | None:

@@ -34,7 +34,7 @@ def quiet() -> Iterator[None]:
     with torch._dynamo.config.patch(capture_scalar_outputs=False):
         yield
     logging.disable(logging.NOTSET)
-    torch._dynamo.reset()
+    torch.compiler.reset()
 
 
 def load(path: Path) -> ModuleType:
@@ -80,7 +80,7 @@ def broken_lines(path: Path) -> set[int]:
     """The lines of a fixture at which the compiler breaks a graph."""
     lines: set[int] = set()
     for function in compiled(load(path)):
-        torch._dynamo.reset()
+        torch.compiler.reset()
         explained = torch._dynamo.explain(function)(*arguments(function))
         for reason in explained.break_reasons:
             lines |= {frame.lineno or 0 for frame in reason.user_stack[-1:] if frame.filename == str(path)}

@@ -137,6 +137,12 @@ CATALOGUE = {
     "TL801": ("anomaly-detection-left-on", "warning", "safe"),
     "TL803": ("gradcheck-in-training", "warning", "none"),
     "TL804": ("legacy-profiler", "note", "safe"),
+    "TL901": ("removed-api", "error", "safe"),
+    "TL902": ("deprecated-api", "warning", "safe"),
+    "TL903": ("private-api", "warning", "safe"),
+    "TL904": ("unsafe-checkpoint-load", "warning", "unsafe"),
+    "TL905": ("torchvision-pretrained", "warning", "safe"),
+    "TL906": ("torchvision-api", "warning", "safe"),
 }
 
 SECTIONS = (

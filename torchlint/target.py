@@ -30,7 +30,7 @@ OLDEST = "1.7"
 """The oldest release that an unknown target stands for."""
 
 TORCH = "torch"
-LIBRARIES = ("accelerate", "transformers")
+LIBRARIES = ("accelerate", "torchaudio", "torchvision", "transformers")
 """The libraries beside torch that have a target."""
 
 # A local part ("+cu118") pins a build; the question here is the release.
@@ -101,6 +101,21 @@ class Target:
             return f"=={self.lower}"
         bounds = (f">={self.lower}" if self.lower else "", f"<={self.upper}" if self.upper else "")
         return ",".join(bound for bound in bounds if bound)
+
+
+def beside(torch: Target, package: str) -> Target:
+    """The releases of torchvision or torchaudio that the releases of torch imply.
+
+    Both are built for one minor release of torch each: no older one can be installed beside it.
+    """
+    if torch.lower is None or package not in ("torchvision", "torchaudio"):
+        return Target.unknown()
+    major, minor = torch.lower.major, torch.lower.minor
+    if package == "torchaudio":
+        text = f"2.{minor}" if major == 2 and minor < 9 else "2.9" if major >= 2 else None
+    else:
+        text = f"0.{minor + 15}" if major == 2 else f"0.{minor + 1}" if minor >= 7 else None
+    return Target(Version(text), None, f"torch {torch.lower}") if text is not None else Target.unknown()
 
 
 @lru_cache(maxsize=256)

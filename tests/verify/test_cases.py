@@ -56,6 +56,12 @@ WITHOUT_CASE = {
     "TL517",
     "TL603",
     "TL804",
+    "TL901",
+    "TL902",
+    "TL903",
+    "TL904",
+    "TL905",
+    "TL906",
 }
 
 # Forms that sum in another order. All others compute the same bit for bit on the CPU.

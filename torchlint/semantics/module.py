@@ -41,7 +41,7 @@ from torchlint.semantics.program import Program
 from torchlint.semantics.repetition import Repetition
 from torchlint.semantics.values import MISSING, UNKNOWN, Device, Kind, Value
 from torchlint.syntax import SyntaxTree
-from torchlint.target import TORCH, Target
+from torchlint.target import TORCH, Target, beside
 
 Edits = tuple[Edit, ...]
 
@@ -219,10 +219,11 @@ class Module:
         return self.settings.target
 
     def target_of(self, package: str) -> Target:
-        """The releases of a library that may run this file."""
+        """The releases of a library that may run this file, as declared or else as torch's imply."""
         if package == TORCH:
             return self.target
-        return self.settings.libraries.get(package, Target.unknown())
+        own = self.settings.libraries.get(package, Target.unknown())
+        return own if own.lower is not None else beside(self.target, package)
 
     @cached_property
     def repetition(self) -> Repetition:

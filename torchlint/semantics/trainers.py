@@ -71,7 +71,7 @@ def _in_table(dotted: str) -> str | None:
     owner, _, method = dotted.rpartition(".")
     if method == "from_pretrained" and _MODEL.fullmatch(owner):
         return _LOADING
-    return dotted if dotted in ARGUMENTS else None
+    return dotted if package in ("transformers", "accelerate") and dotted in ARGUMENTS else None
 
 
 @dataclass(frozen=True)

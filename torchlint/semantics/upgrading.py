@@ -6,6 +6,8 @@ references and imports are rewritten together, so that no name is left unused or
 
 from __future__ import annotations
 
+import itertools
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -15,6 +17,8 @@ from torchlint import rewriting
 from torchlint.diagnostics import Edit, Span
 from torchlint.semantics.api.signatures import SIGNATURES
 from torchlint.semantics.api.upgrades import SYMBOLS, Upgrade
+from torchlint.semantics.callforms import FORMS
+from torchlint.semantics.fallbacks import for_older_releases
 from torchlint.semantics.names import Binding, BindingKind, ScopeKind, canonical
 
 if TYPE_CHECKING:
@@ -24,7 +28,20 @@ Edits = tuple[Edit, ...]
 Import = cst.Import | cst.ImportFrom
 
 _LAST = frozenset(symbol.rpartition(".")[2] for symbol in SYMBOLS)
-_MODULES = frozenset(place for symbol in SYMBOLS for place in [symbol.rpartition(".")[0]] if "." in place)
+# The modules of which all is given up; what else a row names stands beside what stays.
+_MODULES = frozenset(
+    row.symbol.rpartition(".")[0] for row in SYMBOLS.values() if row.owner in ("TL507", "TL514")
+)
+
+# Where importing the package does not load the place that a name has moved to.
+_NOT_LOADED = ("torch.distributed.tensor.", "torch.distributed.fsdp.", "torch.distributed.checkpoint.")
+# Parameters that the replacement calls otherwise, or does not take.
+_OTHER_KEYWORDS = {
+    "torch.nn.utils.stateless.functional_call": frozenset({"parameters_and_buffers"}),
+    "torch.library.impl_abstract": frozenset({"qualname"}),
+    "torch.utils._pytree._register_pytree_node": frozenset({"typ", "to_str_fn", "maybe_from_str_fn"}),
+    "torch.set_deterministic": frozenset({"d"}),
+}
 
 
 def upgrade_at(module: Module, node: cst.CSTNode) -> Upgrade | None:
@@ -46,6 +63,33 @@ def _beside_stand_in(module: Module, node: cst.Name | cst.Attribute) -> str | No
         if not (own and module.tree.enclosing(binding.node, cst.ExceptHandler, cst.Else)):
             meanings.add(module.names.bound_name(binding))
     return meanings.pop() if len(meanings) == 1 else None
+
+
+def uses_of_given_up(
+    module: Module, node: cst.Attribute | cst.ImportFrom
+) -> Iterator[tuple[cst.BaseExpression | cst.ImportAlias, Upgrade]]:
+    """What a file does with names that were given up, with the rows of the table.
+
+    An attribute is such a use itself; an import gives the reads of what it names, or itself without any.
+    """
+    if isinstance(node, cst.Attribute):
+        row = upgrade_at(module, node) if node.attr.value in _LAST else None
+        if row is not None and not row.owner:
+            yield node, row
+        return
+    for alias in () if isinstance(node.names, cst.ImportStar) else node.names:
+        if not isinstance(alias.name, cst.Name) or alias.name.value not in _LAST:
+            continue
+        binding = module.binding_of(alias)
+        row = SYMBOLS.get(canonical(binding.imported or "")) if binding is not None else None
+        if binding is None or row is None or row.owner:
+            continue
+        reads = module.uses(binding)
+        for read in reads:
+            if upgrade_at(module, read) is row:
+                yield read, row
+        if not reads:
+            yield alias, row
 
 
 def only_names(module: Module, node: cst.BaseExpression) -> bool:
@@ -95,6 +139,177 @@ def upgraded(module: Module, node: cst.BaseExpression) -> Edits | None:
     if spelling is None:
         return None
     return _together(module.replace(node, spelling.text), spelling.edits, arguments)
+
+
+def brought(module: Module, node: cst.CSTNode, row: Upgrade) -> Edits | None:
+    """The edits that bring a use of a name to its replacement, wherever that is; None if they cannot be made.
+
+    A name that is imported from its module is renamed with its import and all its other uses at once. An
+    import of which nothing would be left is dropped.
+    """
+    if row.replacement is None or not isinstance(node, (cst.Name, cst.Attribute, cst.ImportAlias)):
+        return None
+    if isinstance(node, cst.ImportAlias):
+        unread = module.binding_of(node)
+        if unread is None or not (_stays(row) or node.asname is not None):
+            return None
+        edits = _imported_anew(module, unread, row)
+        return edits if edits is not None and _is_sound(edits) else None
+    bindings = [binding for binding in module.bindings(_root(node)) if not _is_none(binding)]
+    if not bindings or len({binding.imported for binding in bindings}) > 1 or bindings[0].imported is None:
+        return None
+    binding = bindings[0]
+    if isinstance(node, cst.Name):
+        edits = _imported_anew(module, binding, row) if len(bindings) == 1 else None
+    else:
+        edits = _use(module, node, row, _spelt(module, node, row.replacement))
+        kept = f"{row.replacement}.".startswith(f"{binding.imported}.")
+        if edits is not None and not kept and _is_for_this(module, binding):
+            # Where some use has to stay, the import stays, too.
+            edits = (_without_import(module, binding) if len(bindings) == 1 else None) or edits
+    return edits if edits is not None and _is_sound(edits) else None
+
+
+def guarded(module: Module, node: cst.CSTNode, row: Upgrade) -> bool:
+    """Whether the file knows that some releases lack a name, or wants to see its warning.
+
+    It asks for the release or for the name, tries, or is a test of the warning.
+    """
+    last = _last(row.symbol)
+    asked = re.search(rf"""attr\([^()]*["']{last}["']""", module.tree.text)
+    if asked is not None or for_older_releases(module, node):
+        return True
+    child = node
+    for above in module.tree.ancestors(node):
+        if isinstance(above, (cst.Try, cst.TryStar)) and child is above.body:
+            if any(_CATCHES.search(module.source(each.type)) for each in above.handlers if each.type):
+                return True
+            if any(each.type is None for each in above.handlers):
+                return True
+        if isinstance(above, cst.With) and child is above.body:
+            if any(_EXPECTS.search(module.source(item.item)) for item in above.items):
+                return True
+        child = above
+    return False
+
+
+_CATCHES = re.compile(r"ImportError|AttributeError|ModuleNotFoundError|RuntimeError|TypeError|Exception")
+_EXPECTS = re.compile(r"warns|assertWarns|catch_warnings|raises|assertRaises|deprecated_call")
+
+
+def _is_sound(edits: Edits) -> bool:
+    """Whether no edit lies in another one."""
+    ordered = sorted(set(edits))
+    return all(one.span.end <= other.span.start for one, other in itertools.pairwise(ordered))
+
+
+def _spelt(module: Module, node: cst.Attribute, new: str) -> tuple[str, Edits] | None:
+    """How to write a name where another one stands, with the import that this needs."""
+    root = _root(node)
+    package = new.partition(".")[0]
+    loaded = not new.startswith(_NOT_LOADED)
+    if module.qualified(root) == package and loaded:
+        return root.value + new[len(package) :], ()
+    spelling = module.spell(new, node)
+    if spelling is None or (not loaded and spelling.text == new):
+        return None
+    return spelling.text, spelling.edits
+
+
+def _use(
+    module: Module, node: cst.BaseExpression, row: Upgrade, spelt: tuple[str, Edits] | None
+) -> Edits | None:
+    """The edits of one use: its name, its arguments, and an import."""
+    if spelt is None:
+        return None
+    text, imported = spelt
+    renamed = module.replace(node, text) if module.source(node) != text else ()
+    parent = module.tree.parent(node)
+    call = parent if isinstance(parent, cst.Call) and parent.func is node else None
+    if row.rewrite:
+        return _together(renamed, imported, FORMS[row.rewrite](module, call) if call is not None else None)
+    foreign = _OTHER_KEYWORDS.get(row.symbol)
+    if foreign is not None:
+        if call is None or any(arg.star == "**" for arg in call.args):
+            return None
+        if any(arg.keyword is not None and arg.keyword.value in foreign for arg in call.args):
+            return None
+    if row.adds and call is None:
+        return None
+    return _together(renamed, imported, _arguments(module, node, row))
+
+
+def _imported_anew(module: Module, binding: Binding, row: Upgrade) -> Edits | None:
+    """A name that a statement imports, from its new place, with all its uses."""
+    statement = module.tree.parent(binding.node)
+    if not isinstance(statement, cst.ImportFrom) or isinstance(statement.names, cst.ImportStar):
+        return None
+    every = [(bound, SYMBOLS.get(canonical(bound.imported or ""))) for bound in _bound(module, statement)]
+    rows = [other for _, other in every if other is not None and _stays(other)]
+    target = module.target_of(row.package)
+    together = (
+        len(rows) == len(statement.names)
+        and len({_parent(other.replacement or "") for other in rows}) == 1
+        and all(other.is_replaceable(target) for other in rows)
+        and statement.module is not None
+    )
+    if together:
+        assert statement.module is not None
+        parts = [_read_anew(module, bound, other) for bound, other in every if other is not None]
+        return _together(module.replace(statement.module, _parent(row.replacement or "")), *parts)
+    alias = binding.node
+    assert isinstance(alias, cst.ImportAlias)
+    place, new = _parent(row.replacement or ""), _last(row.replacement or "")
+    line = f"from {place} import {new}" + (f" as {binding.name}" if alias.asname is not None else "")
+    if statement.module is not None and module.source(statement.module) == place:
+        moved = module.replace(alias.name, new)
+    elif len(statement.names) == 1:
+        moved = module.replace(statement, line)
+    else:
+        moved = _together(module.remove_import(alias), module.insert_after(statement, line))
+    return _together(moved, _read_anew(module, binding, row))
+
+
+def _stays(row: Upgrade) -> bool:
+    """Whether a name keeps its last part, so that its uses stay as they are."""
+    return _last(row.symbol) == _last(row.replacement or "")
+
+
+def _read_anew(module: Module, binding: Binding, row: Upgrade) -> Edits | None:
+    """The edits of all that is read of an imported name; None if not all can be found."""
+    if not _sole(module, binding) or binding.name in _exported(module):
+        return None
+    alias = binding.node
+    assert isinstance(alias, cst.ImportAlias)
+    new = binding.name if alias.asname is not None else _last(row.replacement or "")
+    uses = module.uses(binding)
+    if new != binding.name:
+        scopes = [module.names.lookup(new, use) for use in uses]
+        if any(scope is not None for scope in scopes) or new in binding.scope.bindings:
+            return None
+    if any(upgrade_at(module, use) is not row for use in uses):
+        return None
+    return _together(*(_use(module, use, row, (new, ())) for use in uses))
+
+
+def _without_import(module: Module, binding: Binding) -> Edits | None:
+    """The edits of all uses of a module that nothing else needs, and the removal of its import."""
+    parts: list[Edits | None] = [module.remove_import(binding.node)]
+    for read in module.uses(binding):
+        for above in module.tree.ancestors(read):
+            row = upgrade_at(module, above)
+            if row is not None:
+                break
+        else:
+            return None
+        assert isinstance(above, cst.Attribute)
+        if row.replacement is None or not row.is_replaceable(module.target_of(row.package)):
+            return None
+        spelt = _spelt(module, above, row.replacement)
+        if spelt is None or spelt[0].startswith(f"{binding.name}."):
+            return None
+        parts.append(_use(module, above, row, spelt))
+    return _together(*parts) if _sole(module, binding) else None
 
 
 def _root(node: cst.BaseExpression) -> cst.Name:

@@ -1,0 +1,1 @@
+"""Names and arguments that releases of torch and its libraries gave up (TL9)."""

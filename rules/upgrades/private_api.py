@@ -1,0 +1,74 @@
+"""TL903: private names of torch that have a public twin."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from torchlint.rule import WARNING, Finding, rule
+from torchlint.semantics.givenup import moved, said_of
+from torchlint.semantics.module import Module
+from torchlint.semantics.upgrading import guarded, uses_of_given_up
+
+
+@rule(
+    "TL903",
+    "private-api",
+    severity=WARNING,
+    fix="safe",
+    on=(cst.Attribute, cst.ImportFrom),
+    mentions=("torch", "torch._|_dynamo|_LRScheduler|data._utils|_tensor|_composable|_base|_pytree_node"),
+)
+def private_api(node: cst.Attribute | cst.ImportFrom, module: Module) -> Iterator[Finding]:
+    """
+    ## What it does
+
+    Finds private names of torch, those behind an underscore, of which every release that may run the program
+    has a public twin.
+
+    ## Why is this bad?
+
+    What is private moves and goes without notice: `torch._six` and `torch._utils._accumulate` went from one
+    release to the next, and with them everything that imported them. `_LRScheduler` is worse: since torch 2.0
+    it is an empty subclass, so that `isinstance(scheduler, _LRScheduler)` is False of torch's own schedulers.
+
+    ## Example
+
+    ```python
+    from torch.optim.lr_scheduler import _LRScheduler
+
+    class Warmup(_LRScheduler): ...
+
+    torch._dynamo.reset()
+    ```
+
+    ## Use instead
+
+    ```python
+    from torch.optim.lr_scheduler import LRScheduler
+
+    class Warmup(LRScheduler): ...
+
+    torch.compiler.reset()
+    ```
+
+    ## Fix safety
+
+    Safe: both names are one object, or one does nothing but call the other. It is unsafe where the file asks
+    `isinstance` or `issubclass` for `_LRScheduler`, of which the answer changes. No fix is offered where the
+    name is exported in `__all__`.
+
+    ## References
+
+    - [torch.compiler](https://docs.pytorch.org/docs/stable/torch.compiler_api.html)
+    - [torch.optim.lr_scheduler.LRScheduler](https://docs.pytorch.org/docs/stable/optim.html)
+    - [PyTorch: public API definition and documentation](https://github.com/pytorch/pytorch/wiki/Public-API-definition-and-documentation)
+    - [TorchFix](https://github.com/pytorch-labs/torchfix)
+    """
+    for use, row in uses_of_given_up(module, node):
+        target = module.target_of(row.package)
+        if not row.private or row.is_removed(target) or not row.is_replaceable(target):
+            continue
+        if not isinstance(use, cst.ImportAlias) and not guarded(module, use, row):
+            yield Finding(use, said_of(row, module), fix=moved(module, use, row))

@@ -1,0 +1,88 @@
+"""TL904: checkpoints that are loaded with all the code that they bring."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from torchlint.rule import WARNING, Finding, rule
+from torchlint.semantics.fallbacks import for_older_releases
+from torchlint.semantics.module import Module
+
+
+@rule(
+    "TL904",
+    "unsafe-checkpoint-load",
+    severity=WARNING,
+    fix="unsafe",
+    on=cst.Call,
+    mentions=("torch", "load"),
+)
+def unsafe_checkpoint_load(call: cst.Call, module: Module) -> Iterator[Finding]:
+    """
+    ## What it does
+
+    Finds `torch.load` without `weights_only`, where a release of torch older than 2.6 may run the program.
+    What the same function saved before it loads it is left alone, and so are tests.
+
+    ## Why is this bad?
+
+    A checkpoint is a pickle, and before torch 2.6 loading one runs whatever code whoever wrote it put there.
+    And the program does one thing in the older releases and another one from 2.6 on, where the default became
+    `weights_only=True`: a checkpoint that holds more than tensors and containers fails to load there.
+
+    ## Example
+
+    ```python
+    state = torch.load("checkpoint.pt", map_location="cpu")
+    ```
+
+    ## Use instead
+
+    ```python
+    state = torch.load("checkpoint.pt", map_location="cpu", weights_only=True)
+    ```
+
+    ## Fix safety
+
+    The fix is unsafe: a checkpoint that holds objects of other classes, such as a whole model, can only be
+    loaded with `weights_only=False`, or after `torch.serialization.add_safe_globals`.
+    No fix is offered where a release before 1.13, which has no such argument, may run the program, nor beside
+    `**kwargs`.
+
+    ## References
+
+    - [torch.load](https://docs.pytorch.org/docs/stable/generated/torch.load.html)
+    - [torch 2.6: the default of weights_only](https://dev-discuss.pytorch.org/t/bc-breaking-change-torch-load-is-being-flipped-to-use-weights-only-true-by-default-in-the-nightlies-after-137602/2573)
+    """
+    if not module.target.admits_below("2.6") or module.qualified(call.func) != "torch.load" or module.is_test:
+        return
+    if not module.argument(call, "weights_only").absent or module.argument(call, "pickle_module").given:
+        return
+    if _is_own(call, module) or for_older_releases(module, call):
+        return
+    fix = None
+    if module.target.at_least("1.13"):
+        edits = module.set_argument(call, "weights_only", "True")
+        fix = module.unsafe("Add `weights_only=True`", edits)
+    yield Finding(
+        call,
+        "before torch 2.6, `torch.load` without `weights_only` runs any code that the file holds",
+        fix=fix,
+    )
+
+
+def _is_own(call: cst.Call, module: Module) -> bool:
+    """Whether the function around has saved what is loaded, under the same name or to the same buffer."""
+    loaded = module.argument(call, "f").node
+    function = module.tree.enclosing(call, cst.FunctionDef)
+    if loaded is None or function is None:
+        return False
+    return any(
+        isinstance(node, cst.Call)
+        and module.qualified(node.func) == "torch.save"
+        and len(node.args) > 1
+        and module.source(node.args[1].value) == module.source(loaded)
+        for node in module.tree.descendants(function.body)
+    )

@@ -1,0 +1,88 @@
+"""What is said of names and parameters that libraries gave up, and how they are mended."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchlint.diagnostics import Fix
+from torchlint.semantics.api.upgrades import ARGUMENTS, Upgrade
+from torchlint.semantics.callforms import UNSAFE, constant
+from torchlint.semantics.trainers import Given
+from torchlint.semantics.upgrading import brought
+
+if TYPE_CHECKING:
+    from torchlint.semantics.module import Module
+
+_PACKAGES = ("torch", "torchvision", "torchaudio")
+_TAKERS = {symbol: rows for symbol, rows in ARGUMENTS.items() if rows[0].package in _PACKAGES}
+_PARAMETERS = frozenset(row.argument for rows in _TAKERS.values() for row in rows)
+# Subclasses that the file or a library made of it change what ``isinstance`` says.
+_ASKED_FOR_TYPE = "torch.optim.lr_scheduler._LRScheduler"
+
+
+def said_of(row: Upgrade, module: Module) -> str:
+    """The message about a row, as far as it concerns the releases that may run the program."""
+    name = row.argument or row.symbol
+    target = module.target_of(row.package)
+    if row.is_removed(target):
+        what = f"was removed in {row.package} {row.removed}"
+    elif row.private:
+        what = "is private"
+    elif row.quiet or row.deprecated in ("0.8", "1.7"):
+        what = "is deprecated"
+    else:
+        what = f"is deprecated since {row.package} {row.deprecated}"
+    if row.replacement is None:
+        return f"`{name}` {what}; {row.note}"
+    between = ", " if row.note.startswith("which") else " " if row.note else ""
+    return f"`{name}` {what}; use `{row.replacement}`{between}{row.note}"
+
+
+def moved(module: Module, use: cst.CSTNode, row: Upgrade) -> Fix | None:
+    """The fix that brings a use of a name to its replacement, if every release that may run it has that."""
+    if row.replacement is None or not row.is_replaceable(module.target_of(row.package)):
+        return None
+    if not row.exact and row.rewrite not in UNSAFE:
+        return None
+    edits = brought(module, use, row)
+    doubtful = row.rewrite in UNSAFE or (row.symbol == _ASKED_FOR_TYPE and _asks_for_type(module))
+    make = module.unsafe if doubtful else module.safe
+    return make(f"Use `{row.replacement}`", edits)
+
+
+def _asks_for_type(module: Module) -> bool:
+    text = module.tree.text
+    return "isinstance(" in text or "issubclass(" in text
+
+
+def arguments_given_up(module: Module, call: cst.Call) -> Iterator[Given]:
+    """The arguments of a call, given by keyword, that torch and its libraries gave up."""
+    for arg in call.args:
+        if arg.keyword is None or arg.keyword.value not in _PARAMETERS:
+            continue
+        taker = module.qualified(call.func) or module.base_constructed(call)
+        for row in _TAKERS.get(taker, ()) if taker is not None else ():
+            if row.argument == arg.keyword.value:
+                yield Given(arg, arg.keyword, row)
+
+
+def dropped_or_renamed(module: Module, call: cst.Call, given: Given) -> Fix | None:
+    """The fix that gives an argument its new name, or drops it where it does nothing any more."""
+    row = given.row
+    assert isinstance(given.node, cst.Arg)
+    target = module.target_of(row.package)
+    if row.replacement is not None:
+        if not row.is_replaceable(target):
+            return None
+        if any(arg.keyword is not None and arg.keyword.value == row.replacement for arg in call.args):
+            return None
+        hidden = any(arg.star == "**" for arg in call.args)
+        make = module.unsafe if hidden else module.safe
+        return make(f"Use `{row.replacement}`", module.replace(given.name, row.replacement))
+    # A release that takes it no more prints nothing in any case.
+    unheard = row.is_removed(target) or constant(module, given.node, False) in (False, None)
+    make = module.safe if unheard else module.unsafe
+    return make(f"Drop `{row.argument}`", module.remove_argument(call, row.argument))

@@ -1,0 +1,104 @@
+"""Arguments of torchvision's builders that say whether weights are loaded, but not which."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchlint.semantics.api.weights import PRETRAINED, PRETRAINED_BACKBONE, QUANTIZED
+
+if TYPE_CHECKING:
+    from torchlint.semantics.module import Module
+
+_PLACE = "torchvision.models."
+_FAMILIES = ("detection", "segmentation", "quantization", "video", "optical_flow")
+_ANY = "*"
+_NEW = {"pretrained": "weights", "pretrained_backbone": "weights_backbone"}
+_TAKES_NAME_FIRST = ("detection.resnet_fpn_backbone", "detection.mobilenet_backbone")
+
+
+@dataclass(frozen=True)
+class Legacy:
+    """An argument of the old kind, its name and the new one, and the code of what is equal to its value.
+
+    ``code`` is None where the value is not known, or has no equal.
+    """
+
+    arg: cst.Arg
+    old: str
+    new: str
+    code: str | None
+
+
+def legacy_weights(module: Module, call: cst.Call) -> Iterator[Legacy]:
+    """The arguments ``pretrained`` and ``pretrained_backbone`` of a call of one of torchvision's builders."""
+    named = [arg for arg in call.args if arg.keyword is not None and arg.keyword.value in _NEW]
+    first = call.args[0] if call.args and call.args[0].keyword is None and not call.args[0].star else None
+    if first is not None and not _is_flag(first.value):
+        first = None
+    if not named and first is None:
+        return
+    builder = _builder(module, call.func)
+    if builder is None:
+        return
+    for arg in named:
+        assert arg.keyword is not None
+        old = arg.keyword.value
+        if old == "pretrained" or builder in PRETRAINED_BACKBONE:
+            yield Legacy(arg, old, _NEW[old], _code(module, call, builder, arg, old))
+    if first is not None and builder not in _TAKES_NAME_FIRST:
+        yield Legacy(first, "pretrained", "weights", _code(module, call, builder, first, "pretrained"))
+
+
+def _is_flag(value: cst.BaseExpression) -> bool:
+    match value:
+        case cst.Name("True" | "False"):
+            return True
+        case cst.Name(name) | cst.Attribute(attr=cst.Name(name)):
+            return "pretrain" in name and "weight" not in name
+    return False
+
+
+def _builder(module: Module, func: cst.BaseExpression) -> str | None:
+    """The name of a builder in the table; a star for one that is chosen by name among the classifiers."""
+    match func:
+        case cst.Subscript(value=cst.Attribute(value=models, attr=cst.Name("__dict__"))):
+            return _ANY if module.qualified(models) == "torchvision.models" else None
+        case cst.Call(func=cst.Name("getattr"), args=[cst.Arg(value=models), _]):
+            return _ANY if module.qualified(models) == "torchvision.models" else None
+    dotted = module.qualified(func)
+    if dotted is None or not dotted.startswith(_PLACE):
+        return None
+    family, _, last = dotted[len(_PLACE) :].partition(".")
+    last = last.rpartition(".")[2] or family
+    name = f"{family}.{last}" if family in _FAMILIES else last
+    known = last in QUANTIZED if family == "quantization" else name in PRETRAINED
+    return name if known else None
+
+
+def _code(module: Module, call: cst.Call, builder: str, arg: cst.Arg, old: str) -> str | None:
+    match arg.value:
+        case cst.Name("False"):
+            return "None"
+        case cst.Name("True"):
+            pass
+        case _:
+            return None
+    family, _, last = builder.partition(".")
+    name: str | None
+    if builder == _ANY:
+        name = PRETRAINED["resnet50"]
+    elif old == "pretrained_backbone":
+        name = PRETRAINED_BACKBONE[builder]
+    elif family != "quantization":
+        name = PRETRAINED[builder]
+    else:
+        quantized = next((a.value for a in call.args if a.keyword and a.keyword.value == "quantize"), None)
+        if any(a.star for a in call.args) or not (quantized is None or _is_flag(quantized)):
+            return None
+        is_quantized = isinstance(quantized, cst.Name) and quantized.value == "True"
+        name = QUANTIZED[last] if is_quantized else PRETRAINED[last]
+    return f'"{name}"' if name is not None else None
