@@ -134,6 +134,7 @@ CATALOGUE = {
     "TL801": ("anomaly-detection-left-on", "warning", "safe"),
     "TL803": ("gradcheck-in-training", "warning", "none"),
     "TL804": ("legacy-profiler", "note", "safe"),
+    "TL805": ("launch-blocking-left-on", "warning", "unsafe"),
 }
 
 SECTIONS = (

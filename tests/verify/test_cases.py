@@ -56,6 +56,7 @@ WITHOUT_CASE = {
     "TL517",
     "TL603",
     "TL804",
+    "TL805",
 }
 
 # Forms that sum in another order. All others compute the same bit for bit on the CPU.
