@@ -57,6 +57,7 @@ WITHOUT_CASE = {
     "TL603",
     "TL804",
     "TL805",
+    "TL807",
 }
 
 # Forms that sum in another order. All others compute the same bit for bit on the CPU.

@@ -39,6 +39,7 @@ _DEPTH = 6
 _FUNCTIONS = (cst.FunctionDef, cst.Lambda)
 _OF_DEVICES = re.compile(r"cuda|gpu|device|accelerator", re.IGNORECASE)
 _TORCH = frozenset({"torch", "torchvision", "torchaudio"})
+_NUMPY = frozenset({"numpy", "scipy", "pandas", "sklearn"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,12 +205,22 @@ def _is_guard(node: cst.CSTNode) -> bool:
 
 def imports_torch(module: Module, node: cst.CSTNode) -> bool:
     """Whether torch is imported, itself or by one of its libraries."""
+    return not _TORCH.isdisjoint(_imported(module, node))
+
+
+def imports_numpy(module: Module, node: cst.CSTNode) -> bool:
+    """Whether NumPy is imported, itself or by what is built on it."""
+    return not _NUMPY.isdisjoint(_imported(module, node))
+
+
+def _imported(module: Module, node: cst.CSTNode) -> Iterator[str]:
+    """The packages that a statement imports."""
     names: list[cst.BaseExpression | None] = []
     if isinstance(node, cst.Import):
         names = [alias.name for alias in node.names]
     elif isinstance(node, cst.ImportFrom) and not node.relative:
         names = [node.module]
-    return any(module.source(name).partition(".")[0] in _TORCH for name in names if name is not None)
+    return (module.source(name).partition(".")[0] for name in names if name is not None)
 
 
 def initialises_cuda(module: Module, node: cst.CSTNode) -> bool:
