@@ -135,6 +135,7 @@ CATALOGUE = {
     "TL803": ("gradcheck-in-training", "warning", "none"),
     "TL804": ("legacy-profiler", "note", "safe"),
     "TL805": ("launch-blocking-left-on", "warning", "unsafe"),
+    "TL806": ("timed-without-synchronize", "warning", "unsafe"),
     "TL807": ("threads-configured-too-late", "warning", "unsafe"),
 }
 

@@ -275,7 +275,7 @@ class Places:
             work.batches = work.batches or done.batches
         if work.heat is Heat.COLD and not work.steps:
             for call in calls:
-                if self._computes(call) and not self._throttling.between(call, holder):
+                if self.computes_on_device(call) and not self._throttling.between(call, holder):
                     work.add(_Work(Heat.WARM, False, "the loop computes on the device"))
                     break
         return work
@@ -345,7 +345,7 @@ class Places:
         given = (self.module.value(argument.value) for argument in call.args)
         return any(value.tensorlike and value.device is Device.ACCELERATOR for value in given)
 
-    def _computes(self, call: cst.Call) -> bool:
+    def computes_on_device(self, call: cst.Call) -> bool:
         """Whether the call is an operation of some weight on a tensor of the accelerator."""
         name = last_name(call.func)
         if name is None or name in LIGHT_OPERATIONS:
