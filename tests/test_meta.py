@@ -132,6 +132,7 @@ CATALOGUE = {
     "TL606": ("checkpoint-reentrancy-implicit", "warning", "unsafe"),
     "TL607": ("checkpoint-loaded-on-device", "note", "unsafe"),
     "TL801": ("anomaly-detection-left-on", "warning", "safe"),
+    "TL802": ("profiler-left-on", "warning", "none"),
     "TL803": ("gradcheck-in-training", "warning", "none"),
     "TL804": ("legacy-profiler", "note", "safe"),
     "TL805": ("launch-blocking-left-on", "warning", "unsafe"),
