@@ -21,7 +21,7 @@ def step(x):
     optimizer.zero_grad()
     model(x).sum().backward()
     optimizer.step()
-def epoch(loader):
+def epoch_of(loader):
     for x in loader:
         step(x.cuda())
 """
@@ -31,12 +31,14 @@ def epoch(loader):
     ("code", "some", "whole"),
     [
         ("for x in loader:\n    step(x)", True, True),
-        ("epoch(loader)", True, True),
-        ("for e in range(epochs):\n    epoch(loader)", True, True),
+        ("epoch_of(loader)", True, True),
+        ("for e in range(epochs):\n    epoch_of(loader)", True, True),
         ("step(x)", True, False),
         ("for x in itertools.islice(loader, 10):\n    step(x)", True, False),
         ("for i in range(10):\n    step(x)", True, False),
-        ("for i in range(100000):\n    step(x)", True, True),
+        ("for i in range(steps):\n    step(x)", True, True),
+        ("for epoch in range(10):\n    epoch_of(loader)", True, True),
+        ("for epoch in range(10):\n    epoch_of(loader)\n    if done:\n        break", True, True),
         ("for i, x in enumerate(loader):\n    step(x)\n    if i > 5:\n        break", True, False),
         ("trainer.fit(data)", True, True),
         ("trainer.train()", True, True),
@@ -67,5 +69,5 @@ def test_what_trains(semantic_model: Callable[[str], Module], code: str, some: b
     ],
 )
 def test_what_is_profiled(semantic_model: Callable[[str], Module], profiler: str, found: bool) -> None:
-    module = semantic_model(f"{HEAD}with {profiler}:\n    epoch(loader)\n")
+    module = semantic_model(f"{HEAD}with {profiler}:\n    epoch_of(loader)\n")
     assert any(profiled_training(module, call) is not None for call in module.tree.nodes(cst.Call)) is found

@@ -228,7 +228,7 @@ class Places:
             return Heat.HOT if work.steps else work.heat
         if work.heat is Heat.HOT:
             # What is done once beside a loop that trains, or at the end of an epoch, is no step.
-            rounds = work.batches or (work.steps and (_is_epoch_loop(loop) or self._decodes(loop, work)))
+            rounds = work.batches or (work.steps and (is_epoch_loop(loop) or self._decodes(loop, work)))
             return Heat.COLD if rounds or (work.training_steps and not work.trains) else Heat.HOT
         return Heat.COLD if work.steps else work.heat
 
@@ -850,7 +850,7 @@ _EPOCH_NAME = re.compile(
 )
 
 
-def _is_epoch_loop(loop: Loop) -> bool:
+def is_epoch_loop(loop: Loop) -> bool:
     """Whether the target of a loop is called as those of epochs, folds and seeds are."""
     if isinstance(loop, cst.While):
         return (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -22,6 +23,10 @@ RECORDING: Final = _SCHEDULED | {"torch.autograd.profiler.profile"}
 
 ANNOTATING: Final = frozenset({"torch.autograd.profiler.emit_nvtx", "torch.autograd.profiler.emit_itt"})
 """Those that mark every operation for the profiler of a vendor."""
+
+
+# A program that starts the vendor's profiler, or marks more than torch does, is written for it.
+_READ_BY_VENDOR = re.compile(r"\bnvtx\.|cudaProfiler|\bprofiler\.start\(|pyprof|dlprof|cuda\.profiler")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +67,8 @@ def _recorded(module: Module, call: cst.Call) -> cst.BaseSuite | None:
 def _is_limited(module: Module, call: cst.Call) -> bool:
     """Whether a schedule or a condition says when to record."""
     if any(argument.star for argument in call.args):
+        return True
+    if module.qualified(call.func) in ANNOTATING and _READ_BY_VENDOR.search(module.tree.text):
         return True
     if module.qualified(call.func) in _SCHEDULED:
         return given_as(call, "schedule", 1) is not None

@@ -40,7 +40,7 @@ from torchlint.semantics.values import Device, Kind, Value
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
 
-_TIMEIT = frozenset({"timeit.timeit", "timeit.repeat", "timeit.Timer"})
+_TIMEIT = frozenset({"timeit", "repeat", "Timer"})
 _DEPTH = 3
 """How many functions of the file deep work is looked for."""
 _FEW = 2000
@@ -108,7 +108,9 @@ def ends_too_early(module: Module, elapsed: cst.BinaryOperation) -> tuple[Interv
 
 def timed_by_call(module: Module, call: cst.Call) -> cst.CSTNode | None:
     """The first work that ``timeit.timeit(lambda: model(x))`` measures, if nothing in it waits."""
-    if module.qualified(call.func) not in _TIMEIT or module.is_test:
+    if last_name(call.func) not in _TIMEIT or module.is_test:
+        return None
+    if (module.qualified(call.func) or "").rpartition(".")[0] != "timeit":
         return None
     timed = given_as(call, "stmt", 0)
     if not isinstance(timed, cst.Lambda) or module.evidence is not Evidence.ACCELERATOR:

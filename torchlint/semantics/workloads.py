@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchlint.semantics.places import is_epoch_loop
 from torchlint.semantics.spellings import last_name
+from torchlint.semantics.values import MISSING, Kind
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
 
 _DEPTH = 3
 """How many functions of the file deep a training is looked for."""
-_FEW = 100
-"""Rounds after which a training has hardly begun."""
 
 _TRAINER = re.compile(r"trainer$|^learn(er)?$|^engine$", re.IGNORECASE)
 # Options of trainers by which a run ends after few steps.
@@ -67,9 +67,15 @@ def ends_soon(module: Module, node: cst.CSTNode) -> bool:
 
 
 def _is_short(module: Module, loop: cst.CSTNode) -> bool:
-    if isinstance(loop, cst.For) and any(_counts_few(module, part) for part in _parts(loop.iter)):
+    """Whether a loop ends after few rounds, or may: by a count, or by a condition under which it is left.
+
+    An epoch is long however few there are; data that are counted out, and not loaded, are made up.
+    """
+    if not isinstance(loop, (cst.For, cst.While)) or is_epoch_loop(loop):
+        return False
+    if isinstance(loop, cst.For) and any(_counts(module, part) for part in _parts(loop.iter)):
         return True
-    return isinstance(loop, (cst.For, cst.While)) and any(
+    return any(
         isinstance(node, _LEAVING) and _is_conditional(module, node, loop)
         for node in module.tree.descendants(loop.body)
     )
@@ -83,14 +89,12 @@ def _parts(iterable: cst.BaseExpression) -> Iterator[cst.Call]:
             yield from _parts(argument.value)
 
 
-def _counts_few(module: Module, call: cst.Call) -> bool:
-    name = last_name(call.func)
-    if name not in ("range", "trange", "islice", "take"):
+def _counts(module: Module, call: cst.Call) -> bool:
+    """``range(100)``, ``islice(loader, 10)``: whether a call gives out so many items and no more."""
+    if last_name(call.func) not in ("range", "trange", "islice", "take"):
         return False
-    constants = [module.value(argument.value).constant for argument in call.args]
-    return any(isinstance(count, int) and not isinstance(count, bool) for count in constants) and all(
-        count <= _FEW for count in constants if isinstance(count, int)
-    )
+    counts = [module.value(argument.value) for argument in call.args if argument.keyword is None]
+    return any(count.kind is Kind.NUMBER and count.constant is not MISSING for count in counts)
 
 
 def _is_conditional(module: Module, node: cst.CSTNode, loop: cst.CSTNode) -> bool:
