@@ -266,13 +266,31 @@ def moved_up(module: Module, setting: Setting, used: cst.CSTNode) -> tuple[Edit,
     target = next((node for node in around if module.tree.parent(node) is block), None)
     if target is None or not isinstance(setting.value, cst.SimpleString):
         return None
-    if not _means_the_same(module, setting, target):
+    if not _means_the_same(module, setting, target) or not _is_written_out(setting.node):
         return None
     comment = statement.trailing_whitespace.comment
     code = module.source(setting.node) + (f"  {comment.value}" if comment is not None else "")
     above = rewriting.insert_before(module.tree, target, code)
     below = module.remove_statement(setting.node)
     return None if above is None or below is None else (*above, *below)
+
+
+def _is_written_out(node: cst.BaseExpression | cst.Assign) -> bool:
+    """Whether everything that a statement sets is text, which is the same wherever it stands."""
+    match node:
+        case cst.Assign():
+            return _is_written_out(node.value)
+        case cst.Call():
+            return all(not argument.star and _is_written_out(argument.value) for argument in node.args)
+        case cst.Dict():
+            return all(
+                isinstance(element, cst.DictElement)
+                and _is_written_out(element.key)
+                and _is_written_out(element.value)
+                for element in node.elements
+            )
+        case _:
+            return isinstance(node, cst.SimpleString)
 
 
 def _means_the_same(module: Module, setting: Setting, at: cst.CSTNode) -> bool:

@@ -25,6 +25,7 @@ from torchlint.semantics.clocks import (
 )
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.phases import Phase
+from torchlint.semantics.places import Loop
 from torchlint.semantics.spellings import given_as, last_name
 from torchlint.semantics.synchronisation import (
     asking_function,
@@ -46,9 +47,11 @@ _DEPTH = 3
 _FEW = 2000
 """Rounds of a loop that trains for the sake of a measurement."""
 
-# What is done once takes its time on the host.
-_SET_UP = re.compile(
-    r"compil|warm|load|init|build|start_?up|setup|trac(e|ing)|export|first|cold", re.IGNORECASE
+# What is done once takes its time on the host; others want to know how long handing over takes.
+_OTHER_TIMES = re.compile(
+    r"compil|warm|load|init|build|start_?up|setup|trac(e|ing)|export|first|cold"
+    r"|launch|overhead|dispatch|enqueue|async|without|no_?sync",
+    re.IGNORECASE,
 )
 # Functions of torch that wait, may wait, or run what may.
 _MAY_WAIT = re.compile(
@@ -100,9 +103,10 @@ def ends_too_early(module: Module, elapsed: cst.BinaryOperation) -> tuple[Interv
     measured = interval(module, elapsed)
     if measured is None or module.is_test or module.evidence is not Evidence.ACCELERATOR:
         return None
-    if _is_deadline(module, elapsed) or _is_set_up(module, measured):
+    if _is_deadline(module, elapsed) or _is_other_time(module, measured):
         return None
-    work = _unawaited(module, evaluated_within(module, measured), _DEPTH)
+    around = frozenset(module.loops(measured.start))
+    work = _unawaited(module, evaluated_within(module, measured), around)
     return None if work is None else (measured, work)
 
 
@@ -115,7 +119,7 @@ def timed_by_call(module: Module, call: cst.Call) -> cst.CSTNode | None:
     timed = given_as(call, "stmt", 0)
     if not isinstance(timed, cst.Lambda) or module.evidence is not Evidence.ACCELERATOR:
         return None
-    return _unawaited(module, evaluated(module, timed.body), _DEPTH)
+    return _unawaited(module, evaluated(module, timed.body), frozenset(module.loops(timed.body)))
 
 
 def waited_above(module: Module, node: cst.CSTNode) -> bool:
@@ -134,24 +138,27 @@ def _is_deadline(module: Module, elapsed: cst.CSTNode) -> bool:
     return isinstance(module.tree.parent(elapsed), (cst.Comparison, cst.ComparisonTarget))
 
 
-def _is_set_up(module: Module, measured: Interval) -> bool:
-    """Whether the names around say that something done once is timed, most of which the host does."""
+def _is_other_time(module: Module, measured: Interval) -> bool:
+    """Whether the names around say that what the host does is timed: something done once, or a launch."""
     statements = (module.tree.statement(node) for node in (measured.start, measured.elapsed))
     for statement in statements:
         for part in module.tree.descendants(statement):
-            if isinstance(part, cst.AssignTarget) and _SET_UP.search(module.source(part.target)):
+            if isinstance(part, cst.AssignTarget) and _OTHER_TIMES.search(module.source(part.target)):
                 return True
-            if isinstance(part, cst.SimpleString) and _SET_UP.search(part.value):
+            if isinstance(part, cst.SimpleString) and _OTHER_TIMES.search(part.value):
                 return True
     return False
 
 
-def _unawaited(module: Module, nodes: Iterable[cst.CSTNode], depth: int) -> cst.CSTNode | None:
-    """The first work among what is evaluated, if nothing behind it, or in a loop with it, may wait."""
+def _unawaited(module: Module, nodes: Iterable[cst.CSTNode], around: frozenset[Loop]) -> cst.CSTNode | None:
+    """The first work among what is evaluated, if nothing behind it, or in a loop with it, may wait.
+
+    The loops around all of it are no such loops.
+    """
     first: cst.CSTNode | None = None
     waits: list[cst.CSTNode] = []
     for node in nodes:
-        effect = _effect(module, node, depth)
+        effect = _effect(module, node, _DEPTH)
         if effect is _Effect.WAIT:
             if first is not None:
                 return None
@@ -160,7 +167,7 @@ def _unawaited(module: Module, nodes: Iterable[cst.CSTNode], depth: int) -> cst.
             first = node
     if first is None:
         return None
-    loops = module.loops(first)
+    loops = [loop for loop in module.loops(first) if loop not in around]
     return None if any(loop in loops for wait in waits for loop in module.loops(wait)) else first
 
 
