@@ -135,6 +135,7 @@ CATALOGUE = {
     "TL606": ("checkpoint-reentrancy-implicit", "warning", "unsafe"),
     "TL607": ("checkpoint-loaded-on-device", "note", "unsafe"),
     "TL801": ("anomaly-detection-left-on", "warning", "safe"),
+    "TL802": ("profiler-left-on", "warning", "none"),
     "TL803": ("gradcheck-in-training", "warning", "none"),
     "TL804": ("legacy-profiler", "note", "safe"),
     "TL901": ("removed-api", "error", "safe"),
@@ -143,6 +144,9 @@ CATALOGUE = {
     "TL904": ("unsafe-checkpoint-load", "warning", "unsafe"),
     "TL905": ("torchvision-pretrained", "warning", "safe"),
     "TL906": ("torchvision-api", "warning", "safe"),
+    "TL805": ("launch-blocking-left-on", "warning", "unsafe"),
+    "TL806": ("timed-without-synchronize", "warning", "unsafe"),
+    "TL807": ("threads-configured-too-late", "warning", "unsafe"),
 }
 
 SECTIONS = (

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.rule import NOTE, WARNING, Finding, rule
+from torchlint.semantics.clocks import read_between
 from torchlint.semantics.module import Module
 from torchlint.semantics.names import Binding, BindingKind
 
@@ -14,9 +15,6 @@ _ENABLE = "torch.jit.enable_onednn_fusion"
 _OPTIMIZE = "torch.jit.optimize_for_inference"
 _FREEZE = "torch.jit.freeze"
 _MAKERS = frozenset({"torch.jit.trace", "torch.jit.trace_module", "torch.jit.script"})
-_CLOCKS = frozenset(
-    {"time.time", "time.perf_counter", "time.monotonic", "time.time_ns", "timeit.default_timer"}
-)
 # The documentation of 2.9 says so first; 2.10 warns when the functions are called.
 _DEPRECATED = "2.10"
 
@@ -129,21 +127,13 @@ def _measured_cold(call: cst.Call, module: Module) -> cst.Call | None:
     bound = _bound(call, module)
     if bound is None:
         return None
-    order, function = module.tree.order, module.function(call)
+    function = module.function(call)
     runs = [use for use in module.uses(bound) if module.function(use) is function]
     called = [use for use in runs if isinstance(module.tree.parent(use), cst.Call)]
     others = [use for use in module.uses(bound) if use not in called]
     if not called or others:
         return None
-    first = min(called, key=order.__getitem__)
-    clocks = [
-        other
-        for other in module.tree.nodes(cst.Call)
-        if module.qualified(other.func) in _CLOCKS
-        and module.function(other) is function
-        and order[call] < order[other] < order[first]
-    ]
-    return clocks[0] if clocks else None
+    return read_between(module, call, min(called, key=module.tree.order.__getitem__))
 
 
 def _bound(call: cst.Call, module: Module) -> Binding | None:

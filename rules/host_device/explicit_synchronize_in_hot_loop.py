@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.rule import WARNING, Finding, rule
+from torchlint.semantics.clocks import SAYS_MEASURING, reads_clock
 from torchlint.semantics.module import Module
 from torchlint.semantics.places import Hot, Phase
 from torchlint.semantics.spellings import last_name
@@ -21,18 +22,7 @@ from torchlint.semantics.synchronisation import (
 )
 from torchlint.semantics.values import Kind
 
-_CLOCKS = frozenset(
-    {
-        f"time.{name}{unit}"
-        for name in ("time", "perf_counter", "monotonic", "process_time")
-        for unit in ("", "_ns")
-    }
-    | {"timeit.default_timer", "datetime.datetime.now"}
-)
 _MEMORY_READ = re.compile(r"memory_stats$|^max_memory_|reset_(\w+_)?peak")
-_MEASURING = re.compile(
-    r"bench|profil|latenc|throughput|measure|timeit|timing|speed|fps|warm_?up", re.IGNORECASE
-)
 
 
 @rule(
@@ -98,7 +88,7 @@ def _measures(module: Module, call: cst.Call, hot: Hot) -> bool:
     """Whether the wait serves a measurement of something that is no training."""
     around = [module.function(place) for place in (call, *hot.path)]
     names = [function.name.value for function in around if isinstance(function, cst.FunctionDef)]
-    if any(_MEASURING.search(name) for name in names) or _measures_next(module, call):
+    if any(SAYS_MEASURING.search(name) for name in names) or _measures_next(module, call):
         return True
     places = [place for place in (*hot.path, hot.loop, call) if module.phase(place) is Phase.TRAINING]
     scope = around[0] if around[0] is not None else module.tree.root
@@ -155,6 +145,4 @@ def _reads_clock(module: Module, node: cst.CSTNode) -> bool:
         return False
     if isinstance(node.func, cst.Attribute) and node.func.attr.value == "elapsed_time":
         return True
-    return (
-        module.qualified(node.func) in _CLOCKS or _MEMORY_READ.search(last_name(node.func) or "") is not None
-    )
+    return reads_clock(module, node) or _MEMORY_READ.search(last_name(node.func) or "") is not None

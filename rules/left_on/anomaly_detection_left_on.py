@@ -11,6 +11,7 @@ from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.module import Module
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.switches import optional
+from torchlint.semantics.workloads import training_in
 
 _SETTING = frozenset({"torch.autograd.set_detect_anomaly", "torch.autograd.anomaly_mode.set_detect_anomaly"})
 _AROUND = frozenset({"torch.autograd.detect_anomaly", "torch.autograd.anomaly_mode.detect_anomaly"})
@@ -78,7 +79,7 @@ def anomaly_detection_left_on(call: cst.Call, module: Module) -> Iterator[Findin
             return
         if isinstance(place, cst.WithItem):
             block = module.tree.parent(place)
-            if isinstance(block, cst.With) and _trains(module, block.body):
+            if isinstance(block, cst.With) and training_in(module, block.body) is not None:
                 yield Finding(call, _MESSAGE)
         elif isinstance(place, cst.Expr) and name in _SETTING:
             yield Finding(call, _MESSAGE, fix=_fix(module, call))
@@ -101,16 +102,6 @@ def _switched_off(module: Module) -> bool:
         module.qualified(other.func) in _SETTING and module.argument(other, "mode").constant is not True
         for other in module.tree.nodes(cst.Call)
     )
-
-
-def _trains(module: Module, block: cst.BaseSuite) -> bool:
-    """Whether gradients are computed again and again in a block, or something else is asked to train."""
-    for node in module.tree.descendants(block):
-        if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute):
-            method = node.func.attr.value
-            if method == "fit" or (method == "backward" and module.hot(node) is not None):
-                return True
-    return False
 
 
 def _fix(module: Module, call: cst.Call) -> Fix | None:

@@ -79,7 +79,7 @@ def legacy_profiler(call: cst.Call, module: Module) -> Iterator[Finding]:
             severity=ERROR,
             fix=_renamed(call, module),
         )
-    elif module.target.at_least("1.9") and not module.is_test:
+    elif module.target.at_least("1.9") and "use_kineto" not in given and not module.is_test:
         yield Finding(
             call,
             "autograd's profiler times operations by events around them; `torch.profiler.profile` gets the "

@@ -11,14 +11,13 @@ from torchlint.rule import ERROR, WARNING, Finding, rule
 from torchlint.semantics.allocator import (
     COMMON_VARIABLE,
     CUDA_VARIABLE,
-    Setting,
+    configurations,
     misspelt_variable,
     mistakes,
-    moved_up,
     sets_backend,
-    settings,
     too_late,
 )
+from torchlint.semantics.environmentvariables import Setting, moved_up
 from torchlint.semantics.module import Module
 
 
@@ -70,7 +69,7 @@ def allocator_configured_too_late(node: cst.Assign | cst.Call, module: Module) -
 
     - [CUDA semantics: environment variables of the allocator](https://docs.pytorch.org/docs/stable/notes/cuda.html#cuda-memory-envvars)
     """
-    for setting in settings(module, node):
+    for setting in configurations(module, node):
         yield from _misspelt(setting, module)
         used = too_late(module, setting)
         if used is None:

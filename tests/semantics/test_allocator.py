@@ -8,7 +8,7 @@ import libcst as cst
 import pytest
 
 from torchlint.semantics import allocator
-from torchlint.semantics.allocator import Setting
+from torchlint.semantics.environmentvariables import Setting
 from torchlint.semantics.module import Module
 
 
@@ -16,7 +16,7 @@ def all_settings(module: Module) -> list[Setting]:
     """Every setting of a program, in source order."""
     nodes: list[cst.Assign | cst.Call] = [*module.tree.nodes(cst.Assign), *module.tree.nodes(cst.Call)]
     nodes.sort(key=module.tree.order.__getitem__)
-    return [setting for node in nodes for setting in allocator.settings(module, node)]
+    return [setting for node in nodes for setting in allocator.configurations(module, node)]
 
 
 @pytest.mark.parametrize(

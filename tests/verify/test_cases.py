@@ -62,6 +62,9 @@ WITHOUT_CASE = {
     "TL904",
     "TL905",
     "TL906",
+    "TL805",
+    "TL806",
+    "TL807",
 }
 
 # Forms that sum in another order. All others compute the same bit for bit on the CPU.

@@ -564,6 +564,10 @@ class Module:
         """Put sibling statements into a block under ``header``."""
         return rewriting.wrap(self.tree, statements, header)
 
+    def insert_before(self, statement: cst.CSTNode, code: str) -> Edits | None:
+        """Put the lines of ``code`` above a statement; None where it is not one of a block."""
+        return rewriting.insert_before(self.tree, statement, code)
+
     def insert_after(self, statement: cst.CSTNode, code: str) -> Edits | None:
         """Put the lines of ``code`` below a statement; None where it is not one of a block."""
         return rewriting.insert_after(self.tree, statement, code)

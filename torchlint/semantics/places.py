@@ -228,7 +228,7 @@ class Places:
             return Heat.HOT if work.steps else work.heat
         if work.heat is Heat.HOT:
             # What is done once beside a loop that trains, or at the end of an epoch, is no step.
-            rounds = work.batches or (work.steps and (_is_epoch_loop(loop) or self._decodes(loop, work)))
+            rounds = work.batches or (work.steps and (is_epoch_loop(loop) or self._decodes(loop, work)))
             return Heat.COLD if rounds or (work.training_steps and not work.trains) else Heat.HOT
         return Heat.COLD if work.steps else work.heat
 
@@ -275,7 +275,7 @@ class Places:
             work.batches = work.batches or done.batches
         if work.heat is Heat.COLD and not work.steps:
             for call in calls:
-                if self._computes(call) and not self._throttling.between(call, holder):
+                if self.computes_on_device(call) and not self._throttling.between(call, holder):
                     work.add(_Work(Heat.WARM, False, "the loop computes on the device"))
                     break
         return work
@@ -345,7 +345,7 @@ class Places:
         given = (self.module.value(argument.value) for argument in call.args)
         return any(value.tensorlike and value.device is Device.ACCELERATOR for value in given)
 
-    def _computes(self, call: cst.Call) -> bool:
+    def computes_on_device(self, call: cst.Call) -> bool:
         """Whether the call is an operation of some weight on a tensor of the accelerator."""
         name = last_name(call.func)
         if name is None or name in LIGHT_OPERATIONS:
@@ -850,7 +850,7 @@ _EPOCH_NAME = re.compile(
 )
 
 
-def _is_epoch_loop(loop: Loop) -> bool:
+def is_epoch_loop(loop: Loop) -> bool:
     """Whether the target of a loop is called as those of epochs, folds and seeds are."""
     if isinstance(loop, cst.While):
         return (

@@ -1,0 +1,139 @@
+"""Clocks of the host: where a program reads them, and which times it works out from two readings."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import libcst as cst
+
+from torchlint.semantics.names import BindingKind
+
+if TYPE_CHECKING:
+    from torchlint.semantics.module import Module
+
+WALL_CLOCKS: Final = frozenset(
+    {f"time.{name}{unit}" for name in ("time", "perf_counter", "monotonic") for unit in ("", "_ns")}
+    | {"timeit.default_timer"}
+)
+"""Functions that say how late it is, for times between two readings."""
+
+CLOCKS: Final = WALL_CLOCKS | {"time.process_time", "time.process_time_ns", "datetime.datetime.now"}
+"""All functions whose result stands for a moment."""
+
+SAYS_MEASURING: Final = re.compile(
+    r"bench|profil|latenc|throughput|measure|timeit|timing|speed|fps|warm_?up", re.IGNORECASE
+)
+"""What functions are called after that measure something."""
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A time that is worked out from two readings of a wall clock in one function.
+
+    ``elapsed`` is the subtraction. Both readings are evaluated once in every round of the same loop, or in
+    none.
+    """
+
+    start: cst.Call
+    end: cst.Call
+    elapsed: cst.BinaryOperation
+
+
+def reads_clock(module: Module, node: cst.CSTNode) -> bool:
+    """Whether a node reads a clock, of whatever kind."""
+    return isinstance(node, cst.Call) and module.qualified(node.func) in CLOCKS
+
+
+def read_between(module: Module, first: cst.CSTNode, last: cst.CSTNode) -> cst.Call | None:
+    """The first reading of a clock between two places of one function."""
+    order, function = module.tree.order, module.function(first)
+    for call in module.tree.nodes(cst.Call):
+        if order[first] < order[call] < order[last] and reads_clock(module, call):
+            if module.function(call) is function:
+                return call
+    return None
+
+
+def interval(module: Module, elapsed: cst.BinaryOperation) -> Interval | None:
+    """The time that a subtraction works out, if it takes one reading of a clock from a later one.
+
+    None where an operand may be one of several readings: ``time.time() - end`` in a loop that sets ``end``
+    anew at its end tells of whole rounds, one behind the other, in which nothing is left out.
+    """
+    if not isinstance(elapsed.operator, cst.Subtract):
+        return None
+    end = _reading(module, elapsed.left)
+    start = _reading(module, elapsed.right) if end is not None and end is not elapsed.right else None
+    if start is None or end is None:
+        return None
+    order = module.tree.order
+    if module.function(start) is not module.function(end) or order[start] > order[end]:
+        return None
+    return Interval(start, end, elapsed) if module.loops(start) == module.loops(end) else None
+
+
+def _reading(module: Module, node: cst.BaseExpression) -> cst.Call | None:
+    """The one reading of a wall clock that an expression is."""
+    if isinstance(node, cst.Call):
+        return node if module.qualified(node.func) in WALL_CLOCKS else None
+    if isinstance(node, cst.Name):
+        bindings = module.bindings(node)
+        if len(bindings) != 1 or bindings[0].kind is not BindingKind.ASSIGN or bindings[0].path:
+            return None
+        value = bindings[0].value
+    elif isinstance(node, cst.Attribute):
+        value = _assigned(module, node)
+    else:
+        return None
+    return value if isinstance(value, cst.Call) and module.qualified(value.func) in WALL_CLOCKS else None
+
+
+def _assigned(module: Module, node: cst.Attribute) -> cst.BaseExpression | None:
+    """What an attribute is set to, if its function does so once, above."""
+    function, text = module.function(node), module.source(node)
+    if function is None:
+        return None
+    values = [
+        statement.value
+        for statement in module.tree.descendants(function)
+        if isinstance(statement, cst.Assign)
+        if any(module.source(target.target) == text for target in statement.targets)
+    ]
+    above = len(values) == 1 and module.tree.order[values[0]] < module.tree.order[node]
+    return values[0] if above else None
+
+
+def evaluated_within(module: Module, measured: Interval) -> Iterator[cst.CSTNode]:
+    """What is evaluated between the statements of two readings, each node behind its parts.
+
+    The bodies of functions and classes defined in between are left out.
+    """
+    tree = module.tree
+    start, end = tree.statement(measured.start), tree.statement(measured.end)
+    around = frozenset(tree.ancestors(end))
+    block = next((node for node in tree.ancestors(start) if node in around), None)
+    if block is not None and start is not end:
+        after = max(tree.order[node] for node in tree.descendants(start))
+        yield from _evaluated(tree.order, block, after, tree.order[end])
+
+
+def evaluated(module: Module, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    """What evaluating a node evaluates, each node behind its parts."""
+    return _evaluated(module.tree.order, node, -1, len(module.tree.order))
+
+
+def _evaluated(
+    order: dict[cst.CSTNode, int], node: cst.CSTNode, after: int, before: int
+) -> Iterator[cst.CSTNode]:
+    for child in node.children:
+        at = order.get(child)
+        if at is None or isinstance(child, (cst.FunctionDef, cst.ClassDef, cst.Lambda)):
+            continue
+        if at >= before:
+            break
+        yield from _evaluated(order, child, after, before)
+    if after < order[node] < before:
+        yield node

@@ -1,0 +1,305 @@
+"""Variables of the environment: where a file sets them, and what has certainly run by then.
+
+Libraries read such variables once, when they are loaded or first used; what is set later is never read, and
+nothing says so. What runs before a line is told by the blocks of the file and the calls of its functions.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchlint import rewriting
+from torchlint.diagnostics import Edit
+from torchlint.semantics.values import Device, Kind
+
+if TYPE_CHECKING:
+    from torchlint.semantics.module import Module
+
+_ASKING = """
+can_device_access_peer cudart current_blas_handle current_device current_stream default_stream
+get_device_capability get_device_name get_device_properties get_rng_state init initial_seed ipc_collect
+is_bf16_supported mem_get_info memory.mem_get_info memory.reset_peak_memory_stats
+reset_peak_memory_stats set_per_process_memory_fraction synchronize
+"""
+
+_INITIALISING = frozenset(f"torch.cuda.{name}" for name in _ASKING.split())
+_ONLY_NAMING = frozenset(
+    {"torch.device", "torch.set_default_device", "torch.autocast", "torch.amp.autocast", "torch.Generator"}
+    | {"torch.amp.GradScaler", "torch.cuda.Stream", "torch.cuda.Event"}
+)
+_FOR_OTHERS = re.compile(r"\bsubprocess\b|\bPopen\b|\bspawn\b|\bexecv|\bProcess\(|os\.system|\bray\.")
+
+
+_DEPTH = 6
+_FUNCTIONS = (cst.FunctionDef, cst.Lambda)
+_OF_DEVICES = re.compile(r"cuda|gpu|device|accelerator", re.IGNORECASE)
+_TORCH = frozenset({"torch", "torchvision", "torchaudio"})
+_NUMPY = frozenset({"numpy", "scipy", "pandas", "sklearn"})
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """A variable of the environment is set: by which node, and to which expressions."""
+
+    node: cst.Assign | cst.Call
+    name: cst.SimpleString | cst.Name
+    value: cst.BaseExpression | None
+
+    @property
+    def variable(self) -> str:
+        """The name of the variable."""
+        named = isinstance(self.name, cst.SimpleString)
+        return str(self.name.evaluated_value if named else self.name.value)  # type: ignore[union-attr]
+
+    @property
+    def text(self) -> str | None:
+        """The value, where it is written out."""
+        written = isinstance(self.value, (cst.SimpleString, cst.ConcatenatedString))
+        text = self.value.evaluated_value if written else None  # type: ignore[union-attr]
+        return text if isinstance(text, str) else None
+
+
+def settings(module: Module, node: cst.Assign | cst.Call, wanted: re.Pattern[str]) -> Iterator[Setting]:
+    """The variables of the environment that an assignment or a call sets, if their names match."""
+    for name, value in _set(module, node):
+        keyword = isinstance(name, cst.Name) and isinstance(module.tree.parent(name), cst.Arg)
+        if isinstance(name, cst.SimpleString) or (isinstance(name, cst.Name) and keyword):
+            setting = Setting(node, name, value)
+            if wanted.fullmatch(setting.variable):
+                yield setting
+
+
+def _set(
+    module: Module, node: cst.Assign | cst.Call
+) -> Iterator[tuple[cst.BaseExpression, cst.BaseExpression | None]]:
+    if isinstance(node, cst.Assign):
+        for target in node.targets:
+            match target.target:
+                case cst.Subscript(
+                    value=owner, slice=[cst.SubscriptElement(slice=cst.Index(value=name))]
+                ) if module.qualified(owner) == "os.environ":
+                    yield name, node.value
+                case _:
+                    pass
+        return
+    called = module.qualified(node.func)
+    values = [argument.value for argument in node.args if argument.keyword is None and not argument.star]
+    if called in ("os.environ.setdefault", "os.putenv") and len(values) == 2:
+        yield values[0], values[1]
+    elif called == "os.environ.update":
+        for argument in node.args:
+            if argument.keyword is not None:
+                yield argument.keyword, argument.value
+            elif isinstance(argument.value, cst.Dict):
+                for element in argument.value.elements:
+                    if isinstance(element, cst.DictElement):
+                        yield element.key, element.value
+
+
+def settings_above(module: Module, setting: Setting, wanted: re.Pattern[str]) -> Iterator[Setting]:
+    """What is set higher up in the same function, or at the level of the module."""
+    order = module.tree.order
+    here = module.function(setting.node)
+    nodes: list[cst.Assign | cst.Call] = [*module.tree.nodes(cst.Assign), *module.tree.nodes(cst.Call)]
+    for node in nodes:
+        if order[node] < order[setting.node] and module.function(node) in (None, here):
+            yield from settings(module, node, wanted)
+
+
+def inherited_by_others(module: Module) -> bool:
+    """Whether the file starts other processes, which get what it sets."""
+    return _FOR_OTHERS.search(module.tree.text) is not None
+
+
+# --- what has run by then ---------------------------------------------------------------------------
+
+
+def found_before(
+    module: Module, node: cst.CSTNode, wanted: Callable[[Module, cst.CSTNode], bool]
+) -> cst.CSTNode | None:
+    """What is wanted and certainly runs before ``node``; None if nothing is seen to."""
+    return _found_before(module, node, wanted, frozenset())
+
+
+def _found_before(
+    module: Module,
+    node: cst.CSTNode,
+    wanted: Callable[[Module, cst.CSTNode], bool],
+    seen: frozenset[cst.CSTNode],
+) -> cst.CSTNode | None:
+    """What is wanted and runs before ``node``: above it in its blocks, or above all calls of its function."""
+    child = node
+    for parent in module.tree.ancestors(node):
+        if isinstance(parent, _FUNCTIONS):
+            return _found_before_calls(module, parent, wanted, seen)
+        if isinstance(parent, (cst.IndentedBlock, cst.SimpleStatementLine, cst.Module)):
+            for statement in parent.body:
+                if statement is child:
+                    break
+                found = _first(module, statement, wanted, seen)
+                if found is not None:
+                    return found
+        child = parent
+    return None
+
+
+def _found_before_calls(
+    module: Module,
+    function: cst.FunctionDef | cst.Lambda,
+    wanted: Callable[[Module, cst.CSTNode], bool],
+    seen: frozenset[cst.CSTNode],
+) -> cst.CSTNode | None:
+    """What is wanted and runs before every call of a function that sets a variable."""
+    if function in seen:
+        return None
+    calls = module.callers(function)
+    if calls:
+        found = [_found_before(module, call, wanted, seen | {function}) for call in calls]
+        return None if None in found else found[0]
+    # Others call it, once the whole module has run.
+    for statement in module.tree.root.body:
+        made = None if _is_guard(statement) else _first(module, statement, wanted, seen | {function})
+        if made is not None:
+            return made
+    return None
+
+
+def _first(
+    module: Module,
+    node: cst.CSTNode,
+    wanted: Callable[[Module, cst.CSTNode], bool],
+    seen: frozenset[cst.CSTNode],
+) -> cst.CSTNode | None:
+    """The first part of a statement that is wanted, or that calls a function of the file which holds it."""
+    if isinstance(node, (*_FUNCTIONS, cst.ClassDef, cst.ExceptHandler)):
+        return None
+    if wanted(module, node):
+        return node
+    if isinstance(node, cst.If) and not (_is_guard(node) or _OF_DEVICES.search(module.source(node.test))):
+        return None
+    for part in node.children:
+        found = _first(module, part, wanted, seen)
+        if found is not None:
+            return found
+    if isinstance(node, cst.Call):
+        callee = module.callee(node)
+        if isinstance(callee, cst.FunctionDef) and callee not in seen and len(seen) < _DEPTH:
+            if _first(module, callee.body, wanted, seen | {callee}) is not None:
+                return node
+    return None
+
+
+def _is_guard(node: cst.CSTNode) -> bool:
+    """``if __name__ == "__main__":``."""
+    match node:
+        case cst.If(test=cst.Comparison(left=cst.Name("__name__"))):
+            return True
+        case _:
+            return False
+
+
+def imports_torch(module: Module, node: cst.CSTNode) -> bool:
+    """Whether torch is imported, itself or by one of its libraries."""
+    return not _TORCH.isdisjoint(_imported(module, node))
+
+
+def imports_numpy(module: Module, node: cst.CSTNode) -> bool:
+    """Whether NumPy is imported, itself or by what is built on it."""
+    return not _NUMPY.isdisjoint(_imported(module, node))
+
+
+def _imported(module: Module, node: cst.CSTNode) -> Iterator[str]:
+    """The packages that a statement imports."""
+    names: list[cst.BaseExpression | None] = []
+    if isinstance(node, cst.Import):
+        names = [alias.name for alias in node.names]
+    elif isinstance(node, cst.ImportFrom) and not node.relative:
+        names = [node.module]
+    return (module.source(name).partition(".")[0] for name in names if name is not None)
+
+
+def initialises_cuda(module: Module, node: cst.CSTNode) -> bool:
+    """Whether a call makes torch initialise CUDA, where there is a device."""
+    if not isinstance(node, cst.Call):
+        return False
+    called = module.qualified(node.func)
+    if called in _INITIALISING:
+        return True
+    if called is None and isinstance(node.func, cst.Attribute):
+        method = node.func.attr.value
+        if method in ("cuda", "pin_memory") and len(node.args) <= 1:
+            return True
+        if method == "to" and node.args and _is_accelerator(module, node.args[0].value):
+            return True
+    for argument in node.args:
+        keyword = argument.keyword.value if argument.keyword is not None else ""
+        if keyword == "device" and called is not None and called.startswith("torch."):
+            return called not in _ONLY_NAMING and _is_accelerator(module, argument.value)
+        if keyword == "device_map" and isinstance(argument.value, cst.SimpleString):
+            return str(argument.value.evaluated_value).startswith(("cuda", "auto"))
+    return False
+
+
+def _is_accelerator(module: Module, node: cst.BaseExpression) -> bool:
+    value = module.value(node)
+    return value.kind in (Kind.DEVICE, Kind.STRING) and value.device is Device.ACCELERATOR
+
+
+def moved_up(module: Module, setting: Setting, used: cst.CSTNode) -> tuple[Edit, ...] | None:
+    """The edits that set a variable above what has made torch read it, in the same block.
+
+    None where a comment above it would be left behind, or the line holds more than this.
+    """
+    parent = module.tree.parent(setting.node)
+    statement = module.tree.parent(parent) if isinstance(parent, cst.Expr) else parent
+    if not isinstance(statement, cst.SimpleStatementLine) or len(statement.body) != 1:
+        return None
+    if any(line.comment is not None for line in statement.leading_lines):
+        return None
+    block = module.tree.parent(statement)
+    around = (used, *module.tree.ancestors(used))
+    target = next((node for node in around if module.tree.parent(node) is block), None)
+    if target is None or not isinstance(setting.value, cst.SimpleString):
+        return None
+    if not _means_the_same(module, setting, target) or not _is_written_out(setting.node):
+        return None
+    comment = statement.trailing_whitespace.comment
+    code = module.source(setting.node) + (f"  {comment.value}" if comment is not None else "")
+    above = rewriting.insert_before(module.tree, target, code)
+    below = module.remove_statement(setting.node)
+    return None if above is None or below is None else (*above, *below)
+
+
+def _is_written_out(node: cst.BaseExpression | cst.Assign) -> bool:
+    """Whether everything that a statement sets is text, which is the same wherever it stands."""
+    match node:
+        case cst.Assign():
+            return _is_written_out(node.value)
+        case cst.Call():
+            return all(not argument.star and _is_written_out(argument.value) for argument in node.args)
+        case cst.Dict():
+            return all(
+                isinstance(element, cst.DictElement)
+                and _is_written_out(element.key)
+                and _is_written_out(element.value)
+                for element in node.elements
+            )
+        case _:
+            return isinstance(node, cst.SimpleString)
+
+
+def _means_the_same(module: Module, setting: Setting, at: cst.CSTNode) -> bool:
+    """Whether the name of the environment, as the setting spells it, is bound at another place, too."""
+    node = setting.node
+    owners = [node.func] if isinstance(node, cst.Call) else [target.target for target in node.targets]
+    for owner in owners:
+        named = owner.value if isinstance(owner, cst.Subscript) else owner
+        qualified = module.qualified(named)
+        if qualified is None or module.names.spelling(qualified, at) != module.source(named):
+            return False
+    return True

@@ -1,0 +1,72 @@
+"""How many threads the libraries of the host use: where a file says so, and who still reads it.
+
+The OpenMP runtime of torch's wheels for Linux (libgomp) reads its variables when it is loaded, which is when
+torch is imported, and MKL reads its own then, too. OpenBLAS, which NumPy brings, reads them when NumPy is
+imported. Tried with torch 2.13 and NumPy 2.4: ``OMP_NUM_THREADS``, ``OMP_PROC_BIND``, ``GOMP_CPU_AFFINITY``
+and ``MKL_NUM_THREADS``, set between the import and the first operation, changed nothing, and neither did
+``OPENBLAS_NUM_THREADS`` after NumPy. What is set after NumPy and before torch, torch reads.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchlint.semantics.environmentvariables import (
+    Setting,
+    found_before,
+    imports_numpy,
+    imports_torch,
+    inherited_by_others,
+    settings,
+    settings_above,
+)
+from torchlint.semantics.spellings import last_name
+
+if TYPE_CHECKING:
+    from torchlint.semantics.module import Module
+
+# Intel's runtime (KMP_*) reads its variables at its first use, which need not be the import.
+_OF_TORCH = (
+    "OMP_(?:NUM_THREADS|PROC_BIND|PLACES|WAIT_POLICY|DYNAMIC|SCHEDULE)|GOMP_CPU_AFFINITY|MKL_NUM_THREADS"
+)
+_READ_BY_TORCH = re.compile(_OF_TORCH)
+_READ_BY_NUMPY = re.compile("OPENBLAS_NUM_THREADS")
+_READ = re.compile(f"{_OF_TORCH}|OPENBLAS_NUM_THREADS")
+# Ways to start processes that read the environment anew, beside those of the standard library.
+_PROCESSES = re.compile(r"\w*Pool\w*\(|\w*Executor\b|\bjoblib\b|\bdask\b|launch|VecEnv|VectorEnv|ParallelEnv")
+
+
+def unread_settings(module: Module, node: cst.Assign | cst.Call) -> Iterator[tuple[Setting, cst.CSTNode]]:
+    """The variables that a statement sets too late for this process, each with the import that was too early.
+
+    Those that other processes get are left out, and those beside which the file tells torch itself.
+    """
+    for setting in settings(module, node, _READ):
+        if _for_others(module) or _is_told(module) or _may_run_elsewhere(module, node):
+            return
+        by_torch = _READ_BY_TORCH.fullmatch(setting.variable) is not None
+        same = re.compile(re.escape(setting.variable))
+        if any(settings_above(module, setting, same)):
+            continue
+        imported = found_before(module, node, imports_torch if by_torch else imports_numpy)
+        if imported is not None:
+            yield setting, imported
+
+
+def _for_others(module: Module) -> bool:
+    return inherited_by_others(module) or _PROCESSES.search(module.tree.text) is not None
+
+
+def _is_told(module: Module) -> bool:
+    """Whether the file sets the number of threads where torch looks at any time."""
+    return any(last_name(call.func) == "set_num_threads" for call in module.tree.nodes(cst.Call))
+
+
+def _may_run_elsewhere(module: Module, node: cst.CSTNode) -> bool:
+    """Whether only code of other files calls the function around, which may start processes afterwards."""
+    function = module.function(node)
+    return function is not None and not module.callers(function)

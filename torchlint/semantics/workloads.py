@@ -1,0 +1,108 @@
+"""What a block of statements is there for: does a model get trained in it, and for how long?"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchlint.semantics.places import is_epoch_loop
+from torchlint.semantics.spellings import last_name
+from torchlint.semantics.values import MISSING, Kind
+
+if TYPE_CHECKING:
+    from torchlint.semantics.module import Module
+
+_DEPTH = 3
+"""How many functions of the file deep a training is looked for."""
+
+_TRAINER = re.compile(r"trainer$|^learn(er)?$|^engine$", re.IGNORECASE)
+# Options of trainers by which a run ends after few steps.
+_SHORT = re.compile(r"\b(max_steps|limit_train_batches|fast_dev_run|overfit_batches|max_iters?)\s*=")
+_LEAVING = (cst.Break, cst.Return, cst.Raise)
+
+
+def training_in(module: Module, block: cst.CSTNode, *, whole: bool = False) -> cst.CSTNode | None:
+    """What trains a model in a block: the loop of its steps, or a call that asks something else to.
+
+    The block may be one of the steps; with ``whole`` it has to hold the training, and more than a few steps.
+    """
+    return _training_in(module, (block,), whole, None)
+
+
+def _training_in(
+    module: Module, blocks: tuple[cst.CSTNode, ...], whole: bool, around: cst.CSTNode | None
+) -> cst.CSTNode | None:
+    """``blocks`` are the one that is looked at, and behind it those from which it is called.
+
+    ``around`` is a loop around the calls that lead there.
+    """
+    for call in module.tree.descendants(blocks[0]):
+        if not isinstance(call, cst.Call) or (whole and ends_soon(module, call)):
+            continue
+        inner = next((loop for loop in module.loops(call) if module.tree.contains(blocks[0], loop)), None)
+        loop: cst.CSTNode | None = inner if inner is not None else around
+        if isinstance(call.func, cst.Attribute):
+            method = call.func.attr.value
+            if method == "fit" or (method == "train" and _TRAINER.search(last_name(call.func.value) or "")):
+                if not (whole and _SHORT.search(module.tree.text)):
+                    return call
+            if method == "backward":
+                hot = module.hot(call)
+                if hot is not None and (loop is not None or not whole):
+                    return loop or hot.loop
+        callee = module.callee(call) if len(blocks) <= _DEPTH else None
+        if isinstance(callee, cst.FunctionDef) and callee.body not in blocks:
+            found = _training_in(module, (callee.body, *blocks), whole, loop)
+            if found is not None:
+                return found
+    return None
+
+
+def ends_soon(module: Module, node: cst.CSTNode) -> bool:
+    """Whether a loop around a node ends after few rounds, or may: a small count, a condition to leave it."""
+    return any(_is_short(module, loop) for loop in module.loops(node))
+
+
+def _is_short(module: Module, loop: cst.CSTNode) -> bool:
+    """Whether a loop ends after few rounds, or may: by a count, or by a condition under which it is left.
+
+    An epoch is long however few there are; data that are counted out, and not loaded, are made up.
+    """
+    if not isinstance(loop, (cst.For, cst.While)) or is_epoch_loop(loop):
+        return False
+    if isinstance(loop, cst.For) and any(_counts(module, part) for part in _parts(loop.iter)):
+        return True
+    return any(
+        isinstance(node, _LEAVING) and _is_conditional(module, node, loop)
+        for node in module.tree.descendants(loop.body)
+    )
+
+
+def _parts(iterable: cst.BaseExpression) -> Iterator[cst.Call]:
+    """The calls that an iterable is wrapped into: ``enumerate(islice(loader, 10))``."""
+    if isinstance(iterable, cst.Call):
+        yield iterable
+        for argument in iterable.args:
+            yield from _parts(argument.value)
+
+
+def _counts(module: Module, call: cst.Call) -> bool:
+    """``range(100)``, ``islice(loader, 10)``: whether a call gives out so many items and no more."""
+    if last_name(call.func) not in ("range", "trange", "islice", "take"):
+        return False
+    counts = [module.value(argument.value) for argument in call.args if argument.keyword is None]
+    return any(count.kind is Kind.NUMBER and count.constant is not MISSING for count in counts)
+
+
+def _is_conditional(module: Module, node: cst.CSTNode, loop: cst.CSTNode) -> bool:
+    for parent in module.tree.ancestors(node):
+        if parent is loop:
+            return False
+        if isinstance(parent, (cst.If, cst.IfExp)):
+            return True
+        if isinstance(parent, (cst.FunctionDef, cst.Lambda)):
+            return False
+    return False
