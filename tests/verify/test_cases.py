@@ -55,6 +55,10 @@ WITHOUT_CASE = {
     "TL516",
     "TL517",
     "TL603",
+    # They are worth something with several processes only, which no case runs.
+    "TL701",
+    "TL704",
+    "TL705",
     "TL804",
     "TL901",
     "TL902",
