@@ -10,11 +10,10 @@ import libcst as cst
 from torchlint.rule import NOTE, WARNING, Finding, rule
 from torchlint.semantics.collectives import Group, goes_over_accelerator, group_made, groups
 from torchlint.semantics.module import Module
+from torchlint.semantics.parallelism import Wrapping
 from torchlint.semantics.values import Device
 
-_WRAPPERS = frozenset(
-    {"torch.nn.parallel.DistributedDataParallel", "torch.distributed.fsdp.FullyShardedDataParallel"}
-)
+_EXCHANGING = (Wrapping.DDP, Wrapping.FSDP, Wrapping.FULLY_SHARD)
 # NCCL is not to be had there.
 _WITHOUT_NCCL = re.compile(r"win32|\bos\.name\b|platform\.system|[Ww]indows|is_nccl_available|\bmps\b|darwin")
 # What a branch asks that knows machines without an accelerator.
@@ -146,18 +145,20 @@ def _is_help(node: cst.CSTNode) -> bool:
 
 def _wraps(module: Module) -> cst.CSTNode | None:
     """A call that wraps a model on the accelerator for several ranks."""
-    for call in module.tree.nodes(cst.Call):
-        if module.qualified(call.func) in _WRAPPERS and call.args:
-            if module.value(call.args[0].value).device is Device.ACCELERATOR:
-                return call
-            devices = module.argument(call, "device_ids").node
-            if isinstance(devices, cst.List) and devices.elements:
-                # It takes none for models on the CPU.
-                return call
+    for wrapper in module.parallelism.of(*_EXCHANGING):
+        if module.parallelism.inner(wrapper).device is Device.ACCELERATOR:
+            return wrapper.call
+        devices = module.parallelism.argument(wrapper, "device_ids").node
+        if isinstance(devices, cst.List) and devices.elements:
+            # It takes none for models on the CPU.
+            return wrapper.call
+        for forward in module.parallelism.forwards(wrapper):
+            if module.value(forward.func).device is Device.ACCELERATOR:
+                return wrapper.call
     return None
 
 
 def _trains_on_cpu(module: Module) -> bool:
     if _ACCELERATED.search(module.tree.text) or not module.backpropagation.happens:
         return False
-    return any(module.qualified(call.func) in _WRAPPERS for call in module.tree.nodes(cst.Call))
+    return bool(module.parallelism.of(*_EXCHANGING))

@@ -36,6 +36,7 @@ from torchlint.semantics.inference import Inference
 from torchlint.semantics.iterations import Iterations
 from torchlint.semantics.loaders import Loaders
 from torchlint.semantics.names import Binding, Names
+from torchlint.semantics.parallelism import Parallelism
 from torchlint.semantics.parameters import tells_parameters_apart
 from torchlint.semantics.places import Grad, Hot, Loop, Phase, Places
 from torchlint.semantics.program import Program
@@ -193,6 +194,11 @@ class Module:
     def iterations(self) -> Iterations:
         """What each iteration of a training loop does."""
         return Iterations(self)
+
+    @cached_property
+    def parallelism(self) -> Parallelism:
+        """The models that are spread over several devices or processes, and who sees to it."""
+        return Parallelism(self)
 
     @cached_property
     def program(self) -> Program:
@@ -584,7 +590,7 @@ class Module:
 
 _PARTS = (
     *(Classes, Inference, Dataflow, Loaders, Backpropagation, Evaluation, Gradients, Iterations, Places),
-    *(Repetition, Compilation, Program, BackendFlags, Collectives),
+    *(Repetition, Compilation, Program, BackendFlags, Collectives, Parallelism),
 )
 _ACCEPTED_AS = {
     Kind.TENSOR: "tensor",
