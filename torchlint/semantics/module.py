@@ -18,6 +18,7 @@ from torchlint.semantics.backendflags import BackendFlags
 from torchlint.semantics.backpropagation import Backpropagation
 from torchlint.semantics.checkpoints import loads_weights
 from torchlint.semantics.classes import Classes, kind_of_class
+from torchlint.semantics.collectives import Collectives
 from torchlint.semantics.compilation import Compilation
 from torchlint.semantics.dataflow import Dataflow
 from torchlint.semantics.evaluation import Evaluation
@@ -208,6 +209,11 @@ class Module:
     def backend_flags(self) -> BackendFlags:
         """The switches of torch's backends that the file sets."""
         return BackendFlags(self)
+
+    @cached_property
+    def collectives(self) -> Collectives:
+        """What the ranks of a distributed program exchange."""
+        return Collectives(self)
 
     @cached_property
     def places(self) -> Places:
@@ -589,7 +595,7 @@ class Module:
 
 _PARTS = (
     *(Classes, Inference, Dataflow, Loaders, Backpropagation, Evaluation, Gradients, Iterations, Places),
-    *(Repetition, Compilation, Program, BackendFlags, Parallelism),
+    *(Repetition, Compilation, Program, BackendFlags, Collectives, Parallelism),
 )
 _ACCEPTED_AS = {
     Kind.TENSOR: "tensor",
