@@ -275,22 +275,21 @@ def moved_up(module: Module, setting: Setting, used: cst.CSTNode) -> tuple[Edit,
     return None if above is None or below is None else (*above, *below)
 
 
-def _is_written_out(node: cst.BaseExpression | cst.Assign) -> bool:
+def _is_written_out(node: cst.Assign | cst.Call) -> bool:
     """Whether everything that a statement sets is text, which is the same wherever it stands."""
-    match node:
-        case cst.Assign():
-            return _is_written_out(node.value)
-        case cst.Call():
-            return all(not argument.star and _is_written_out(argument.value) for argument in node.args)
-        case cst.Dict():
-            return all(
-                isinstance(element, cst.DictElement)
-                and _is_written_out(element.key)
-                and _is_written_out(element.value)
-                for element in node.elements
-            )
-        case _:
-            return isinstance(node, cst.SimpleString)
+    if isinstance(node, cst.Assign):
+        return isinstance(node.value, cst.SimpleString)
+    return all(not argument.star and _is_text(argument.value) for argument in node.args)
+
+
+def _is_text(node: cst.BaseExpression) -> bool:
+    """Whether an expression is a text, or a dictionary of texts."""
+    if not isinstance(node, cst.Dict):
+        return isinstance(node, cst.SimpleString)
+    return all(
+        isinstance(element, cst.DictElement) and _is_text(element.key) and _is_text(element.value)
+        for element in node.elements
+    )
 
 
 def _means_the_same(module: Module, setting: Setting, at: cst.CSTNode) -> bool:
