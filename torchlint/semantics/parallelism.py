@@ -55,6 +55,7 @@ _WRAPPERS = {
     FSDP: Wrapping.FSDP,
     FULLY_SHARD: Wrapping.FULLY_SHARD,
     "torch.distributed._composable.fully_shard": Wrapping.FULLY_SHARD,
+    "torch.distributed._composable.fsdp.fully_shard": Wrapping.FULLY_SHARD,
     "torch.distributed._composable.replicate": Wrapping.DDP,
     "torch.distributed._composable.replicate.replicate": Wrapping.DDP,
     "apex.parallel.DistributedDataParallel": Wrapping.DDP,
