@@ -62,8 +62,10 @@ def run(arguments: Sequence[str]) -> Usage:
         RuntimeError: it did not end with 0 or 1, the exit codes of a finished check.
     """
     started = time.perf_counter()
+    # An installed package has its byte code beside it, whatever this shell is told about writing any.
+    environment = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
     process = subprocess.Popen(
-        [sys.executable, *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+        [sys.executable, *arguments], env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
     )
     assert process.stderr is not None
     complaint = process.stderr.read()
