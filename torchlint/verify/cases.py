@@ -18,6 +18,8 @@ from torchlint.rule import Rule
 
 SETUP = "setup"
 """The function of a case that makes the state of the program: ``setup(device, size)``."""
+SETUP_FIXED = "setup_fixed"
+"""What makes the state in the good form, where the rule has no fix and what it finds stands in ``setup``."""
 STEP = "step"
 """The function of a case that runs one step in the bad form: ``step(state)``."""
 STEP_FIXED = "step_fixed"
@@ -36,6 +38,10 @@ class Case:
     """The keys of ``SIZES``, from launch-bound to compute-bound."""
     has_step_fixed: bool
     """Whether the good form is a function of the case itself, and not made by the fixer."""
+    has_setup_fixed: bool = False
+    """Whether the good form has a set-up of its own in the case."""
+    ranks: int = 1
+    """How many processes the program has, as ``torchrun --nproc-per-node`` would start them."""
     tolerance: float = 0.0
     """What the results may differ by, where the case says that more is to be expected than the default."""
 
@@ -89,19 +95,22 @@ def read(rule: Rule, path: Path) -> Case:
         text=text,
         sizes=_sizes(tree, path),
         has_step_fixed=STEP_FIXED in functions,
-        tolerance=_tolerance(tree),
+        has_setup_fixed=SETUP_FIXED in functions,
+        ranks=int(_number(tree, "RANKS") or 1),
+        tolerance=_number(tree, "TOLERANCE"),
     )
 
 
 def fixed_text(case: Case) -> str:
     """The case in its good form, as the fixer makes it with the safe and unsafe fixes of the case's own rule.
 
-    A case with ``step_fixed`` has its good form in its own text, which is returned as it is.
+    A case with ``step_fixed`` or ``setup_fixed`` has its good form in its own text, which
+    is returned as it is.
 
     Raises:
         ValueError: the fixer leaves the case unchanged.
     """
-    if case.has_step_fixed:
+    if case.has_step_fixed or case.has_setup_fixed:
         return case.text
     # Here and not above: the fixer brings LibCST, which listing the cases has no need of.
     from torchlint.fixer import fix
@@ -119,11 +128,11 @@ def fixed_text(case: Case) -> str:
     return fixed.text
 
 
-def _tolerance(tree: ast.Module) -> float:
-    """The number that is assigned to ``TOLERANCE``; 0 without one."""
+def _number(tree: ast.Module, name: str) -> float:
+    """The number that is assigned to a name such as ``TOLERANCE``; 0 without one."""
     for node in tree.body:
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant):
-            if [ast.unparse(target) for target in node.targets] == ["TOLERANCE"]:
+            if [ast.unparse(target) for target in node.targets] == [name]:
                 return float(node.value.value)  # type: ignore[arg-type]
     return 0.0
 

@@ -29,6 +29,9 @@ PROCESS_ROOM = 1 << 30
 """Bytes of device memory that a waiting process may take: its CUDA context, and a little."""
 CASE_ROOM = 16 << 30
 """Bytes of device memory that the examination of a case may take."""
+RANKED_AT_ONCE = 2
+"""How many cases are examined at once where ranks wait for each other on their GPUs: a GPU is dealt out to
+processes in slices, and a rank that waits uses up its own."""
 EXAMINING = 0.2
 """The share of a bench run that the examinations take, roughly."""
 
@@ -67,10 +70,14 @@ class Run:
             self._progress("looking at the machine", 0.0)
             found = self._machine = machine(self._settings.device, folder)
             pools = [stack.enter_context(Pool(subject, nurseries)) for subject in subjects]
+            places = [subject.place(found) for subject in subjects]
             sessions = [
-                [Session(pool, settings, found, subject.folder, size) for size in subject.chosen(sizes)]
-                for subject, pool, settings in zip(
-                    subjects, pools, map(self._settings_of, cases), strict=True
+                [
+                    Session(pool, settings, place, subject.folder, size, tuple(remarks))
+                    for size in subject.chosen(sizes)
+                ]
+                for subject, pool, settings, (place, remarks) in zip(
+                    subjects, pools, map(self._settings_of, cases), places, strict=True
                 )
             ]
             self._sessions = [session for of_case in sessions for session in of_case]
@@ -173,9 +180,11 @@ class Run:
                         session.examine([subjects[number].variant])
                     self._progress(f"{subjects[number].name} {session.size}: results compared", self._share)
 
-        at_once = processors() // 2
+        at_once = processors() // (2 * max(subject.ranks for subject in subjects))
         if found.gpu_memory is not None:
             at_once = min(at_once, found.gpu_memory // CASE_ROOM)
+            if any(subject.ranks > 1 for subject in subjects):
+                at_once = min(at_once, RANKED_AT_ONCE)
         with ThreadPoolExecutor(max(1, at_once)) as threads:
             try:
                 for done, _ in enumerate(threads.map(examine, range(len(pools)))):
@@ -217,7 +226,7 @@ class Run:
 
     def _start(self, pool: Pool, found: Machine) -> None:
         """Let the processes of a case find the device at once, as many as there is room for."""
-        count = 3 * LEAST_REPLICATES
+        count = 3 * LEAST_REPLICATES * pool.subject.ranks
         if count > processors() or (found.gpu_memory or count * PROCESS_ROOM) < count * PROCESS_ROOM:
             return
         for variant in (ORIGINAL, AGAIN, TOGETHER):

@@ -27,6 +27,14 @@ class Job:
     function: str = ""
     device: str = "auto"
     size: str = ""
+    setup: str = "setup"
+    """The function of a case that makes its state: ``setup`` or ``setup_fixed``."""
+    rank: int = 0
+    """Which of the processes of its program this is."""
+    ranks: int = 1
+    """How many processes the program has: with more than one they are a process group of torch's."""
+    meeting: str = ""
+    """The file through which the processes of a program find each other."""
     seed: int = 0
     scratch: str = ""
     """A folder for output and temporary files."""
