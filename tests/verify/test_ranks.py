@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
+import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from torchlint.verify import judge, remains
+from torchlint.render import measurements
+from torchlint.verify import judge, remains, report, words
 from torchlint.verify.cases import read
 from torchlint.verify.processes import Failure, Nurseries, Times
 from torchlint.verify.ranks import Group, slowest, together, variables
-from torchlint.verify.results import Agreement, Machine
+from torchlint.verify.results import Agreement, Machine, load
 from torchlint.verify.subjects import Bench
 from torchlint.verify.worker.job import Job
 
@@ -272,3 +277,75 @@ def case_of(folder: Path) -> Any:
 def test_a_case_says_how_many_ranks_it_has(tmp_path: Path) -> None:
     case = case_of(tmp_path)
     assert case.ranks == 2 and case.has_step_fixed and not case.has_setup_fixed
+
+
+# --- a whole measurement ---------------------------------------------------------------------------------
+
+DRIVER = """
+import sys
+from pathlib import Path
+
+from torchlint.commands.measuring import measured
+from torchlint.registry import catalogue
+from torchlint.verify.cases import read
+from torchlint.verify.measure import Settings
+from torchlint.verify.plan import Wishes
+from torchlint.verify.results import dump
+from torchlint.verify.runs import Run
+
+case = read(catalogue()["TL202"], Path(sys.argv[1]))
+wishes = Wishes(steps=6, warmup=1, replicates=int(sys.argv[2]))
+run = Run("bench", Settings(device="cpu", wishes=wishes), lambda text, share: print(text, flush=True))
+results = measured(run, lambda: run.bench([case]))
+Path(sys.argv[1]).with_suffix(".json").write_text(dump(results))
+"""
+
+
+@pytest.fixture
+def driver(tmp_path: Path, scratch: Path) -> Callable[[int], subprocess.Popen[str]]:
+    """Starts a measurement of the case, with as many replicates as it is told."""
+    case_of(tmp_path)
+    environment = {**os.environ, "TMPDIR": str(scratch)}
+
+    def start(replicates: int) -> subprocess.Popen[str]:
+        command = [sys.executable, "-c", DRIVER, str(tmp_path / "case.py"), str(replicates)]
+        return subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, text=True)
+
+    return start
+
+
+def test_a_case_of_two_ranks_is_measured(
+    driver: Callable[[int], subprocess.Popen[str]], tmp_path: Path, scratch: Path
+) -> None:
+    with driver(1) as run:
+        run.communicate(timeout=120)
+    assert run.returncode == 0
+    results = load(tmp_path / "case.json")
+    (measurement,) = results.measurements
+    assert measurement.ranks == 2 and measurement.device == "cpu" and not measurement.notes
+    sameness = {item.variant: item.sameness.agreement for item in measurement.examinations}
+    assert set(sameness.values()) <= {Agreement.IDENTICAL, Agreement.CLOSE}
+    assert {block.variant for block in measurement.blocks} == {"original", "again", "together"}
+    assert " ranks on " in words.where(results.machine, measurement)
+    table = measurements.render(results, 160)
+    assert "2 × CPU" in table and "collectives" in table
+    assert "2 × CPU" in report.render(results)
+    assert not list(scratch.iterdir())
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_measurement_leaves_no_rank_behind(
+    number: int, driver: Callable[[int], subprocess.Popen[str]], tmp_path: Path, scratch: Path
+) -> None:
+    with driver(1000) as run:
+        assert run.stdout is not None
+        for line in run.stdout:
+            if "timing" in line:
+                break
+        time.sleep(0.5)
+        assert remains.running(str(scratch))
+        run.send_signal(number)
+        run.communicate(timeout=60)
+    assert load(tmp_path / "case.json").interrupted
+    assert not remains.running(str(scratch))
+    assert not list(scratch.iterdir())
