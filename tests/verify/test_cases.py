@@ -24,8 +24,13 @@ from torchlint.rule import Rule
 from torchlint.source import Source
 from torchlint.target import installed
 from torchlint.verify.cases import Case, case_path, cases, fixed_text, read
+from torchlint.verify.measure import Pool, Session, Settings
+from torchlint.verify.processes import Nurseries
+from torchlint.verify.results import Agreement, Machine
+from torchlint.verify.subjects import Bench
 
 CASES = {case.code: case for case in cases()}
+RANKED = [code for code, case in CASES.items() if max(case.ranks, case.ranks_fixed) > 1]
 
 # What these find is an error, an old spelling, or concerns the linter itself: they claim no speed or memory.
 WITHOUT_CASE = {
@@ -78,6 +83,8 @@ ROUNDED = {
     "TL511": "what stays in registers is not rounded in between",
     "TL518": "the compiled operations round less often",
     "TL604": "sums go over more zeros",
+    "TL701": "the gradients of two halves of a batch are averaged",
+    "TL702": "gradients are added up before they are averaged",
 }
 
 # What these find stands where the model is made, of which ``step`` and ``step_fixed`` use a part each.
@@ -186,14 +193,16 @@ def test_a_case_has_what_its_rule_finds(case: Case) -> None:
     assert findings and {finding.code for finding in findings} == {case.code}
     expected = {catalogue()[case.code].severity, Severity.WARNING, Severity.ERROR}
     assert {finding.severity for finding in findings} <= expected
-    if case.has_step_fixed and case.code not in IN_THE_MODEL:
+    if case.has_setup_fixed:
+        assert all(finding.start.row in rows(case, "setup") for finding in findings)
+    elif case.has_step_fixed and case.code not in IN_THE_MODEL:
         assert all(finding.start.row in rows(case, "step") for finding in findings)
 
 
 def test_the_fixer_makes_the_good_form(case: Case) -> None:
     fixed = fixed_text(case)
     compile(fixed, case.path, "exec")
-    if case.has_step_fixed:
+    if case.has_step_fixed or case.has_setup_fixed:
         assert fixed == case.text
         # Where there is a fix for what was found, the fix is what is measured.
         assert all(finding.fix is None for finding in found(case, case.text))
@@ -229,13 +238,26 @@ def switches_put_back() -> Iterator[None]:
     torch.backends.cudnn.benchmark = benchmark
 
 
+@pytest.fixture(params=[code for code in CASES if code not in RANKED])
+def alone(request: pytest.FixtureRequest) -> Case:
+    """Each case whose program has one process."""
+    return CASES[request.param]
+
+
+@pytest.fixture(params=RANKED)
+def ranked(request: pytest.FixtureRequest) -> Case:
+    """Each case whose program has several ranks, in one of its forms at least."""
+    return CASES[request.param]
+
+
 @pytest.mark.usefixtures("one_thread", "switches_put_back")
 @pytest.mark.filterwarnings("ignore:'pin_memory' argument is set as true:UserWarning")
 @pytest.mark.filterwarnings("ignore:This DataLoader will create:UserWarning")
 @pytest.mark.filterwarnings("ignore:Creating a tensor from a list of numpy:UserWarning")
 def test_both_forms_compute_the_same(
-    case: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    alone: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    case = alone
     bad = imported(case.text, tmp_path / "bad_form.py", monkeypatch)
     good = imported(fixed_text(case), tmp_path / "good_form.py", monkeypatch)
     bad_step, good_step = bad.step, good.step_fixed if case.has_step_fixed else good.step
@@ -265,6 +287,24 @@ def test_both_forms_compute_the_same(
     # One line a batch against one a step.
     if case.code == "TL204":
         assert len(re.findall("^loss tensor", capsys.readouterr().out, re.MULTILINE)) == 2 * (4 + 1)
+
+
+@pytest.fixture(scope="module")
+def nurseries(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nurseries]:
+    """Processes that have torch imported, for ranks on the CPU."""
+    with Nurseries(tmp_path_factory.mktemp("nurseries"), "cpu") as made:
+        yield made
+
+
+def test_both_forms_compute_the_same_on_every_rank(ranked: Case, scratch: Path, nurseries: Nurseries) -> None:
+    bench = Bench(ranked, scratch, device="cpu")
+    with Pool(bench, nurseries) as pool:
+        session = Session(pool, Settings(device="cpu", tolerance=1e-5), Machine("cpu"), bench.folder, "small")
+        session.examine_original()
+        session.examine([bench.variant])
+    sameness = session.examinations[bench.variant.name].sameness
+    expected = [Agreement.IDENTICAL] + [Agreement.CLOSE] * (ranked.code in ROUNDED)
+    assert sameness.agreement in expected, sameness.reason
 
 
 def imported(text: str, path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:

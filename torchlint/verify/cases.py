@@ -12,6 +12,7 @@ import importlib.util
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from torchlint.registry import catalogue
 from torchlint.rule import Rule
@@ -42,6 +43,10 @@ class Case:
     """Whether the good form has a set-up of its own in the case."""
     ranks: int = 1
     """How many processes the program has, as ``torchrun --nproc-per-node`` would start them."""
+    ranks_fixed: int = 1
+    """The same of the good form."""
+    compared: tuple[str, ...] = ()
+    """Which kinds of results are compared (``parameter``, ``loss`` …); all if it does not say."""
     tolerance: float = 0.0
     """What the results may differ by, where the case says that more is to be expected than the default."""
 
@@ -88,6 +93,7 @@ def read(rule: Rule, path: Path) -> Case:
     for name in (SETUP, STEP):
         if name not in functions:
             raise ValueError(f"{path}: a case defines `{name}`")
+    ranks = int(_constant(tree, "RANKS", 1))
     return Case(
         code=rule.code,
         name=rule.name,
@@ -96,8 +102,10 @@ def read(rule: Rule, path: Path) -> Case:
         sizes=_sizes(tree, path),
         has_step_fixed=STEP_FIXED in functions,
         has_setup_fixed=SETUP_FIXED in functions,
-        ranks=int(_number(tree, "RANKS") or 1),
-        tolerance=_number(tree, "TOLERANCE"),
+        ranks=ranks,
+        ranks_fixed=int(_constant(tree, "RANKS_FIXED", ranks)),
+        compared=tuple(_constant(tree, "COMPARED", ())),
+        tolerance=float(_constant(tree, "TOLERANCE", 0.0)),
     )
 
 
@@ -128,13 +136,12 @@ def fixed_text(case: Case) -> str:
     return fixed.text
 
 
-def _number(tree: ast.Module, name: str) -> float:
-    """The number that is assigned to a name such as ``TOLERANCE``; 0 without one."""
+def _constant(tree: ast.Module, name: str, default: Any) -> Any:
+    """What is assigned to a name such as ``TOLERANCE``, a literal; ``default`` without one."""
     for node in tree.body:
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant):
-            if [ast.unparse(target) for target in node.targets] == [name]:
-                return float(node.value.value)  # type: ignore[arg-type]
-    return 0.0
+        if isinstance(node, ast.Assign) and [ast.unparse(target) for target in node.targets] == [name]:
+            return ast.literal_eval(node.value)
+    return default
 
 
 def _sizes(tree: ast.Module, path: Path) -> tuple[str, ...]:

@@ -229,6 +229,14 @@ class Session:
         return original is not None and (original.busy or ranks) >= ONE_PROCESSOR * ranks
 
     @property
+    def _patience(self) -> float:
+        """How long a program may take to examine, or for its first step, in seconds."""
+        if self.pool.subject.ranks > 1 and self.machine.device != "cpu":
+            # Ranks that wait for one another for good must not use up the time of all cases.
+            return 2 * PATIENCE
+        return max(self.settings.budget, PATIENCE)
+
+    @property
     def _trace(self) -> Path:
         return self.folder / f"{self.size or 'trace'}.pt"
 
@@ -296,7 +304,7 @@ class Session:
     def _run(self, name: str, process: Running) -> dict[str, Any]:
         role = {ORIGINAL: "reference", AGAIN: "perturbed"}.get(name, "compared")
         process.run(**self._changes(trace=str(self._trace), role=role))
-        return process.examined(max(self.settings.budget, PATIENCE))
+        return process.examined(self._patience)
 
     def _changes(self, **more: Any) -> dict[str, Any]:
         """What is said of the job beside what the subject says."""
@@ -398,7 +406,7 @@ class Session:
             for process in processes.values():
                 process.run(**self._changes())
             for process in processes.values():
-                process.ready(max(self.settings.budget, PATIENCE))
+                process.ready(self._patience)
             self._run_steps = 1
             try:
                 self._warm_up(planned, processes)

@@ -109,12 +109,15 @@ class Group:
     def run(self, **changes: Any) -> None:
         """Start the program in every rank; ``changes`` replace fields of the job, such as the size of a case.
 
-        Each rank keeps its results for itself, beside those of the first.
+        Each rank keeps its results for itself, beside those of the first, and is compared with its like; all
+        with the only process of an original that has one.
         """
         self.load()
         trace = changes.pop("trace", self._job.trace)
+        writes = changes.get("role", self._job.role) == "reference"
         for rank, member in enumerate(self._members):
-            member.run(**changes, trace=f"{trace}.rank{rank}" if rank and trace else trace)
+            own = f"{trace}.rank{rank}" if rank else trace
+            member.run(**changes, trace=own if writes or Path(own).exists() else trace)
 
     def halt(self) -> None:
         """Stop a case at the end of its step, so that it can be run again.

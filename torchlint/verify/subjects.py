@@ -111,7 +111,7 @@ class Bench:
         self._case, self._device = case, device
         self._fixed = fixed_text(case)
         self.name = case.code
-        self.ranks = case.ranks
+        self.ranks = max(case.ranks, case.ranks_fixed)
         self.source = case.text
         self.variant = self._variant()
         self.folder = folder / case.code
@@ -154,7 +154,8 @@ class Bench:
             folder=str(project),
             setup=SETUP if bad or not self._case.has_setup_fixed else SETUP_FIXED,
             function=STEP if bad or not self._case.has_step_fixed else STEP_FIXED,
-            ranks=self.ranks,
+            ranks=self._case.ranks if bad else self._case.ranks_fixed,
+            compared=self._case.compared,
             device=self._device,
             size=self._case.sizes[0],
             project=str(project),

@@ -37,7 +37,7 @@ class Examination:
         self._steps = 0
         self._evidence: dict[str, Any] = {"steps": job.evidence_steps, "missing": []}
         self._found: dict[str, Any] = {}
-        self.trace = Trace(Path(job.trace), job.compare_steps, job.role)
+        self.trace = Trace(Path(job.trace), job.compare_steps, job.role, job.compared)
 
     def __call__(self) -> None:
         self._steps += 1

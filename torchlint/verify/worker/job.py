@@ -47,6 +47,9 @@ class Job:
     role: str = "compared"
     """``reference``: this run writes ``trace``, and the others start from the state in it and compare with
     it. ``perturbed``: this run starts a rounding error away from that state. Or ``compared``."""
+    compared: tuple[str, ...] = ()
+    """The kinds of results that are compared: ``loss``, ``gradient``, ``output``, ``result``, ``parameter``.
+    All, if there are none; fewer where the work is shared out among processes in another way."""
     compare_steps: int = 8
     evidence_steps: int = 5
     project: str = ""

@@ -33,7 +33,8 @@ class Rank(Alone):
         self.count, self._group = count, group
 
     def meet(self) -> None:
-        torch.distributed.barrier(group=self._group)
+        # Not a barrier: torch would choose a device for it, and that may be the GPU.
+        self.any(False)
 
     def any(self, flag: bool) -> bool:
         told = torch.tensor(int(flag))

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +37,8 @@ MOST_ELEMENTS = 1 << 16
 class Trace:
     """The results of one run, by what they are: ``loss of step 3``, ``gradient of 0.fc.weight, step 1``."""
 
-    def __init__(self, path: Path, steps: int, role: str) -> None:
+    def __init__(self, path: Path, steps: int, role: str, kinds: Sequence[str] = ()) -> None:
+        self._kinds = kinds
         self._path, self._wanted = path, steps
         self._reference = None if role == "reference" else torch.load(path, mmap=True, weights_only=False)
         self._perturbed = role == "perturbed"
@@ -220,6 +221,8 @@ class Trace:
         return name
 
     def _keep(self, key: str, tensor: torch.Tensor) -> None:
+        if self._kinds and _kind(key) not in self._kinds:
+            return
         tensor = sharding.whole(tensor.detach())
         if tensor.is_sparse or tensor.is_quantized or tensor.is_meta:
             return
