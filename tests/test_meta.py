@@ -131,6 +131,8 @@ CATALOGUE = {
     "TL605": ("memory-history-left-on", "warning", "none"),
     "TL606": ("checkpoint-reentrancy-implicit", "warning", "unsafe"),
     "TL607": ("checkpoint-loaded-on-device", "note", "unsafe"),
+    "TL708": ("collective-for-logging", "warning", "none"),
+    "TL710": ("gloo-on-gpu", "warning", "none"),
     "TL801": ("anomaly-detection-left-on", "warning", "safe"),
     "TL803": ("gradcheck-in-training", "warning", "none"),
     "TL804": ("legacy-profiler", "note", "safe"),

@@ -336,6 +336,13 @@ def _hides(module: Module, node: cst.CSTNode) -> str:
     return ",".join(["dict" if found.mapping else "list", *(word for word, holds in told.items() if holds)])
 
 
+def _wraps(module: Module, node: cst.CSTNode) -> str:
+    assert isinstance(node, cst.BaseExpression)
+    found = module.parallelism.wraps(node)
+    words = ",".join(wrapper.wrapping.value for wrapper in found.wrappers)
+    return f"{words}{'' if found.always else '?'}" if words else "no"
+
+
 def _spelt(module: Module, operation: Operation | None) -> str:
     if operation is None:
         return "no"
@@ -375,6 +382,7 @@ def _alike(module: Module, node: cst.CSTNode) -> str:
 
 QUESTIONS: dict[str, Callable[[Module, cst.CSTNode], str]] = {
     "clears": _clears,
+    "wraps": _wraps,
     "qualified": lambda module, node: module.qualified(node) or "none",
     "kind": lambda module, node: module.value(node).kind.value,
     "device": lambda module, node: module.value(node).device.value,

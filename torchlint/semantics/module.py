@@ -18,6 +18,7 @@ from torchlint.semantics.backendflags import BackendFlags
 from torchlint.semantics.backpropagation import Backpropagation
 from torchlint.semantics.checkpoints import loads_weights
 from torchlint.semantics.classes import Classes, kind_of_class
+from torchlint.semantics.collectives import Collectives
 from torchlint.semantics.compilation import Compilation
 from torchlint.semantics.dataflow import Dataflow
 from torchlint.semantics.evaluation import Evaluation
@@ -35,6 +36,7 @@ from torchlint.semantics.inference import Inference
 from torchlint.semantics.iterations import Iterations
 from torchlint.semantics.loaders import Loaders
 from torchlint.semantics.names import Binding, Names
+from torchlint.semantics.parallelism import Parallelism
 from torchlint.semantics.parameters import tells_parameters_apart
 from torchlint.semantics.places import Grad, Hot, Loop, Phase, Places
 from torchlint.semantics.program import Program
@@ -194,6 +196,11 @@ class Module:
         return Iterations(self)
 
     @cached_property
+    def parallelism(self) -> Parallelism:
+        """The models that are spread over several devices or processes, and who sees to it."""
+        return Parallelism(self)
+
+    @cached_property
     def program(self) -> Program:
         """What the file does when it is run."""
         return Program(self)
@@ -202,6 +209,11 @@ class Module:
     def backend_flags(self) -> BackendFlags:
         """The switches of torch's backends that the file sets."""
         return BackendFlags(self)
+
+    @cached_property
+    def collectives(self) -> Collectives:
+        """What the ranks of a distributed program exchange."""
+        return Collectives(self)
 
     @cached_property
     def places(self) -> Places:
@@ -578,7 +590,7 @@ class Module:
 
 _PARTS = (
     *(Classes, Inference, Dataflow, Loaders, Backpropagation, Evaluation, Gradients, Iterations, Places),
-    *(Repetition, Compilation, Program, BackendFlags),
+    *(Repetition, Compilation, Program, BackendFlags, Collectives, Parallelism),
 )
 _ACCEPTED_AS = {
     Kind.TENSOR: "tensor",

@@ -57,7 +57,7 @@ def usual_workers(module: Module, call: cst.Call) -> Workers | None:
     default: cst.BaseExpression | None = None
     match read:
         case cst.Attribute(value=cst.Name(), attr=cst.Name(value=option)):
-            default = _option(module, option)
+            default = option_default(module, option)
         case cst.Name():
             bindings = module.bindings(read)
             if len(bindings) == 1 and isinstance(bindings[0].node, cst.Param):
@@ -98,7 +98,7 @@ def _elements(module: Module, node: cst.BaseExpression) -> Iterator[cst.DictElem
             pass
 
 
-def _option(module: Module, name: str) -> cst.BaseExpression | None:
+def option_default(module: Module, name: str) -> cst.BaseExpression | None:
     """The default of ``add_argument("--num-workers", default=4)``, if the file has one of that name."""
     found: list[cst.BaseExpression] = []
     for call in module.tree.nodes(cst.Call):

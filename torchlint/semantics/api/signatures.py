@@ -491,6 +491,17 @@ _PYTHON: dict[str, dict[str, Overloads]] = {
             " device_mesh=None, skip_all_reduce_unused_params=False, bucket_cap_mb_list=None, "
             "batched_grad_copy=False, forward_sync_buffers=None"
         ),
+        "nn.DataParallel": "module, device_ids=None, output_device=None, dim=0",
+        "distributed.fsdp.FullyShardedDataParallel": (
+            "module, process_group=None, sharding_strategy=None, cpu_offload=None, auto_wrap_policy=None, "
+            "backward_prefetch=..., mixed_precision=None, ignored_modules=None, param_init_fn=None, "
+            "device_id=None, sync_module_states=False, forward_prefetch=False, limit_all_gathers=True, "
+            "use_orig_params=False, ignored_states=None, device_mesh=None"
+        ),
+        "distributed.fsdp.fully_shard": (
+            "module, *, mesh=None, reshard_after_forward=None, shard_placement_fn=None, mp_policy=..., "
+            "offload_policy=..., ignored_params=None, dp_mesh_dims=None"
+        ),
         "utils.checkpoint.checkpoint": (
             "function, *args, use_reentrant=None, context_fn=..., determinism_check='default', "
             "debug=False, early_stop=True, **kwargs"

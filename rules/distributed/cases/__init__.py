@@ -1,0 +1,1 @@
+"""Bench cases: small programs that have what the rules of this family find. They need torch."""

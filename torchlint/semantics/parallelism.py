@@ -1,0 +1,469 @@
+"""Models that are spread over several devices or processes: what wraps them, and where they are used then.
+
+A wrapper is a call that makes a model run on several devices: ``DataParallel``, ``DistributedDataParallel``,
+FSDP in both of its forms, the engine of DeepSpeed, ``prepare`` of Accelerate and ``setup`` of Fabric. What
+an expression was wrapped by is followed as loaders are: through names, attributes of ``self``, parameters and
+the calls that fill them. ``fully_shard`` changes its model in place; what the variable holds is wrapped then.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchlint.semantics.layers import RETURNS_SELF
+from torchlint.semantics.names import Binding, BindingKind
+from torchlint.semantics.spellings import given_as, last_name
+from torchlint.semantics.values import UNKNOWN, Kind, Value
+from torchlint.semantics.words import Words
+
+if TYPE_CHECKING:
+    from torchlint.semantics.module import Argument, Module
+
+
+class Wrapping(Words):
+    """What makes a model run on several devices."""
+
+    DATA_PARALLEL = "DataParallel"
+    """``nn.DataParallel``: one process, which copies the model to each of its devices in every forward."""
+    DDP = "DistributedDataParallel"
+    """A replica in each process; gradients are averaged in the backward pass. torch's, or that of apex."""
+    FSDP = "FullyShardedDataParallel"
+    """FSDP1: a wrapper around a module whose parameters become one flat one. torch's, or fairscale's."""
+    FULLY_SHARD = "fully_shard"
+    """FSDP2: changes a module in place, so that its parameters are sharded one by one."""
+    DEEPSPEED = "deepspeed"
+    """``deepspeed.initialize``, which gives an engine."""
+    PREPARED = "prepared"
+    """Accelerate, Fabric, Ray Train or Ignite wrap it as they were told, or not at all."""
+
+
+DDP = "torch.nn.parallel.DistributedDataParallel"
+FSDP = "torch.distributed.fsdp.FullyShardedDataParallel"
+FULLY_SHARD = "torch.distributed.fsdp.fully_shard"
+DATA_PARALLEL = "torch.nn.DataParallel"
+SAMPLER = "torch.utils.data.DistributedSampler"
+
+_WRAPPERS = {
+    DATA_PARALLEL: Wrapping.DATA_PARALLEL,
+    DDP: Wrapping.DDP,
+    FSDP: Wrapping.FSDP,
+    FULLY_SHARD: Wrapping.FULLY_SHARD,
+    "torch.distributed._composable.fully_shard": Wrapping.FULLY_SHARD,
+    "torch.distributed._composable.replicate": Wrapping.DDP,
+    "torch.distributed._composable.replicate.replicate": Wrapping.DDP,
+    "apex.parallel.DistributedDataParallel": Wrapping.DDP,
+    "apex.parallel.distributed.DistributedDataParallel": Wrapping.DDP,
+    "fairscale.nn.FullyShardedDataParallel": Wrapping.FSDP,
+    "fairscale.nn.data_parallel.FullyShardedDataParallel": Wrapping.FSDP,
+    "deepspeed.initialize": Wrapping.DEEPSPEED,
+    "ray.train.torch.prepare_model": Wrapping.PREPARED,
+    "ignite.distributed.auto_model": Wrapping.PREPARED,
+}
+_IN_PLACE = frozenset({Wrapping.FULLY_SHARD})
+# Words without which a file has none of the calls above, nor a method of a framework that prepares models.
+_WRAPS = re.compile(
+    r"DataParallel|fully_shard|replicate|deepspeed|FSDP|DDP|\bprepare|\bsetup(_module)?\b|auto_model|parallel"
+)
+_PREPARING = frozenset({"prepare", "prepare_model", "setup", "setup_module"})
+# Their result is the model that they are given, ready for something else.
+_HANDING_ON = frozenset(
+    {
+        "torch.compile",
+        "torch.nn.SyncBatchNorm.convert_sync_batchnorm",
+        "apex.parallel.convert_syncbn_model",
+        "typing.cast",
+    }
+)
+_RETURNS_SELF = RETURNS_SELF | {"to_empty", "requires_grad_", "type", "share_memory"}
+
+# What processes that work together do first, and what only they do.
+_STARTS = frozenset(
+    {
+        "torch.distributed.init_process_group",
+        "torch.distributed.init_device_mesh",
+        "torch.distributed.device_mesh.init_device_mesh",
+        "torch.multiprocessing.spawn",
+        "deepspeed.init_distributed",
+        "deepspeed.comm.init_distributed",
+        "torch.utils.data.DistributedSampler",
+        "torch.distributed.launcher.api.elastic_launch",
+        "torch.distributed.elastic.multiprocessing.start_processes",
+    }
+)
+_STARTS_BY_NAME = re.compile(
+    r"^_*(init_?dist(ributed)?(_mode|_process(es)?|_training|_device|_env)?|(init|setup|initiali[sz]e)_(distributed"
+    r"|ddp|process_group|dist)(_mode|_training|_device|_env)?|dist_init|ddp_setup|distributed_init)$"
+)
+_VARIABLES = frozenset(
+    {"RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "SLURM_PROCID", "SLURM_NTASKS"}
+)
+
+# Packages that hand each process its share of the data, or wrap, or run the loop, as they are told elsewhere.
+_FRAMEWORKS = (
+    *("accelerate", "lightning", "pytorch_lightning", "lightning_fabric", "fastai", "deepspeed", "composer"),
+    *("colossalai", "catalyst", "mmcv", "mmengine", "mmdet", "detectron2", "torchtnt", "ignite", "ray.train"),
+    *("ray.air", "megatron", "nemo", "speechbrain", "fairseq", "espnet2", "allennlp", "poutyne", "skorch"),
+    *("transformers.Trainer", "transformers.Seq2SeqTrainer", "transformers.TrainingArguments", "trl"),
+    *("transformers.Seq2SeqTrainingArguments", "sentence_transformers.SentenceTransformerTrainer"),
+    *("horovod", "torchx", "torchtitan", "keras", "tensorpack", "hivemind", "bagua", "paddle"),
+)
+_ROUNDS = 3
+"""How many calls up a model that is sharded in place is followed."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Wrapper:
+    """A call that wraps a model, or shards it in place.
+
+    ``model`` is the model as the call spells it, None where that is hidden in ``*args`` or ``**kwargs``;
+    ``name`` is the dotted name of what wraps it.
+    """
+
+    wrapping: Wrapping
+    name: str
+    call: cst.Call
+    model: cst.BaseExpression | None
+
+
+@dataclass(frozen=True, slots=True)
+class Wraps:
+    """The wrappers that an expression can come out of; not ``always`` if it may also come without one."""
+
+    wrappers: tuple[Wrapper, ...] = ()
+    always: bool = False
+
+    def by(self, *wrappings: Wrapping) -> tuple[Wrapper, ...]:
+        """Those of some kinds."""
+        return tuple(wrapper for wrapper in self.wrappers if wrapper.wrapping in wrappings)
+
+
+_NONE = Wraps()
+
+
+class Parallelism:
+    """The wrapped models of one file; everything is worked out on demand."""
+
+    def __init__(self, module: Module) -> None:
+        self.module, self.tree, self.names = module, module.tree, module.names
+        self._found: dict[cst.CSTNode, Wraps] = {}
+        self._pending: set[cst.CSTNode] = set()
+
+    # ------------------------------------------------------------------ wrappers
+
+    @cached_property
+    def wrappers(self) -> tuple[Wrapper, ...]:
+        """All calls of the file that wrap a model or shard it in place, in source order."""
+        if _WRAPS.search(self.tree.text) is None:
+            return ()
+        return tuple(wrapper for call in self.tree.nodes(cst.Call) for wrapper in self._made(call))
+
+    @cached_property
+    def _by_call(self) -> dict[cst.Call, tuple[Wrapper, ...]]:
+        found: dict[cst.Call, tuple[Wrapper, ...]] = {}
+        for wrapper in self.wrappers:
+            found[wrapper.call] = (*found.get(wrapper.call, ()), wrapper)
+        return found
+
+    def of(self, *wrappings: Wrapping) -> tuple[Wrapper, ...]:
+        """The wrappers of some kinds, in source order."""
+        return tuple(wrapper for wrapper in self.wrappers if wrapper.wrapping in wrappings)
+
+    def wrapper(self, call: cst.Call) -> Wrapper | None:
+        """What a call wraps; None if it wraps no model, or several."""
+        made = self._made(call) if "wrappers" not in self.__dict__ else self._by_call.get(call, ())
+        return made[0] if len(made) == 1 else None
+
+    def _made(self, call: cst.Call) -> tuple[Wrapper, ...]:
+        name = self._wrapping_name(call)
+        if name is not None:
+            keyword = (
+                "model" if name in ("deepspeed.initialize", "ray.train.torch.prepare_model") else "module"
+            )
+            position = 1 if name == "deepspeed.initialize" else 0
+            model = given_as(call, keyword, position)
+            return (Wrapper(_WRAPPERS[name], name, call, model),)
+        match call.func:
+            case cst.Attribute(value=owner, attr=cst.Name(method)) if method in _PREPARING:
+                accelerator = self.module.value(owner)
+                if accelerator.kind is Kind.ACCELERATOR:
+                    dotted = f"{accelerator.cls or 'accelerator'}.{method}"
+                    models = (a.value for a in call.args if self.module.value(a.value).kind is Kind.MODULE)
+                    return tuple(Wrapper(Wrapping.PREPARED, dotted, call, model) for model in models)
+            case _:
+                pass
+        return ()
+
+    def _wrapping_name(self, call: cst.Call) -> str | None:
+        """The dotted name of the wrapper that a call runs, through local subclasses and ``partial``."""
+        dotted = self.module.qualified(call.func)
+        if dotted is not None:
+            return dotted if dotted in _WRAPPERS else None
+        if not isinstance(call.func, (cst.Name, cst.Attribute)):
+            return None
+        callee = self.module.value(call.func)
+        if callee.kind is Kind.CLASS and isinstance(callee.definition, cst.ClassDef):
+            bases = self.module.classes.info(callee.definition).bases
+            return next((base for base in bases if base in _WRAPPERS), None)
+        if callee.kind in (Kind.CLASS, Kind.FUNCTION) and callee.cls in _WRAPPERS:
+            return callee.cls
+        return None
+
+    def inner(self, wrapper: Wrapper) -> Value:
+        """What the model is that a wrapper is given."""
+        return self.module.value(wrapper.model) if wrapper.model is not None else UNKNOWN
+
+    def argument(self, wrapper: Wrapper, name: str) -> Argument:
+        """What a wrapper is told for a parameter."""
+        return self.module.argument(wrapper.call, name)
+
+    # ------------------------------------------------------------------ wrapped models
+
+    def wraps(self, node: cst.BaseExpression) -> Wraps:
+        """The wrappers that the value of an expression can come out of; ``model.module`` comes out of none.
+
+        What ``fully_shard`` is given counts before the call, too.
+        """
+        found = self._found.get(node)
+        if found is not None:
+            return found
+        if not self.wrappers:
+            return _NONE
+        if node in self._pending:
+            return Wraps((), True)
+        self._pending.add(node)
+        try:
+            found = self._wraps(node)
+        finally:
+            self._pending.discard(node)
+        if not self._pending:
+            self._found[node] = found
+        return found
+
+    def _wraps(self, node: cst.BaseExpression) -> Wraps:
+        match node:
+            case cst.Call():
+                return self._of_call(node)
+            case cst.Name():
+                bindings = self.names.bindings(node)
+                in_place = [w for b in bindings for w in self._in_place.get(b, ())]
+                return _either(Wraps(tuple(in_place), True), _join(self._of_binding(b) for b in bindings))
+            case cst.Attribute(value=cst.Name("self")):
+                in_place = self._in_place_attributes.get(self._attribute_key(node), [])
+                values = self.module.loaders.data.attribute_bindings(node)
+                return _either(
+                    Wraps(tuple(in_place), True), _join(self._at(value, path) for value, path in values)
+                )
+            case cst.IfExp():
+                return _join((self.wraps(node.body), self.wraps(node.orelse)))
+            case cst.NamedExpr():
+                return self.wraps(node.value)
+            case _:
+                return _NONE
+
+    def _of_call(self, call: cst.Call) -> Wraps:
+        made = self._by_call.get(call)
+        if made is not None:
+            # What is wrapped twice comes out of both.
+            inner = [
+                w for wrapper in made if wrapper.model is not None for w in self.wraps(wrapper.model).wrappers
+            ]
+            return Wraps((*made, *(w for w in inner if w not in made)), True)
+        dotted = self.module.qualified(call.func)
+        if dotted is not None:
+            return self.wraps(call.args[-1].value) if dotted in _HANDING_ON and call.args else _NONE
+        if isinstance(call.func, cst.Attribute) and call.func.attr.value in _RETURNS_SELF:
+            return self.wraps(call.func.value)
+        return self._returned(call, ())
+
+    def _of_binding(self, binding: Binding) -> Wraps:
+        if binding.kind in (BindingKind.ASSIGN, BindingKind.WALRUS) and binding.value is not None:
+            return self._at(binding.value, binding.path)
+        if binding.kind is BindingKind.PARAMETER:
+            return _join(self.wraps(given) if given is not None else _NONE for given in self._passed(binding))
+        return _NONE
+
+    def _at(self, value: cst.BaseExpression, path: tuple[int | None, ...]) -> Wraps:
+        """What a part of a value comes out of."""
+        if not path:
+            return self.wraps(value)
+        if isinstance(value, (cst.Tuple, cst.List)) and path[0] is not None:
+            if -len(value.elements) <= path[0] < len(value.elements):
+                return self._at(value.elements[path[0]].value, path[1:])
+            return _NONE
+        if not isinstance(value, cst.Call):
+            return _NONE
+        made = self._by_call.get(value)
+        if made is None:
+            return self._returned(value, path)
+        if made[0].wrapping is Wrapping.DEEPSPEED:
+            return Wraps(made, True) if path == (0,) else _NONE
+        # ``model, optimizer = accelerator.prepare(model, optimizer)``
+        at = path[0]
+        given = value.args[at].value if at is not None and -len(value.args) <= at < len(value.args) else None
+        found = tuple(wrapper for wrapper in made if wrapper.model is given)
+        return Wraps(found, bool(found))
+
+    def _returned(self, call: cst.Call, path: tuple[int | None, ...]) -> Wraps:
+        function = self.module.callee(call)
+        if not isinstance(function, cst.FunctionDef) or function.name.value in ("__init__", "forward"):
+            return _NONE
+        returned = [
+            node.value
+            for node in self.tree.descendants(function.body)
+            if isinstance(node, cst.Return)
+            and node.value is not None
+            and self.module.function(node) is function
+        ]
+        return _join(self._at(value, path) for value in returned)
+
+    def _passed(self, binding: Binding) -> Iterator[cst.BaseExpression | None]:
+        """What the calls of the file pass for a parameter; None for each that is out of sight."""
+        calls = self.module.callers(binding.scope.node)
+        if not calls:
+            yield None
+        for call in calls:
+            argument = self.module.argument(call, binding.name)
+            yield argument.node if argument.given else None
+
+    # ------------------------------------------------------------------ sharded in place
+
+    @cached_property
+    def _in_place(self) -> dict[Binding, list[Wrapper]]:
+        """What shards the model that a variable holds, by definition of the variable."""
+        return self._sharded[0]
+
+    @cached_property
+    def _in_place_attributes(self) -> dict[tuple[cst.CSTNode | None, str], list[Wrapper]]:
+        """The same of ``self.model``, by class and name."""
+        return self._sharded[1]
+
+    @cached_property
+    def _sharded(
+        self,
+    ) -> tuple[dict[Binding, list[Wrapper]], dict[tuple[cst.CSTNode | None, str], list[Wrapper]]]:
+        variables: dict[Binding, list[Wrapper]] = {}
+        attributes: dict[tuple[cst.CSTNode | None, str], list[Wrapper]] = {}
+
+        def add(node: cst.BaseExpression, wrapper: Wrapper, rounds: int) -> None:
+            if isinstance(node, cst.Attribute) and last_name(node.value) == "self":
+                attributes.setdefault(self._attribute_key(node), []).append(wrapper)
+            if not isinstance(node, cst.Name):
+                return
+            for binding in self.names.bindings(node):
+                known = variables.setdefault(binding, [])
+                if wrapper in known:
+                    continue
+                known.append(wrapper)
+                if binding.kind is BindingKind.PARAMETER and rounds:
+                    for given in self._passed(binding):
+                        if given is not None:
+                            add(given, wrapper, rounds - 1)
+
+        for wrapper in self.wrappers:
+            if wrapper.wrapping in _IN_PLACE and wrapper.model is not None:
+                add(wrapper.model, wrapper, _ROUNDS)
+        return variables, attributes
+
+    def _attribute_key(self, node: cst.Attribute) -> tuple[cst.CSTNode | None, str]:
+        return self.tree.enclosing(node, cst.ClassDef), node.attr.value
+
+    # ------------------------------------------------------------------ where they are used
+
+    @cached_property
+    def _forwards(self) -> tuple[tuple[cst.Call, Wraps], ...]:
+        """The calls that run a wrapped model, with what wrapped it."""
+        if not self.wrappers:
+            return ()
+        found = []
+        for call in self.tree.nodes(cst.Call):
+            func = call.func
+            if isinstance(func, (cst.Name, cst.Attribute)) and self.names.qualified(func) is None:
+                wraps = self.wraps(func)
+                if wraps.wrappers:
+                    found.append((call, wraps))
+        return tuple(found)
+
+    def forwards(self, wrapper: Wrapper | None = None) -> list[cst.Call]:
+        """The calls that run what a wrapper made, ``model(x)``, in source order; by default of any."""
+        return [call for call, wraps in self._forwards if wrapper is None or wrapper in wraps.wrappers]
+
+    def unwraps(self, node: cst.BaseExpression) -> bool:
+        """Whether an expression is the model inside of a wrapped one: ``ddp.module``."""
+        match node:
+            case cst.Attribute(value=owner, attr=cst.Name("module")):
+                return bool(self.wraps(owner).wrappers)
+            case _:
+                return False
+
+    # ------------------------------------------------------------------ the file as a whole
+
+    @cached_property
+    def distributed(self) -> bool:
+        """Whether the file shows that several processes run it together.
+
+        A wrapper of several processes does, and so do process groups, distributed samplers, helpers that set
+        all that up (``init_distributed_mode``) and the variables that a launcher sets.
+        """
+        return next(self._signs(), None) is not None
+
+    def _signs(self) -> Iterator[cst.CSTNode]:
+        """What shows that several processes run the file together."""
+        single = (Wrapping.DATA_PARALLEL, Wrapping.PREPARED)
+        yield from (wrapper.call for wrapper in self.wrappers if wrapper.wrapping not in single)
+        for call in self.tree.nodes(cst.Call):
+            word = last_name(call.func) or ""
+            dotted = self.module.qualified(call.func)
+            if dotted in _STARTS or _STARTS_BY_NAME.match(word):
+                yield call
+        if not any(variable in self.tree.text for variable in _VARIABLES):
+            return
+        for text in self.tree.nodes(cst.SimpleString):
+            if text.evaluated_value in _VARIABLES and self._is_read(text):
+                yield text
+
+    def _is_read(self, text: cst.SimpleString) -> bool:
+        """``os.environ["RANK"]``, ``os.getenv("RANK")``, ``"RANK" in os.environ``."""
+        for ancestor in self.tree.ancestors(text):
+            match ancestor:
+                case cst.Arg() | cst.Index() | cst.SubscriptElement():
+                    continue
+                case cst.Call(func=func):
+                    return self.module.qualified(func) in ("os.getenv", "os.environ.get")
+                case cst.Subscript(value=value):
+                    if isinstance(self.tree.parent(ancestor), cst.AssignTarget):
+                        return False
+                    return self.module.qualified(value) == "os.environ"
+                case cst.Comparison(comparisons=[cst.ComparisonTarget(operator=cst.In(), comparator=where)]):
+                    return self.module.qualified(where) == "os.environ"
+                case _:
+                    return False
+        return False
+
+    @cached_property
+    def frameworks(self) -> frozenset[str]:
+        """The packages imported that distribute models and data themselves, or as they are told elsewhere."""
+        return frozenset(package for package in _FRAMEWORKS if self.module.program.imports((package,)))
+
+
+def _join(found: Iterable[Wraps]) -> Wraps:
+    """What comes out of one of these, whichever it is."""
+    wrappers: dict[Wrapper, None] = {}
+    always, some = True, False
+    for wraps in found:
+        some = True
+        wrappers.update(dict.fromkeys(wraps.wrappers))
+        always = always and wraps.always
+    return Wraps(tuple(wrappers), always and some)
+
+
+def _either(first: Wraps, second: Wraps) -> Wraps:
+    """What is wrapped by both: once in place, once on its way here."""
+    if not first.wrappers:
+        return second
+    return Wraps(tuple(dict.fromkeys((*first.wrappers, *second.wrappers))), True)

@@ -1,0 +1,378 @@
+"""Whether a value is computed to be looked at by people, and by nothing else, while a loop runs.
+
+What is printed, logged, drawn, put into a meter or added to a running total could as well be computed every
+hundredth step, or once behind the loop. What a condition asks for, what gradients flow back through, and what
+leaves the file could not.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchlint.semantics.names import BindingKind
+from torchlint.semantics.spellings import last_name
+from torchlint.semantics.synchronisation import is_logger
+from torchlint.semantics.values import Kind
+
+if TYPE_CHECKING:
+    from torchlint.semantics.module import Module
+
+_STEPS = 60
+"""How many expressions and names a value is followed through."""
+
+# Methods that hand on what they are called on, or numbers computed from it.
+_SAME = frozenset(
+    {"item", "detach", "cpu", "clone", "float", "double", "mean", "sum", "numpy", "tolist", "to", "view"}
+    | {"reshape", "squeeze", "unsqueeze", "flatten", "div", "div_", "mul", "mul_", "exp", "sqrt", "values"}
+    | {
+        "items",
+        "keys",
+        "get",
+        "copy",
+        "max",
+        "min",
+        "half",
+        "long",
+        "int",
+        "data",
+        "true_divide",
+        "contiguous",
+    }
+    | {
+        "all",
+        "round",
+        "log",
+        "log10",
+        "log2",
+        "add",
+        "sub",
+        "format",
+        "join",
+        "copy_",
+        "float_",
+        "wait",
+        "pow",
+    }
+    | {"repeat", "expand", "cuda", "type", "median", "ljust", "rjust", "strip", "unbind", "split"}
+)
+# Functions that hand on what they are given.
+_PASSING = frozenset(
+    {
+        "float",
+        "int",
+        "round",
+        "sum",
+        "max",
+        "min",
+        "str",
+        "format",
+        "stack",
+        "cat",
+        "mean",
+        "tensor",
+        "as_tensor",
+    }
+    | {
+        "exp",
+        "sqrt",
+        "zip",
+        "dict",
+        "list",
+        "tuple",
+        "sorted",
+        "log",
+        "log10",
+        "log2",
+        "array",
+        "repr",
+        "abs",
+    }
+    | {"enumerate", "reversed", "deepcopy", "asarray", "hstack", "vstack", "average", "true_divide", "div"}
+    | {"len", "std", "norm", "median", "zeros_like", "OrderedDict", "concat", "concatenate", "detach", "map"}
+)
+_WRITING = re.compile(
+    r"^(print|pprint|echo|write|info|debug|warning|warn|error|log(_\w+)?|print_\w+|logging|report(_\w+)?"
+    r"|add_scalars?|add_histogram|add_text|scalar|set_postfix(_str)?|set_description(_str)?|display(_\w+)?"
+    r"|\w*_?log(s|ger)?|track|show|tqdm_write|rank0_print|print0|print_rank_0|message|msg|info_rank\w*"
+    r"|log_(metrics?|dict|scalars?)|add_summary|plot|line|writerow)$",
+    re.IGNORECASE,
+)
+# ``math.log`` and ``torch.log`` compute.
+_COMPUTING = ("math.", "numpy.", "torch.", "builtins.")
+_METER_METHODS = frozenset(
+    {"update", "add", "record", "append", "push", "put", "meter", "step_update", "accumulate"}
+)
+_METER = re.compile(
+    r"meter|loss|metric|acc(urac(y|ies))?(_|$|\d)|top[_-]?[0-9]|avg|averag|running|epoch_|stats?(_|$)|statistic"
+    r"|history|hist(_|$)|track|monitor|logs?(_|$)|logger|progress|prec(ision)?(_|$|[0-9@])|recall|score"
+    r"|(^|_)(error|err|ppl|perplexit|total|grad_?norm|nll|ce|elbo|psnr|ssim|iou|miou|f1|bleu|wer|auc)s?(_|$)"
+    r"|(^|_)(summary|summaries|record(er|s)?|board|values|results?|train_l|bar|pbar|tqdm)(_|$)",
+    re.IGNORECASE,
+)
+_STOPPING = re.compile(
+    r"early|stop|best|sched|scaler|optim|ema(_|$)|buffer|replay|queue|guard", re.IGNORECASE
+)
+
+
+def reported_only(module: Module, values: Sequence[cst.BaseExpression], region: cst.CSTNode) -> bool:
+    """Whether values are used within ``region`` to report them only, and are reported or collected at all.
+
+    ``region`` is the loop in whose iterations they are computed. Behind the loop anything may become of them.
+    """
+    return _Search(module, region).reported(values)
+
+
+def read_after(module: Module, name: cst.Name, region: cst.CSTNode) -> list[cst.BaseExpression] | None:
+    """The reads of a variable in ``region`` behind a place where what it holds is changed in place.
+
+    Those in front of the place are among them if it keeps its value from one iteration to the next. None if
+    what it holds may be known by another name.
+    """
+    order = module.tree.order
+    reads: list[cst.BaseExpression] = []
+    for binding in module.bindings(name):
+        if binding.kind not in (
+            BindingKind.ASSIGN,
+            BindingKind.AUGMENT,
+            BindingKind.WALRUS,
+            BindingKind.PARAMETER,
+        ):
+            return None
+        if isinstance(binding.value, cst.Attribute) and binding.value.attr.value not in ("data", "loss"):
+            return None
+        uses = [use for use in module.uses(binding) if use is not name]
+        fresh = module.tree.contains(region, binding.node) or binding.kind is BindingKind.PARAMETER
+        reads += [use for use in uses if not fresh or order[use] > order[name]]
+    return reads
+
+
+class _Search:
+    """The way of one value through a loop."""
+
+    def __init__(self, module: Module, region: cst.CSTNode) -> None:
+        self.module = module
+        self.tree = module.tree
+        self.region = region
+        self.waiting: deque[cst.BaseExpression] = deque()
+        self.seen: set[cst.CSTNode] = set()
+        self.uses = 0
+
+    def reported(self, values: Sequence[cst.BaseExpression]) -> bool:
+        for value in values:
+            if self._inside(value):
+                self._follow(value)
+            else:
+                self.uses += 1
+        while self.waiting:
+            if len(self.seen) > _STEPS or not self._handed_on(self.waiting.popleft()):
+                return False
+        return self.uses > 0
+
+    def _follow(self, node: cst.BaseExpression) -> bool:
+        if node not in self.seen:
+            self.seen.add(node)
+            self.waiting.append(node)
+        return True
+
+    # ------------------------------------------------------------------ one expression
+
+    def _handed_on(self, node: cst.BaseExpression) -> bool:
+        """Whether all that becomes of an expression is, or will be found to be, a report."""
+        parent = self.tree.parent(node)
+        match parent:
+            case cst.Attribute(value=value, attr=cst.Name(name)) if value is node:
+                return self._attribute(parent, name)
+            case cst.Subscript(value=value) if value is node:
+                return self._follow(parent)
+            case cst.BinaryOperation() | cst.UnaryOperation():
+                if isinstance(getattr(parent, "operator", None), cst.Not):
+                    return False
+                return self._follow(parent)
+            case cst.Element() | cst.DictElement() | cst.StarredElement() | cst.StarredDictElement():
+                holder = self.tree.parent(parent)
+                return isinstance(holder, cst.BaseExpression) and self._follow(holder)
+            case cst.FormattedStringExpression():
+                holder = self.tree.parent(parent)
+                return isinstance(holder, cst.BaseExpression) and self._follow(holder)
+            case cst.ConcatenatedString():
+                return self._follow(parent)
+            case cst.ListComp() | cst.GeneratorExp() | cst.SetComp() | cst.DictComp():
+                return self._follow(parent)
+            case cst.CompFor(target=target) if parent.iter is node:
+                return self._bound(target)
+            case cst.For(target=target) if parent.iter is node:
+                return self._bound(target)
+            case cst.IfExp() if parent.test is not node:
+                return self._follow(parent)
+            case cst.Arg():
+                return self._argument(parent)
+            case cst.Assign():
+                return all(self._bound(target.target) for target in parent.targets)
+            case cst.AnnAssign() | cst.NamedExpr():
+                bound = self._bound(parent.target)
+                return bound and (isinstance(parent, cst.AnnAssign) or self._follow(parent))
+            case cst.AugAssign():
+                # As its target, the value of before is read, and what comes of it is found by name.
+                self.uses += parent.value is node
+                return self._bound(parent.target)
+            case cst.Return():
+                return self._returned(parent)
+            case cst.Expr():
+                return True
+            case cst.Del():
+                return True
+            case _:
+                return False
+
+    def _attribute(self, attribute: cst.Attribute, name: str) -> bool:
+        holder = self.tree.parent(attribute)
+        if isinstance(holder, cst.Call) and holder.func is attribute:
+            if name in _SAME:
+                return self._follow(holder)
+            # ``losses.update(…)``, ``total.append(…)``: what is collected, not what is read.
+            return name in _METER_METHODS or name in ("reset", "zero_", "clear")
+        if name in ("shape", "dtype", "device", "ndim"):
+            return True
+        return name in ("data", "T", "real", "value") and self._follow(attribute)
+
+    def _argument(self, argument: cst.Arg) -> bool:
+        call = self.tree.parent(argument)
+        if not isinstance(call, cst.Call) or argument.star:
+            return isinstance(call, cst.Call) and argument.star == "**" and self._sink(call)
+        name = last_name(call.func) or ""
+        if self._sink(call):
+            self.uses += 1
+            return True
+        dotted = self.module.qualified(call.func)
+        if dotted is not None and name in _PASSING:
+            return self._follow(call)
+        if dotted == "torch.distributed.barrier":
+            return True
+        if dotted is not None and dotted.startswith("torch.distributed."):
+            # It is exchanged, that is, changed in place; what reads it afterwards is found by its name.
+            return True
+        if isinstance(call.func, cst.Attribute) and name in _SAME and not name.endswith("_"):
+            return self._follow(call)
+        callee = self.module.callee(call)
+        if isinstance(callee, cst.FunctionDef):
+            return self._into(call, argument, callee)
+        return False
+
+    def _sink(self, call: cst.Call) -> bool:
+        """Whether a call reports or collects what it is given."""
+        name = last_name(call.func) or ""
+        dotted = self.module.qualified(call.func)
+        if _WRITING.match(name) and not (
+            dotted is not None and dotted != "builtins.print" and dotted.startswith(_COMPUTING)
+        ):
+            return True
+        if not isinstance(call.func, cst.Attribute):
+            return False
+        owner = call.func.value
+        if is_logger(self.module, owner):
+            return True
+        if name not in _METER_METHODS:
+            return False
+        word = last_name(owner) or ""
+        if _STOPPING.search(word) or self.module.value(owner).kind in (
+            Kind.OPTIMIZER,
+            Kind.SCHEDULER,
+            Kind.SCALER,
+        ):
+            return False
+        if name == "append" and isinstance(owner, cst.Name):
+            self._bound(owner)
+        made = self.module.value(owner).definition
+        of_class = made.name.value if isinstance(made, cst.ClassDef) else ""
+        return _METER.search(word) is not None or "Meter" in of_class or "Metric" in of_class
+
+    # ------------------------------------------------------------------ names
+
+    def _bound(self, target: cst.BaseExpression) -> bool:
+        """Whether what is assigned is only reported within the region."""
+        match target:
+            case cst.Name():
+                return self._name(target)
+            case cst.Tuple() | cst.List():
+                return all(self._bound(element.value) for element in target.elements)
+            case cst.Subscript(value=cst.Name() as holder):
+                self.uses += 1
+                return self._name(holder)
+            case cst.Subscript(value=cst.Attribute() as holder):
+                self.uses += 1
+                return _METER.search(last_name(holder) or "") is not None
+            case cst.Attribute(attr=cst.Name(name)):
+                self.uses += 1
+                return self._attribute_of(target, name)
+            case _:
+                return False
+
+    def _attribute_of(self, target: cst.Attribute, name: str) -> bool:
+        """``bar.desc = …``, ``self.running_loss += …``: kept for reports, as no condition reads it."""
+        if name == "desc":
+            return True
+        if not _METER.search(name) or _STOPPING.search(name):
+            return False
+        text = self.tree.source(target)
+        for other in self.tree.nodes(cst.Attribute):
+            if other.attr.value == name and other is not target and self.tree.source(other) == text:
+                if self.tree.contains(self.region, other) and not self._is_target(other):
+                    self._follow(other)
+        return True
+
+    def _is_target(self, node: cst.CSTNode) -> bool:
+        return isinstance(self.tree.parent(node), (cst.AssignTarget, cst.AugAssign, cst.AnnAssign))
+
+    def _name(self, name: cst.Name) -> bool:
+        scope = self.module.names.lookup(name.value, name)
+        if scope is None:
+            return False
+        own = self.module.binding_of(name)
+        followed = [own] if own is not None else list(self.module.bindings(name))
+        for binding in followed:
+            for use in self.module.uses(binding):
+                if use is name:
+                    continue
+                if self._inside(use):
+                    self._follow(use)
+                else:
+                    # Behind the loop anything may become of it.
+                    self.uses += 1
+        return True
+
+    def _inside(self, node: cst.CSTNode) -> bool:
+        """Whether a node runs in the iterations: in the region, or in a function that the region calls."""
+        if self.tree.contains(self.region, node):
+            return True
+        return self.module.function(node) is not self.module.function(self.region)
+
+    # ------------------------------------------------------------------ functions
+
+    def _into(self, call: cst.Call, argument: cst.Arg, function: cst.FunctionDef) -> bool:
+        params = function.params
+        for parameter in (*params.posonly_params, *params.params, *params.kwonly_params):
+            if self.module.argument(call, parameter.name.value).node is argument.value:
+                binding = self.module.names.by_node.get(parameter)
+                uses = self.module.uses(binding) if binding is not None else []
+                for use in uses:
+                    self._follow(use)
+                return True
+        return False
+
+    def _returned(self, node: cst.Return) -> bool:
+        function = self.module.function(node)
+        if not isinstance(function, cst.FunctionDef):
+            return False
+        if self.tree.contains(function, self.region) and function is not self.region:
+            # It leaves the loop with it.
+            self.uses += 1
+            return True
+        callers = self.module.callers(function)
+        for call in callers:
+            self._follow(call)
+        return bool(callers)
