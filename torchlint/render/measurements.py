@@ -319,6 +319,9 @@ def _kernels(row: _Row) -> str:
 
 
 def _collectives(row: _Row) -> str:
+    if words.evidence(row.measurement, ORIGINAL).collectives is None:
+        return words.NOTHING
+
     def figure(measurement: Measurement, variant: str) -> str | None:
         number = words.evidence(measurement, variant).collectives
         return None if number is None else words.count(number)

@@ -37,7 +37,7 @@ class Rank(Alone):
         self.any(False)
 
     def any(self, flag: bool) -> bool:
-        told = torch.tensor(int(flag))
+        told = torch.tensor(int(flag), device="cpu")
         torch.distributed.all_reduce(told, torch.distributed.ReduceOp.MAX, group=self._group)
         return bool(told)
 
@@ -54,11 +54,9 @@ def join(job: Job, device: Device) -> Alone:
 
     # What torchrun sets for several processes comes too late for a torch that is loaded already.
     torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "1")))
-    store = dist.FileStore(job.meeting, job.ranks)
     if device.kind == "cuda":
-        own = torch.device("cuda", job.rank)
-        torch.cuda.set_device(own)
-        dist.init_process_group("nccl", store=store, rank=job.rank, world_size=job.ranks, device_id=own)
-    else:
-        dist.init_process_group("gloo", store=store, rank=job.rank, world_size=job.ranks)
+        torch.cuda.set_device(job.rank)
+    backend = "nccl" if device.kind == "cuda" else "gloo"
+    store = dist.FileStore(job.meeting, job.ranks)
+    dist.init_process_group(backend, store=store, rank=job.rank, world_size=job.ranks)
     return Rank(job.ranks, dist.new_group(backend="gloo"))
