@@ -1,1 +1,1 @@
-"""Several GPUs (TL7)."""
+"""Several devices and processes (TL7)."""

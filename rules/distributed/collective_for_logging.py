@@ -25,7 +25,7 @@ from torchlint.semantics.values import Kind
     on=cst.Call,
     mentions=(
         "reduce|all_gather|allgather|.gather|sync_dist|distributed_concat|average_losses|across_",
-        "backward|training_step",
+        "backward|training_step|zero_grad",
     ),
 )
 def collective_for_logging(call: cst.Call, module: Module) -> Iterator[Finding]:
@@ -114,7 +114,7 @@ def _in_helper(call: cst.Call, module: Module) -> bool:
 def _trains(hot: Hot, module: Module) -> bool:
     if not isinstance(hot.loop, (cst.For, cst.While, cst.FunctionDef)):
         return False
-    return bool(module.iterations.of(hot.loop).of(Act.BACKWARD, Act.STEP))
+    return bool(module.iterations.of(hot.loop).of(Act.BACKWARD, Act.STEP, Act.CLEAR))
 
 
 def _reported(found: Collective, hot: Hot, module: Module) -> bool:

@@ -133,18 +133,22 @@ class Collective:
 def collective(module: Module, call: cst.Call) -> Collective | None:
     """What a call of a library exchanges between the ranks; None if it is no collective operation."""
     name = last_name(call.func)
-    if name is None or not isinstance(call.func, (cst.Name, cst.Attribute)) or name not in _NAMES:
+    if name is None or not isinstance(call.func, (cst.Name, cst.Attribute)):
+        return None
+    if isinstance(call.func, cst.Attribute) and name not in _NAMES:
         return None
     dotted = module.qualified(call.func)
     if dotted is None:
         return _of_engine(module, call, name)
+    # ``from torch.distributed import all_reduce as reduce_all``
+    name = dotted.rpartition(".")[2]
     package = dotted[: -len(name)]
     if package in _DISTRIBUTED and name in FUNCTIONS:
         shape = FUNCTIONS[name]
         group = given_as(call, "group", shape.group)
         sent = given_as(call, *shape.sent) if shape.sent is not None else None
         received = given_as(call, *shape.received) if shape.received is not None else None
-        if shape.received is not None and received is None:
+        if (shape.sent and sent is None) or (shape.received and received is None):
             return None
         return Collective(call, name, sent, received, group)
     returns = (package in _RETURNING and name in _FUNCTIONAL) or name in _LIBRARIES.get(package, ())
@@ -204,7 +208,7 @@ class Collectives:
             name = last_name(call.func)
             if isinstance(function, cst.FunctionDef) and name is not None:
                 calling.setdefault(name, set()).add(function.name.value)
-                if name in _NAMES:
+                if name in _NAMES or collective(self.module, call) is not None:
                     found.add(function.name.value)
         waiting = list(found)
         while waiting:

@@ -85,6 +85,35 @@ def unscaled(call: cst.Call, module: Module) -> Unscaled | None:
     return None
 
 
+@dataclass(frozen=True, slots=True)
+class Accumulation:
+    """Backward passes whose gradients add up to those of one step.
+
+    ``passes`` is the loop that makes them: with a step every ``count`` iterations, or, if ``within``, over
+    the batches of one step.
+    """
+
+    iteration: Iteration
+    backward: Event
+    steps: tuple[Event, ...]
+    count: cst.BaseExpression
+    passes: cst.CSTNode
+    within: bool
+
+
+def accumulation(call: cst.Call, module: Module) -> Accumulation | None:
+    """How the gradients of a backward pass are added up for a step that is taken now and then."""
+    for iteration in module.iterations.running(call):
+        found = _Search(iteration, module).accumulation(call)
+        if found is not None:
+            return found
+    for iteration in module.iterations.around(call):
+        found = _Search(iteration, module).accumulation_within(call)
+        if found is not None:
+            return found
+    return None
+
+
 class _Search:
     """One iteration, looked through for an accumulation."""
 
@@ -141,6 +170,41 @@ class _Search:
             return None
         scale = self._scale(loss, count, _HOPS)
         return Unscaled(backward, steps[0], count) if scale is _Scale.AVERAGE else None
+
+    def accumulation(self, call: cst.Call) -> Accumulation | None:
+        """A backward pass of each iteration, and a step every so many of them."""
+        iteration = self.iteration
+        backward = next((e for e in iteration.of(Act.BACKWARD) if e.node is call), None)
+        steps = iteration.of(Act.STEP)
+        if backward is None or not steps or not iteration.complete:
+            return None
+        if backward.loops or self._is_throttled(backward) or self._divisor_around(backward) is not None:
+            return None
+        counts = [self._count(step) for step in steps]
+        count = counts[0]
+        if count is None or any(c is None or self._text(c) != self._text(count) for c in counts):
+            return None
+        clearing = iteration.of(Act.CLEAR)
+        if not clearing or not all(self._is_throttled(event) for event in clearing):
+            return None
+        if self._trains_in_turns(steps) or not self._is_number_of_batches(count):
+            return None
+        return Accumulation(iteration, backward, tuple(steps), count, iteration.loop, within=False)
+
+    def accumulation_within(self, call: cst.Call) -> Accumulation | None:
+        """As ``accumulation``, for a loop over the batches of a step, ``for _ in range(accumulate)``."""
+        iteration = self.iteration
+        backward = next((e for e in iteration.of(Act.BACKWARD) if e.node is call), None)
+        steps = iteration.of(Act.STEP)
+        clearing = iteration.of(Act.CLEAR)
+        if backward is None or not steps or not clearing or not iteration.complete:
+            return None
+        if len(backward.loops) != 1 or any(event.loops for event in (*steps, *clearing)):
+            return None
+        count = self._batches_of(backward.loops[0])
+        if count is None or iteration.events.index(backward) > iteration.events.index(steps[0]):
+            return None
+        return Accumulation(iteration, backward, tuple(steps), count, backward.loops[0], within=True)
 
     def _batches_of(self, loop: cst.CSTNode) -> cst.BaseExpression | None:
         """``n`` of a loop over ``range(n)`` that is called after the batches of a step."""

@@ -1,0 +1,70 @@
+"""Whether the ranks get batches that take equally long."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchlint.semantics.padding import pads_to_longest
+from torchlint.semantics.parallelism import SAMPLER, Wrapper, Wrapping
+
+if TYPE_CHECKING:
+    from torchlint.semantics.module import Module
+
+_SEVERAL = (Wrapping.DDP, Wrapping.FSDP, Wrapping.FULLY_SHARD)
+# What puts items of like length together, or hands each rank as many tokens as the others.
+_BALANCED = re.compile(
+    r"bucket|group_by_length|grouped_by|max_tokens|tokens_per|LengthGrouped|sort\w*\([^)\n]*len"
+    r"|(?:by|of|same|similar)_?len(?:gth)?|length_?(?:sampler|group|sort)|LengthBased|dynamic_?batch|pack(?:ed|ing)"
+    r"|balanc|aspect_ratio_group|GroupedBatch|\bJoin\(",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Unbalanced:
+    """A loader of batches of any length, on which ranks train that wait for one another in each step."""
+
+    wrapper: Wrapper
+    padded: cst.CSTNode
+
+
+def unbalanced(call: cst.Call, module: Module) -> Unbalanced | None:
+    """How the loader that a call makes has the ranks wait for whichever got the longest items."""
+    wrappers = module.parallelism.of(*_SEVERAL)
+    if not wrappers or not module.loaders.makes_loader(call) or module.parallelism.frameworks:
+        return None
+    if module.is_test or _BALANCED.search(module.tree.text):
+        return None
+    collate = module.argument(call, "collate_fn").node
+    if collate is None or not module.argument(call, "batch_sampler").absent:
+        return None
+    if module.loaders.constant(call, "batch_size") == 1 or not _is_drawn_at_random(call, module):
+        return None
+    padded = pads_to_longest(module, collate)
+    if padded is None:
+        return None
+    for loop in module.tree.nodes(cst.For):
+        if call in module.loaders.sources(loop.iter).calls and module.backpropagation.computes_gradients(
+            loop
+        ):
+            for forward in module.program.forward_passes(loop):
+                found = module.parallelism.wraps(forward.func).by(*_SEVERAL)
+                if found:
+                    return Unbalanced(found[0], padded)
+    return None
+
+
+def _is_drawn_at_random(call: cst.Call, module: Module) -> bool:
+    """Whether items are drawn regardless of their lengths: by torch's own sampler, or by none."""
+    sampler = module.argument(call, "sampler")
+    if sampler.absent or sampler.node is None:
+        return sampler.absent
+    choices = [sampler.node]
+    if isinstance(sampler.node, cst.IfExp):
+        choices = [sampler.node.body, sampler.node.orelse]
+    values = [module.value(choice) for choice in choices]
+    return any(value.cls == SAMPLER for value in values)

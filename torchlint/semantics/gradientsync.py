@@ -1,0 +1,299 @@
+"""Gradients that are exchanged in every backward pass, where one exchange for a step would do."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchlint.diagnostics import Edit
+from torchlint.semantics.conventions import OPTIONS_NAME
+from torchlint.semantics.gradmode import Grad
+from torchlint.semantics.iterations import Act
+from torchlint.semantics.microbatches import Accumulation, accumulation
+from torchlint.semantics.parallelism import Wrapper, Wrapping
+from torchlint.semantics.spellings import last_name
+from torchlint.semantics.values import Kind
+
+if TYPE_CHECKING:
+    from torchlint.semantics.module import Module
+
+Edits = tuple[Edit, ...]
+
+# Whoever writes one of these knows of the exchange. Join hooks and communication hooks count on each one.
+_KNOWN = re.compile(
+    r"no_sync|grad(?:ient)?_sync|requires_all_reduce|register_comm_hook|\.accumulate\(|delay_allreduce"
+    r"|Join\(|skip_sync|no_backward_sync|disable_allreduce"
+)
+_COMPILED = re.compile(r"torch\.compile|\.compile\(|jit\.(?:script|trace)|set_static_graph|static_graph")
+
+
+@dataclass(frozen=True, slots=True)
+class NeedlessExchange:
+    """A backward pass that exchanges all gradients, though it is one of several of a step.
+
+    ``forwards`` are the calls of the wrapped model that belong to it.
+    """
+
+    backward: cst.Call
+    accumulation: Accumulation
+    wrapper: Wrapper
+    forwards: tuple[cst.Call, ...]
+
+    @property
+    def is_sharded(self) -> bool:
+        """Whether the model is sharded, so that gradients that wait for their exchange take memory."""
+        return self.wrapper.wrapping is not Wrapping.DDP
+
+
+def needless_exchange(call: cst.Call, module: Module) -> NeedlessExchange | None:
+    """The exchange that a backward pass makes for nothing; None if it may be wanted, or there is none."""
+    wrappers = [
+        wrapper
+        for wrapper in module.parallelism.of(Wrapping.DDP, Wrapping.FSDP, Wrapping.FULLY_SHARD)
+        if wrapper.name.startswith("torch.") and not wrapper.name.endswith("replicate")
+    ]
+    if not wrappers or _KNOWN.search(module.tree.text) or module.parallelism.of(Wrapping.PREPARED):
+        return None
+    found = accumulation(call, module)
+    if found is None:
+        return None
+    for wrapper in wrappers:
+        forwards = tuple(
+            forward
+            for forward in module.parallelism.forwards(wrapper)
+            if _runs_in(module, found, forward) and module.grad(forward) is not Grad.OFF
+        )
+        if forwards:
+            return NeedlessExchange(call, found, wrapper, forwards)
+    return None
+
+
+def _runs_in(module: Module, found: Accumulation, node: cst.CSTNode) -> bool:
+    """Whether a node runs in each pass, as far as calls in the file show."""
+    if module.tree.contains(found.passes, node):
+        return True
+    function = module.function(node)
+    if function is None:
+        return False
+    return any(
+        module.tree.contains(found.passes, caller) or module.function(caller) in found.iteration.functions
+        for caller in module.callers(function)
+    )
+
+
+# --- the fix ------------------------------------------------------------------------------------------
+
+
+def exchange_once(found: NeedlessExchange, module: Module) -> Edits | None:
+    """The edits that put forward and backward of all passes but the last of a step under ``no_sync()``.
+
+    None where it is not certain which pass is the last one, or where anything else goes by the gradients.
+    """
+    if found.is_sharded or _COMPILED.search(module.tree.text):
+        return None
+    region = _region(found, module)
+    model = _model(found, module)
+    last = _last_pass(found, region, module) if region is not None else None
+    if region is None or model is None or last is None:
+        return None
+    if _steps_elsewhere(found, module) or _gradients_in_use(found, module):
+        return None
+    null = module.spell("contextlib.nullcontext", found.backward)
+    if null is None:
+        return None
+    header = f"with {null.text}() if {last} else {model}.no_sync():"
+    edits = module.wrap(region, header)
+    return None if edits is None else (*edits, *null.edits)
+
+
+def _region(found: NeedlessExchange, module: Module) -> Sequence[cst.CSTNode] | None:
+    """The statements from the forward pass to the backward pass, if they stand in the loop itself."""
+    loop = found.accumulation.passes
+    if not isinstance(loop, (cst.For, cst.While)) or not isinstance(loop.body, cst.IndentedBlock):
+        return None
+    body = list(loop.body.body)
+    places = []
+    for node in (*found.forwards, found.backward):
+        index = next((i for i, statement in enumerate(body) if module.tree.contains(statement, node)), None)
+        if index is None:
+            return None
+        places.append(index)
+    backwards = found.accumulation.iteration.of(Act.BACKWARD)
+    if len(backwards) != 1 or max(places) != places[-1]:
+        return None
+    region = body[min(places) : max(places) + 1]
+    if any(
+        isinstance(node, cst.Yield) for statement in region for node in module.tree.descendants(statement)
+    ):
+        return None
+    if isinstance(region[-1], cst.BaseCompoundStatement) and not isinstance(region[-1], cst.With):
+        # A backward pass that depends on a condition.
+        return None
+    return region
+
+
+def _model(found: NeedlessExchange, module: Module) -> str | None:
+    """How the wrapped model is spelt, if it is the same and wrapped whichever way the program took."""
+    texts = set()
+    for forward in found.forwards:
+        wraps = module.parallelism.wraps(forward.func)
+        if not wraps.always or wraps.wrappers != (found.wrapper,):
+            return None
+        if not isinstance(forward.func, (cst.Name, cst.Attribute)):
+            return None
+        texts.add(module.source(forward.func))
+    others = [
+        forward
+        for forward in module.parallelism.forwards()
+        if forward not in found.forwards and module.tree.contains(found.accumulation.passes, forward)
+    ]
+    return texts.pop() if len(texts) == 1 and not others else None
+
+
+def _last_pass(found: NeedlessExchange, region: Sequence[cst.CSTNode], module: Module) -> str | None:
+    """The condition that holds in the last pass of a step, and gives the same in front of it."""
+    loop = found.accumulation.passes
+    if found.accumulation.within:
+        return _last_round(found, module) if isinstance(loop, cst.For) else None
+    if not isinstance(loop, (cst.For, cst.While)):
+        return None
+    branches = set()
+    for event in (*found.accumulation.steps, *found.accumulation.iteration.of(Act.CLEAR)):
+        around = [
+            statement
+            for statement in loop.body.body
+            if isinstance(statement, cst.If) and module.tree.contains(statement.body, event.outermost)
+        ]
+        if len(around) != 1:
+            return None
+        branches.add(around[0])
+        taken = module.tree.statement(event.outermost)
+        if event in found.accumulation.steps and taken not in around[0].body.body:
+            return None
+    branch = branches.pop()
+    if branches or module.tree.order[branch] < module.tree.order[found.backward]:
+        return None
+    return module.source(branch.test) if _stays(branch.test, region, loop, module) else None
+
+
+def _last_round(found: NeedlessExchange, module: Module) -> str | None:
+    """``micro == n - 1`` in a loop over ``range(n)`` that always ends with it."""
+    loop, count = found.accumulation.passes, found.accumulation.count
+    assert isinstance(loop, cst.For)
+    target = loop.target
+    if not isinstance(target, cst.Name) or target.value == "_" or loop.orelse is not None:
+        return None
+    for node in module.tree.descendants(loop.body):
+        if isinstance(node, (cst.Break, cst.Continue, cst.Return, cst.Try, cst.TryStar)):
+            return None
+    fixed = isinstance(count, (cst.Name, cst.Integer)) or (
+        isinstance(count, cst.Attribute) and _is_option(count, module)
+    )
+    bound = {
+        node.value
+        for node in module.tree.descendants(loop.body)
+        if isinstance(node, cst.Name) and module.binding_of(node) is not None
+    }
+    names = {target.value, *(n.value for n in module.tree.descendants(count) if isinstance(n, cst.Name))}
+    return f"{target.value} == {module.source(count)} - 1" if fixed and not bound & names else None
+
+
+def _stays(
+    test: cst.BaseExpression,
+    region: Sequence[cst.CSTNode],
+    loop: cst.For | cst.While,
+    module: Module,
+) -> bool:
+    """Whether a condition gives the same in front of the passes as behind them."""
+    start = module.tree.order[region[0]]
+    if "\n" in module.source(test):
+        return False
+    for node in module.tree.descendants(test):
+        match node:
+            case cst.Call():
+                if module.qualified(node.func) != "builtins.len" or len(node.args) != 1:
+                    return False
+            case cst.Attribute():
+                if not _is_option(node, module):
+                    return False
+            case cst.Subscript() | cst.NamedExpr() | cst.Await() | cst.Lambda() | cst.IfExp():
+                return False
+            case cst.Name():
+                if module.names.is_read(node) and _rebound_behind(node, start, loop, module):
+                    return False
+            case _:
+                pass
+    return True
+
+
+def _is_option(node: cst.Attribute, module: Module) -> bool:
+    """``args.accumulate``, and attributes that nothing in the file assigns but a constructor."""
+    for other in module.tree.nodes(cst.Attribute):
+        if other.attr.value != node.attr.value:
+            continue
+        if isinstance(module.tree.parent(other), (cst.AssignTarget, cst.AugAssign, cst.AnnAssign, cst.Del)):
+            function = module.function(other)
+            if not isinstance(function, cst.FunctionDef) or function.name.value != "__init__":
+                return False
+    owner = last_name(node.value) or ""
+    return owner == "self" or OPTIONS_NAME.search(owner) is not None
+
+
+def _rebound_behind(name: cst.Name, start: int, loop: cst.For | cst.While, module: Module) -> bool:
+    """Whether a variable may get another value from the start of the passes on, up to the condition."""
+    scope = module.names.lookup(name.value, name)
+    if scope is None:
+        return False
+    if scope.parent is None and module.function(name) is not None:
+        # A global variable, which any function may change.
+        return (
+            any(module.function(binding.node) is not None for binding in scope.bindings.get(name.value, ()))
+            or len(scope.bindings.get(name.value, ())) > 1
+        )
+    for binding in scope.bindings.get(name.value, ()):
+        inside = module.tree.contains(loop.body, binding.node)
+        if inside and start <= module.tree.order[binding.node] < module.tree.order[name]:
+            return True
+    return False
+
+
+def _steps_elsewhere(found: NeedlessExchange, module: Module) -> bool:
+    """Whether a step is taken outside of the branch too, with gradients that were not exchanged."""
+    known = {step.node for step in found.accumulation.steps}
+    made = [step.subject.value.origin for step in found.accumulation.steps if step.subject is not None]
+    own = set(made) if None not in made else set()
+    for call in module.tree.nodes(cst.Call):
+        if last_name(call.func) != "step" or call in known or not isinstance(call.func, cst.Attribute):
+            continue
+        owner = call.func.value
+        kind = module.value(owner).kind
+        if kind in (Kind.SCHEDULER, Kind.MODULE) or "sched" in (last_name(owner) or "").lower():
+            continue
+        stepped = call.args[0].value if kind is Kind.SCALER and call.args else owner
+        origin = module.value(stepped).origin
+        if origin is None or not own or origin in own:
+            return True
+    return False
+
+
+def _gradients_in_use(found: NeedlessExchange, module: Module) -> bool:
+    """Whether the loop looks at gradients in passes without a step."""
+    loop = found.accumulation.passes
+    branches = {
+        around
+        for step in found.accumulation.steps
+        for around in module.tree.ancestors(step.outermost)
+        if isinstance(around, cst.If)
+    }
+    for node in module.tree.descendants(loop):
+        name = last_name(node.func) if isinstance(node, cst.Call) else None
+        looks = (name is not None and ("clip_grad" in name or name in ("unscale_", "get_total_norm"))) or (
+            isinstance(node, cst.Attribute) and node.attr.value == "grad"
+        )
+        if looks and not any(module.tree.contains(branch, node) for branch in branches):
+            return True
+    return False

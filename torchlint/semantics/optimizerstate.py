@@ -1,0 +1,89 @@
+"""The state that an optimizer keeps beside the parameters, and whether each rank keeps all of it."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchlint.semantics.parallelism import Wrapper, Wrapping
+from torchlint.semantics.spellings import last_name
+
+if TYPE_CHECKING:
+    from torchlint.semantics.module import Module
+
+# Two numbers for each parameter.
+_ADAM_LIKE = frozenset(
+    {f"torch.optim.{name}" for name in ("Adam", "AdamW", "Adamax", "NAdam", "RAdam")}
+    | {f"apex.optimizers.{name}" for name in ("FusedAdam", "FusedLAMB")}
+    | {"transformers.AdamW", "transformers.optimization.AdamW"}
+)
+# What spreads or shortens the state, or trains a few of the parameters.
+_SPARED = re.compile(
+    r"ZeroRedundancy|\bZeRO\b|zero_?(?:stage|optimi)|deepspeed|\bOSS\b|Sharded|fully_shard|FSDP|8bit|bitsandbytes"
+    r"|bnb\.|lora|peft|adapter|linear_?prob|freeze|requires_grad\s*=\s*False|requires_grad_\(False\)|galore"
+    r"|\.requires_grad\b(?!_)|DistributedFusedAdam|DistributedOptimizer",
+    re.IGNORECASE,
+)
+# Networks of a size at which their state matters.
+_LARGE = re.compile(
+    r"from_pretrained|from_config|transformer|attention|\bgpt|llama|bert|\bt5|bart|\blm\b|language_?model|unet"
+    r"|diffusion|\bdit\b|\bvit|swin|\bclip\b|decoder_?layer|encoder_?layer",
+    re.IGNORECASE,
+)
+_WRAPPED = "torch.nn.parallel.DistributedDataParallel"
+
+
+def whole_state(call: cst.Call, module: Module) -> Wrapper | None:
+    """What wraps the model whose Adam state an optimizer keeps on each rank, whole.
+
+    None for a second optimizer of the file, for one of a small model or of a part of it, and where anything
+    may spread the state already.
+    """
+    if not _makes_adam(call, module) or module.is_test or _SPARED.search(module.tree.text):
+        return None
+    parallelism = module.parallelism
+    wrappers = [w for w in parallelism.of(Wrapping.DDP) if w.name == _WRAPPED]
+    if len(wrappers) != len(parallelism.wrappers) or not wrappers or parallelism.frameworks:
+        return None
+    if not _LARGE.search(module.tree.text) or not module.backpropagation.happens:
+        return None
+    earlier = (other for other in module.tree.nodes(cst.Call) if other is not call)
+    order = module.tree.order
+    if any(order[other] < order[call] and _makes_adam(other, module) for other in earlier):
+        return None
+    given = call.args[0].value if call.args and not call.args[0].star else None
+    if given is None:
+        return None
+    return next((w for w in wrappers if _are_parameters(given, w, module)), None)
+
+
+def _makes_adam(call: cst.Call, module: Module) -> bool:
+    name = last_name(call.func) or ""
+    if not any(word in name for word in ("Adam", "LAMB")):
+        return False
+    return module.qualified(call.func) in _ADAM_LIKE
+
+
+def _are_parameters(given: cst.BaseExpression, wrapper: Wrapper, module: Module, hops: int = 3) -> bool:
+    """Whether parameters are, or are picked from, those of the model that a wrapper is given."""
+    for node in module.tree.descendants(given):
+        match node:
+            case cst.Call(func=cst.Attribute(value=owner, attr=cst.Name("parameters" | "named_parameters"))):
+                if wrapper in module.parallelism.wraps(owner).wrappers:
+                    return True
+                if isinstance(owner, cst.Attribute) and owner.attr.value == "module":
+                    if wrapper in module.parallelism.wraps(owner.value).wrappers:
+                        return True
+                wrapped = wrapper.model
+                if wrapped is not None and module.source(wrapped) == module.source(owner):
+                    return True
+            case cst.Name() if hops and module.names.is_read(node):
+                binding = module.names.assignment(node)
+                if binding is not None and binding.value is not None and binding.value is not given:
+                    if _are_parameters(binding.value, wrapper, module, hops - 1):
+                        return True
+            case _:
+                pass
+    return False
