@@ -23,7 +23,7 @@ from torchlint.registry import catalogue
 from torchlint.rule import Rule
 from torchlint.source import Source
 from torchlint.target import installed
-from torchlint.verify.cases import Case, case_path, cases, fixed_text, read
+from torchlint.verify.cases import FIXED, Case, case_path, cases, fixed_text, read
 from torchlint.verify.measure import Pool, Session, Settings
 from torchlint.verify.processes import Nurseries
 from torchlint.verify.results import Agreement, Machine
@@ -60,9 +60,6 @@ WITHOUT_CASE = {
     "TL516",
     "TL517",
     "TL603",
-    "TL702",
-    "TL708",
-    "TL709",
     "TL710",
     "TL711",
     "TL804",
@@ -124,7 +121,27 @@ def test_every_rule_that_claims_speed_or_memory_has_a_case() -> None:
 
 def test_no_case_lacks_its_rule() -> None:
     files = {path for path in (ROOT / "rules").glob("*/cases/*.py") if path.name != "__init__.py"}
-    assert {case.path.resolve() for case in CASES.values()} == files
+    paths = {case.path.resolve() for case in CASES.values()}
+    paths |= {path.with_stem(path.stem + FIXED) for path in paths if CASES[code_of(path)].good}
+    assert paths == files
+
+
+def code_of(path: Path) -> str:
+    """The rule that a case is of."""
+    return next(case.code for case in CASES.values() if case.path.resolve() == path)
+
+
+def test_the_good_form_may_stand_beside_the_case(tmp_path: Path) -> None:
+    path = tmp_path / "slow_thing.py"
+    path.write_text(A_CASE, encoding="utf-8")
+    beside = tmp_path / "slow_thing_fixed.py"
+    beside.write_text("RANKS = 2\n" + A_CASE, encoding="utf-8")
+    case = read(catalogue()["TL202"], path)
+    assert (case.ranks, case.ranks_fixed) == (1, 2)
+    assert fixed_text(case) == beside.read_text(encoding="utf-8")
+    beside.write_text("RANKS = 2\n", encoding="utf-8")
+    with pytest.raises(ValueError, match=re.escape(f"{beside}: a case defines `setup`")):
+        read(catalogue()["TL202"], path)
 
 
 def test_some_are_chosen_by_code() -> None:
@@ -198,19 +215,18 @@ def test_a_case_has_what_its_rule_finds(case: Case) -> None:
     assert findings and {finding.code for finding in findings} == {case.code}
     expected = {catalogue()[case.code].severity, Severity.WARNING, Severity.ERROR}
     assert {finding.severity for finding in findings} <= expected
-    if case.has_setup_fixed:
-        assert all(finding.start.row in rows(case, "setup") for finding in findings)
-    elif case.has_step_fixed and case.code not in IN_THE_MODEL:
+    if case.has_step_fixed and case.code not in IN_THE_MODEL:
         assert all(finding.start.row in rows(case, "step") for finding in findings)
 
 
 def test_the_fixer_makes_the_good_form(case: Case) -> None:
     fixed = fixed_text(case)
     compile(fixed, case.path, "exec")
-    if case.has_step_fixed or case.has_setup_fixed:
-        assert fixed == case.text
+    if case.has_step_fixed or case.good:
+        assert fixed == (case.good or case.text)
         # Where there is a fix for what was found, the fix is what is measured.
         assert all(finding.fix is None for finding in found(case, case.text))
+        assert not case.good or found(case, fixed) == []
     else:
         assert fixed != case.text and found(case, fixed) == []
 

@@ -276,7 +276,7 @@ def case_of(folder: Path) -> Any:
 
 def test_a_case_says_how_many_ranks_it_has(tmp_path: Path) -> None:
     case = case_of(tmp_path)
-    assert case.ranks == 2 and case.has_step_fixed and not case.has_setup_fixed
+    assert case.ranks == case.ranks_fixed == 2 and case.has_step_fixed
 
 
 # --- a whole measurement ---------------------------------------------------------------------------------

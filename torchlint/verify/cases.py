@@ -19,12 +19,13 @@ from torchlint.rule import Rule
 
 SETUP = "setup"
 """The function of a case that makes the state of the program: ``setup(device, size)``."""
-SETUP_FIXED = "setup_fixed"
-"""What makes the state in the good form, where the rule has no fix and what it finds stands in ``setup``."""
 STEP = "step"
 """The function of a case that runs one step in the bad form: ``step(state)``."""
 STEP_FIXED = "step_fixed"
 """The same step in the good form, where the rule has no fix that could make it."""
+FIXED = "_fixed"
+"""How the name of a file ends that has the whole good form, where the rule has no fix and what it finds
+stands outside of ``step``: ``cases/<rule_name>_fixed.py``."""
 
 
 @dataclass(frozen=True)
@@ -39,12 +40,12 @@ class Case:
     """The keys of ``SIZES``, from launch-bound to compute-bound."""
     has_step_fixed: bool
     """Whether the good form is a function of the case itself, and not made by the fixer."""
-    has_setup_fixed: bool = False
-    """Whether the good form has a set-up of its own in the case."""
+    good: str = ""
+    """The good form, where it stands in a file of its own; it has the same functions."""
     ranks: int = 1
     """How many processes the program has, as ``torchrun --nproc-per-node`` would start them."""
     ranks_fixed: int = 1
-    """The same of the good form."""
+    """The same of the good form, whose file may say otherwise."""
     compared: tuple[str, ...] = ()
     """Which kinds of results are compared (``parameter``, ``loss`` …); all if it does not say."""
     tolerance: float = 0.0
@@ -85,15 +86,11 @@ def read(rule: Rule, path: Path) -> Case:
         OSError: the file cannot be read.
     """
     text = path.read_text(encoding="utf-8")
-    try:
-        tree = ast.parse(text)
-    except SyntaxError as error:
-        raise ValueError(f"{path}: {error}") from error
-    functions = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
-    for name in (SETUP, STEP):
-        if name not in functions:
-            raise ValueError(f"{path}: a case defines `{name}`")
+    tree, functions = _parsed(text, path)
     ranks = int(_constant(tree, "RANKS", 1))
+    beside = path.with_name(f"{path.stem}{FIXED}.py")
+    good = beside.read_text(encoding="utf-8") if beside.is_file() else ""
+    ranks_fixed = int(_constant(_parsed(good, beside)[0], "RANKS", 1)) if good else ranks
     return Case(
         code=rule.code,
         name=rule.name,
@@ -101,9 +98,9 @@ def read(rule: Rule, path: Path) -> Case:
         text=text,
         sizes=_sizes(tree, path),
         has_step_fixed=STEP_FIXED in functions,
-        has_setup_fixed=SETUP_FIXED in functions,
+        good=good,
         ranks=ranks,
-        ranks_fixed=int(_constant(tree, "RANKS_FIXED", ranks)),
+        ranks_fixed=ranks_fixed,
         compared=tuple(_constant(tree, "COMPARED", ())),
         tolerance=float(_constant(tree, "TOLERANCE", 0.0)),
     )
@@ -112,14 +109,14 @@ def read(rule: Rule, path: Path) -> Case:
 def fixed_text(case: Case) -> str:
     """The case in its good form, as the fixer makes it with the safe and unsafe fixes of the case's own rule.
 
-    A case with ``step_fixed`` or ``setup_fixed`` has its good form in its own text, which
-    is returned as it is.
+    A case with ``step_fixed`` has its good form in its own text, which is returned as it is; another may have
+    it in a file beside.
 
     Raises:
         ValueError: the fixer leaves the case unchanged.
     """
-    if case.has_step_fixed or case.has_setup_fixed:
-        return case.text
+    if case.has_step_fixed or case.good:
+        return case.good or case.text
     # Here and not above: the fixer brings LibCST, which listing the cases has no need of.
     from torchlint.fixer import fix
     from torchlint.options import LintSettings
@@ -134,6 +131,19 @@ def fixed_text(case: Case) -> str:
     if fixed.text == case.text:
         raise ValueError(f"{case.path}: the fixer leaves the case unchanged")
     return fixed.text
+
+
+def _parsed(text: str, path: Path) -> tuple[ast.Module, set[str]]:
+    """The program of a case, and the names of its functions."""
+    try:
+        tree = ast.parse(text)
+    except SyntaxError as error:
+        raise ValueError(f"{path}: {error}") from error
+    functions = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+    for name in (SETUP, STEP):
+        if name not in functions:
+            raise ValueError(f"{path}: a case defines `{name}`")
+    return tree, functions
 
 
 def _constant(tree: ast.Module, name: str, default: Any) -> Any:

@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 
 from torchlint.runner import unified_diff
 from torchlint.source import Source
-from torchlint.verify.cases import SETUP, SETUP_FIXED, STEP, STEP_FIXED, Case, fixed_text
+from torchlint.verify.cases import STEP, STEP_FIXED, Case, fixed_text
 from torchlint.verify.results import AGAIN, ORIGINAL, TOGETHER, Machine, Variant
 from torchlint.verify.variants import Texts
 from torchlint.verify.worker.copies import copied
@@ -152,7 +152,6 @@ class Bench:
             form="case",
             path=str(path),
             folder=str(project),
-            setup=SETUP if bad or not self._case.has_setup_fixed else SETUP_FIXED,
             function=STEP if bad or not self._case.has_step_fixed else STEP_FIXED,
             ranks=self._case.ranks if bad else self._case.ranks_fixed,
             compared=self._case.compared,

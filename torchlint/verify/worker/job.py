@@ -27,8 +27,6 @@ class Job:
     function: str = ""
     device: str = "auto"
     size: str = ""
-    setup: str = "setup"
-    """The function of a case that makes its state: ``setup`` or ``setup_fixed``."""
     rank: int = 0
     """Which of the processes of its program this is."""
     ranks: int = 1

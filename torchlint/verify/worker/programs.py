@@ -73,7 +73,7 @@ class Program:
     def _run_case(self) -> None:
         module = _load(Path(self._job.path))
         step = getattr(module, self._job.function)
-        state = getattr(module, self._job.setup)(self._device, self._job.size)
+        state = module.setup(self._device, self._job.size)
         self._began(state)
         while True:
             self._returned(step(state))
