@@ -484,6 +484,9 @@ class Session:
 
     def _parallel(self, count: int) -> int:
         """How many examinations may run at once: they are not timed, but must fit into the memory."""
+        if self.pool.subject.ranks > 1 and self.machine.device != "cpu":
+            # A GPU is dealt out to processes in slices, and a rank that waits for another uses up its own.
+            return 1
         room = max(1, processors() // (2 * self.pool.subject.ranks))
         peak = self.examinations[ORIGINAL].evidence.peak_reserved
         if peak and self.machine.gpu_memory:

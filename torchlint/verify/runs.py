@@ -6,10 +6,11 @@ What has been measured can be had at any time, so that an interrupted run loses 
 from __future__ import annotations
 
 import subprocess
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path, PurePosixPath
@@ -30,8 +31,8 @@ PROCESS_ROOM = 1 << 30
 CASE_ROOM = 16 << 30
 """Bytes of device memory that the examination of a case may take."""
 RANKED_AT_ONCE = 2
-"""How many cases are examined at once where ranks wait for each other on their GPUs: a GPU is dealt out to
-processes in slices, and a rank that waits uses up its own."""
+"""How many cases of several ranks are examined at once: one can use the GPUs while another writes or compares
+results. More would get in each other's way, as ranks that wait use up time of their GPUs."""
 EXAMINING = 0.2
 """The share of a bench run that the examinations take, roughly."""
 
@@ -170,8 +171,11 @@ class Run:
     ) -> None:
         """Examine all cases, several at once: nothing of that is timed."""
 
+        few = threading.Semaphore(RANKED_AT_ONCE)
+
         def examine(number: int) -> None:
-            with pools[number].closing():
+            room = few if subjects[number].ranks > 1 else nullcontext()
+            with room, pools[number].closing():
                 for variant in (AGAIN, TOGETHER):
                     pools[number].start(variant, "examine", 1)
                 for session in sessions[number]:
@@ -180,11 +184,9 @@ class Run:
                         session.examine([subjects[number].variant])
                     self._progress(f"{subjects[number].name} {session.size}: results compared", self._share)
 
-        at_once = processors() // (2 * max(subject.ranks for subject in subjects))
+        at_once = processors() // 2
         if found.gpu_memory is not None:
             at_once = min(at_once, found.gpu_memory // CASE_ROOM)
-            if any(subject.ranks > 1 for subject in subjects):
-                at_once = min(at_once, RANKED_AT_ONCE)
         with ThreadPoolExecutor(max(1, at_once)) as threads:
             try:
                 for done, _ in enumerate(threads.map(examine, range(len(pools)))):
