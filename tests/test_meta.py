@@ -139,6 +139,8 @@ CATALOGUE = {
     "TL701": ("data-parallel", "warning", "none"),
     "TL704": ("distributed-sampler-missing", "error", "none"),
     "TL705": ("sampler-epoch-not-set", "error", "safe"),
+    "TL706": ("fsdp-single-unit", "warning", "none"),
+    "TL707": ("optimizer-built-before-sharding", "error", "none"),
     "TL801": ("anomaly-detection-left-on", "warning", "safe"),
     "TL803": ("gradcheck-in-training", "warning", "none"),
     "TL804": ("legacy-profiler", "note", "safe"),

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchlint.semantics.gradmode import Grad
 from torchlint.semantics.holders import LIBRARIES
 from torchlint.semantics.loaders import ITERABLE
 from torchlint.semantics.names import BindingKind
@@ -241,7 +242,7 @@ def _trained(loop: cst.For, module: Module) -> Wrapper | None:
     for forward in module.parallelism.forwards():
         if module.tree.contains(loop, forward) or module.function(forward) in functions:
             wraps = module.parallelism.wraps(forward.func).by(*_SEVERAL)
-            if wraps and module.backpropagation.reaches(forward):
+            if wraps and module.grad(forward) is not Grad.OFF and not module.evaluated_only(forward):
                 return wraps[0]
     return None
 
