@@ -132,6 +132,7 @@ CATALOGUE = {
     "TL606": ("checkpoint-reentrancy-implicit", "warning", "unsafe"),
     "TL607": ("checkpoint-loaded-on-device", "note", "unsafe"),
     "TL701": ("data-parallel", "warning", "none"),
+    "TL703": ("unused-parameter-search", "warning", "none"),
     "TL704": ("distributed-sampler-missing", "error", "none"),
     "TL705": ("sampler-epoch-not-set", "error", "safe"),
     "TL706": ("fsdp-single-unit", "warning", "none"),

@@ -57,6 +57,7 @@ WITHOUT_CASE = {
     "TL603",
     # They are worth something with several processes only, which no case runs.
     "TL701",
+    "TL703",
     "TL704",
     "TL705",
     "TL706",
