@@ -137,6 +137,7 @@ CATALOGUE = {
     "TL710": ("gloo-on-gpu", "warning", "none"),
     "TL711": ("unbalanced-ranks", "note", "none"),
     "TL701": ("data-parallel", "warning", "none"),
+    "TL703": ("unused-parameter-search", "warning", "none"),
     "TL704": ("distributed-sampler-missing", "error", "none"),
     "TL705": ("sampler-epoch-not-set", "error", "safe"),
     "TL706": ("fsdp-single-unit", "warning", "none"),
