@@ -70,10 +70,11 @@ def all_reduce_every_micro_step(call: cst.Call, module: Module) -> Iterator[Find
 
     ## Fix safety
 
-    The fix is unsafe: sums are rounded in another order, and hooks on gradients see those of one rank in all
-    passes but the last. It is offered where the condition of the step stands in the loop itself and gives the
-    same in front of the forward pass, where no step is taken anywhere else, and where nothing looks at
-    gradients in between. There is none for FSDP.
+    The fix is unsafe: sums are rounded in another order, hooks on gradients see those of one rank in all
+    passes but the last, and buffers such as the statistics of batch norm are handed round less often. It is
+    offered where the condition of the step stands in the loop itself and gives the same in front of the
+    forward pass, where no step is taken anywhere else, and where nothing looks at gradients in between. There
+    is none for FSDP.
 
     ## References
 
@@ -84,7 +85,8 @@ def all_reduce_every_micro_step(call: cst.Call, module: Module) -> Iterator[Find
     if last_name(call.func) != "backward" or not module.may_repeat(call) or module.is_test:
         return
     found = needless_exchange(call, module)
-    if found is None:
+    if found is None or not found.is_first:
+        # With and without a scaler, one finding will do.
         return
     count = module.source(found.accumulation.count)
     step = found.accumulation.steps[0]

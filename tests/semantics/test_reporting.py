@@ -24,6 +24,7 @@ REPORTED = [
     "losses.update(value().item(), n)",
     "logs = {'loss': value()}\nif rank == 0:\n    wandb.log(logs)",
     "logs['loss'] = value()\nprint(logs)",
+    "logs['loss'] = value()\nlogs['lr'] = 3\nlogs['total'] += logs['loss'] / n\nbar.set_postfix(logs)",
     "reduced = value()\nlogger.update(loss=sum(reduced.values()), **reduced)",
     "shown = value() if several else loss\nprint(shown)",
     "v, w = value().tolist()\nprint(v, w)",

@@ -44,6 +44,11 @@ class NeedlessExchange:
     forwards: tuple[cst.Call, ...]
 
     @property
+    def is_first(self) -> bool:
+        """Whether it is the first one that stands in the loop, of several that are chosen from."""
+        return next(e.node for e in self.accumulation.iteration.of(Act.BACKWARD)) is self.backward
+
+    @property
     def is_sharded(self) -> bool:
         """Whether the model is sharded, so that gradients that wait for their exchange take memory."""
         return self.wrapper.wrapping is not Wrapping.DDP
@@ -127,7 +132,9 @@ def _region(found: NeedlessExchange, module: Module) -> Sequence[cst.CSTNode] | 
         return None
     region = body[min(places) : max(places) + 1]
     if any(
-        isinstance(node, cst.Yield) for statement in region for node in module.tree.descendants(statement)
+        isinstance(node, (cst.Yield, cst.Break, cst.Continue, cst.Return))
+        for statement in region
+        for node in module.tree.descendants(statement)
     ):
         return None
     if isinstance(region[-1], cst.BaseCompoundStatement) and not isinstance(region[-1], cst.With):

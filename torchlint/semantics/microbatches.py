@@ -178,7 +178,7 @@ class _Search:
         steps = iteration.of(Act.STEP)
         if backward is None or not steps or not iteration.complete:
             return None
-        if backward.loops or self._is_throttled(backward) or self._divisor_around(backward) is not None:
+        if backward.loops or self._divisor_around(backward) is not None:
             return None
         counts = [self._count(step) for step in steps]
         count = counts[0]

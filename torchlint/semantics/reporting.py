@@ -105,7 +105,7 @@ _WRITING = re.compile(
 # ``math.log`` and ``torch.log`` compute.
 _COMPUTING = ("math.", "numpy.", "torch.", "builtins.")
 _METER_METHODS = frozenset(
-    {"update", "add", "record", "append", "push", "put", "meter", "step_update", "accumulate"}
+    {"update", "add", "record", "append", "extend", "push", "put", "meter", "step_update", "accumulate"}
 )
 _METER = re.compile(
     r"meter|loss|metric|acc(urac(y|ies))?(_|$|\d)|top[_-]?[0-9]|avg|averag|running|epoch_|stats?(_|$)|statistic"
@@ -222,9 +222,8 @@ class _Search:
                 return self._bound(parent.target)
             case cst.Return():
                 return self._returned(parent)
-            case cst.Expr():
-                return True
-            case cst.Del():
+            case cst.Expr() | cst.Del() | cst.AssignTarget():
+                # Dropped, or a dictionary that gets something else.
                 return True
             case _:
                 return False
@@ -247,7 +246,8 @@ class _Search:
         name = last_name(call.func) or ""
         if self._sink(call):
             self.uses += 1
-            return True
+            # What a call that reports hands back may be the value itself.
+            return isinstance(self.tree.parent(call), cst.Expr) or self._follow(call)
         dotted = self.module.qualified(call.func)
         if dotted is not None and name in _PASSING:
             return self._follow(call)
@@ -285,7 +285,7 @@ class _Search:
             Kind.SCALER,
         ):
             return False
-        if name == "append" and isinstance(owner, cst.Name):
+        if name in ("append", "extend") and isinstance(owner, cst.Name):
             self._bound(owner)
         made = self.module.value(owner).definition
         of_class = made.name.value if isinstance(made, cst.ClassDef) else ""
@@ -314,7 +314,7 @@ class _Search:
 
     def _attribute_of(self, target: cst.Attribute, name: str) -> bool:
         """``bar.desc = …``, ``self.running_loss += …``: kept for reports, as no condition reads it."""
-        if name == "desc":
+        if name in ("desc", "postfix"):
             return True
         if not _METER.search(name) or _STOPPING.search(name):
             return False
