@@ -100,8 +100,11 @@ def _is_used(wrapper: Wrapper, module: Module) -> bool:
 
 def _is_one_layer(wrapper: Wrapper, module: Module) -> bool:
     """``FSDP(nn.Linear(10, 10))`` has no parts."""
-    name = module.parallelism.inner(wrapper).cls or ""
-    return name.startswith("torch.nn.") and name != "torch.nn.Sequential" and "Transformer" not in name
+    inner = module.parallelism.inner(wrapper)
+    name = inner.cls or ""
+    if inner.definition is not None or name in ("torch.nn.Module", "torch.nn.Sequential"):
+        return False
+    return name.startswith("torch.nn.") and "Transformer" not in name
 
 
 def _wraps_parts(module: Module) -> bool:
