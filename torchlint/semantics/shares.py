@@ -92,6 +92,12 @@ def same_order(call: cst.Call, module: Module) -> SameOrder | None:
     loaders = module.loaders
     if module.class_of(call) != SAMPLER or loaders.constant(call, "shuffle") is not True:
         return None
+    definition = module.value(call.func).definition
+    if (
+        isinstance(definition, cst.ClassDef)
+        and module.classes.info(definition).method("__iter__") is not None
+    ):
+        return None
     if module.is_test or _tells_epoch(module) or _shared_elsewhere(module):
         return None
     for loader in loaders.constructors:
