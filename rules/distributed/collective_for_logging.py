@@ -87,7 +87,10 @@ def collective_for_logging(call: cst.Call, module: Module) -> Iterator[Finding]:
     found = module.collectives.reduction(call)
     if found is None or found.is_barrier or not module.may_repeat(call):
         return
-    if _in_helper(call, module):
+    if found.received is not None and not isinstance(found.received, cst.Name):
+        # What else holds it may be known by other names.
+        return
+    if _hands_it_out(call, module) or _in_helper(call, module):
         return
     hot = module.hot(call)
     if hot is None or not _trains(hot, module) or module.evaluated_only(call):
@@ -101,6 +104,15 @@ def collective_for_logging(call: cst.Call, module: Module) -> Iterator[Finding]:
         "reduce it every so many steps, or a total behind the loop",
         related=((hot.path[0] if hot.path else hot.loop, hot.reason),),
     )
+
+
+def _hands_it_out(call: cst.Call, module: Module) -> bool:
+    """Whether a function that nothing in the file calls returns the outcome."""
+    statement = module.tree.parent(call)
+    function = module.function(call)
+    if not isinstance(statement, cst.Return) or function is None:
+        return False
+    return not module.callers(function)
 
 
 def _in_helper(call: cst.Call, module: Module) -> bool:
@@ -118,12 +130,10 @@ def _trains(hot: Hot, module: Module) -> bool:
 
 
 def _reported(found: Collective, hot: Hot, module: Module) -> bool:
-    outcome = found.outcome
-    if found.received is None:
-        return reported_only(module, [outcome], hot.loop)
-    if not isinstance(outcome, cst.Name):
-        return False
-    reads = read_after(module, outcome, hot.loop)
+    received = found.received
+    if not isinstance(received, cst.Name):
+        return reported_only(module, [found.call], hot.loop)
+    reads = read_after(module, received, hot.loop)
     return reads is not None and reported_only(module, reads, hot.loop)
 
 
