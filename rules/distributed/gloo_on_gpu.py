@@ -155,7 +155,21 @@ def _wraps(module: Module) -> cst.CSTNode | None:
         for forward in module.parallelism.forwards(wrapper):
             if module.value(forward.func).device is Device.ACCELERATOR:
                 return wrapper.call
+        if wrapper.model is not None and _moved(wrapper.model, module):
+            return wrapper.call
     return None
+
+
+def _moved(model: cst.BaseExpression, module: Module) -> bool:
+    """``model.cuda()`` in the same function, of a model that the file shows nothing else of."""
+    text, function = module.source(model), module.function(model)
+    return any(
+        call.func.attr.value == "cuda"
+        and module.source(call.func.value) == text
+        and module.function(call) is function
+        for call in module.tree.nodes(cst.Call)
+        if isinstance(call.func, cst.Attribute)
+    )
 
 
 def _trains_on_cpu(module: Module) -> bool:

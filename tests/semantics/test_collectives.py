@@ -57,7 +57,7 @@ HELPERS = [
         None,
     ),
     (
-        "def inner(t):\n    dist.all_reduce(t)\n\ndef f(n):\n    u = n + 1\n    inner(u)\n    return u\n\nf(x)",
+        "def inner(t):\n    dist.all_reduce(t)\n\ndef f(n):\n    u = n + 1\n    inner(u)\n    return u\nf(x)",
         "x",
         None,
     ),
