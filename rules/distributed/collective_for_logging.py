@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.rule import WARNING, Finding, rule
-from torchlint.semantics.collectives import Collective
+from torchlint.semantics.collectives import Collective, collective
 from torchlint.semantics.iterations import Act
 from torchlint.semantics.module import Module
 from torchlint.semantics.places import Hot
@@ -102,8 +102,22 @@ def collective_for_logging(call: cst.Call, module: Module) -> Iterator[Finding]:
         call,
         f"`{name}` makes all ranks wait for one another in every step, for a number that is only reported; "
         "reduce it every so many steps, or a total behind the loop",
-        related=((hot.path[0] if hot.path else hot.loop, hot.reason),),
+        related=((hot.path[0] if hot.path else hot.loop, hot.reason), *_barrier_before(call, module)),
     )
+
+
+def _barrier_before(call: cst.Call, module: Module) -> Iterator[tuple[cst.CSTNode, str]]:
+    """A barrier right in front of the collective, which is one by itself."""
+    statement = module.tree.statement(call)
+    block = module.tree.parent(statement)
+    if not isinstance(block, cst.IndentedBlock):
+        return
+    earlier = [other for other in block.body if module.tree.order[other] < module.tree.order[statement]]
+    match earlier[-1:]:
+        case [cst.SimpleStatementLine(body=[cst.Expr(value=cst.Call() as before)])]:
+            found = collective(module, before)
+            if found is not None and found.is_barrier:
+                yield before, "a barrier more, for which there is no need"
 
 
 def _hands_it_out(call: cst.Call, module: Module) -> bool:
