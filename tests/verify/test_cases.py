@@ -60,6 +60,13 @@ WITHOUT_CASE = {
     "TL709",
     "TL710",
     "TL711",
+    # They are worth something with several processes only, which no case runs.
+    "TL701",
+    "TL703",
+    "TL704",
+    "TL705",
+    "TL706",
+    "TL707",
     "TL804",
 }
 

@@ -122,12 +122,18 @@ def option_default(module: Module, name: str) -> cst.BaseExpression | None:
 
 def repeated_pass(module: Module, constructor: cst.Call) -> cst.For | cst.While | None:
     """The loop that goes through the loader made by ``constructor`` each time round, if there is one."""
+    return next((loop for _, loop in repeated_passes(module, constructor)), None)
+
+
+def repeated_passes(
+    module: Module, constructor: cst.Call
+) -> Iterator[tuple[cst.CSTNode, cst.For | cst.While]]:
+    """Where a pass over a loader begins that a loop makes again and again, with that loop."""
     search = _Search(module, constructor)
     for place, iterated in search.passes():
         loop = search.around(place, iterated, 0)
         if loop is not None:
-            return loop
-    return None
+            yield place, loop
 
 
 class _Search:

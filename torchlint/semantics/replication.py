@@ -1,0 +1,94 @@
+"""Models that one process copies to several devices: ``nn.DataParallel`` and its function."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchlint.semantics.parallelism import DATA_PARALLEL, Wrapping
+from torchlint.semantics.spellings import given_as
+from torchlint.semantics.words import Words
+
+if TYPE_CHECKING:
+    from torchlint.semantics.module import Module
+
+_FUNCTION = "torch.nn.parallel.data_parallel"
+# Classes that offer just this to whoever asks for it: ``DataParallelStrategy``, ``ParallelTrainer``.
+_OFFERED = re.compile(r"Parallel")
+# What is asked of a wrapper that only gives the parameters the names that a checkpoint has for them.
+_FOR_NAMES = frozenset({"module", "load_state_dict", "state_dict"})
+
+
+class Replication(Words):
+    """What a program has besides the model that one process copies to several devices."""
+
+    ONLY = "only"
+    """Nothing: this is how it uses several devices."""
+    FALLBACK = "fallback"
+    """It wraps in ``DistributedDataParallel`` where it is started as several processes."""
+
+
+def replication(call: cst.Call, module: Module) -> Replication | None:
+    """Whether a call makes one process use several devices, and whether the program knows another way."""
+    dotted = module.qualified(call.func)
+    if dotted == _FUNCTION:
+        devices = given_as(call, "device_ids", 2)
+    elif dotted is None or dotted == DATA_PARALLEL:
+        wrapper = module.parallelism.wrapper(call)
+        if wrapper is None or wrapper.wrapping is not Wrapping.DATA_PARALLEL:
+            return None
+        devices = module.parallelism.argument(wrapper, "device_ids").node
+    else:
+        return None
+    if module.is_test or (devices is not None and _is_one(devices, module)):
+        return None
+    if _wrapped_before(call, module) or _offered(call, module) or _for_names(call, module):
+        return None
+    parallelism = module.parallelism
+    several = parallelism.of(Wrapping.DDP) or parallelism.frameworks or parallelism.distributed
+    return Replication.FALLBACK if several else Replication.ONLY
+
+
+def _wrapped_before(call: cst.Call, module: Module) -> bool:
+    """Whether a call wraps again what came wrapped: ``if isinstance(model, nn.DataParallel)`` around it."""
+    child: cst.CSTNode = call
+    for ancestor in module.tree.ancestors(call):
+        if isinstance(ancestor, (cst.FunctionDef, cst.Lambda)):
+            return False
+        if isinstance(ancestor, (cst.If, cst.IfExp)) and child is ancestor.body:
+            test = ancestor.test
+            if isinstance(test, cst.Call) and module.qualified(test.func) == "builtins.isinstance":
+                if any(module.qualified(n) == DATA_PARALLEL for n in module.tree.descendants(test.args[-1])):
+                    return True
+        child = ancestor
+    return False
+
+
+def _offered(call: cst.Call, module: Module) -> bool:
+    owner = module.tree.enclosing(call, cst.ClassDef)
+    return owner is not None and _OFFERED.search(owner.name.value) is not None
+
+
+def _for_names(call: cst.Call, module: Module) -> bool:
+    """Whether the wrapper is only filled from a checkpoint, and taken off again."""
+    match module.tree.parent(call):
+        case cst.Attribute(attr=cst.Name("module")):
+            return True
+        case cst.Assign(targets=[cst.AssignTarget(target=cst.Name() as target)]) if module.function(call):
+            binding = module.binding_of(target)
+            uses = module.uses(binding) if binding is not None else []
+            parents = (module.tree.parent(use) for use in uses)
+            return all(isinstance(p, cst.Attribute) and p.attr.value in _FOR_NAMES for p in parents)
+        case _:
+            return False
+
+
+def _is_one(devices: cst.BaseExpression, module: Module) -> bool:
+    """Whether a list of devices has one item: ``[0]``, ``[args.gpu]``."""
+    shown = module.inference.callgraph.literal(devices)
+    if isinstance(shown, (cst.List, cst.Tuple)):
+        return len(shown.elements) == 1 and not isinstance(shown.elements[0], cst.StarredElement)
+    elements = module.value(devices).elements
+    return elements is not None and len(elements) == 1
