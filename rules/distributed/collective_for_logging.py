@@ -24,7 +24,10 @@ from torchlint.semantics.values import Kind
     fix="none",
     on=cst.Call,
     mentions=(
-        "reduce|all_gather|allgather|.gather|sync_dist|distributed_concat|average_losses|across_",
+        (
+            "reduce(|reduce_|_reduce|allreduce|reduce as|gather(|gather_|_gather|allgather|gather as|sync_dist"
+            "|distributed_|average_losses|across_"
+        ),
         "backward|training_step|zero_grad",
     ),
 )

@@ -55,18 +55,18 @@ WITHOUT_CASE = {
     "TL516",
     "TL517",
     "TL603",
-    "TL702",
-    "TL708",
-    "TL709",
-    "TL710",
-    "TL711",
     # They are worth something with several processes only, which no case runs.
     "TL701",
+    "TL702",
     "TL703",
     "TL704",
     "TL705",
     "TL706",
     "TL707",
+    "TL708",
+    "TL709",
+    "TL710",
+    "TL711",
     "TL804",
 }
 
