@@ -25,8 +25,8 @@ from torchlint.semantics.values import Kind
     on=cst.Call,
     mentions=(
         (
-            "reduce(|reduce_|_reduce|allreduce|reduce as|gather(|gather_|_gather|allgather|gather as|sync_dist"
-            "|distributed_|average_losses|across_"
+            "reduce(|reduce_|_reduce|allreduce|reduce as|gather(|gather_|_gather|allgather|gather as"
+            "|sync_dist|distributed_|average_losses|across_"
         ),
         "backward|training_step|zero_grad",
     ),
