@@ -15,7 +15,9 @@ from torchlint.semantics.values import Device
 
 _EXCHANGING = (Wrapping.DDP, Wrapping.FSDP, Wrapping.FULLY_SHARD)
 # NCCL is not to be had there.
-_WITHOUT_NCCL = re.compile(r"win32|\bos\.name\b|platform\.system|[Ww]indows|is_nccl_available|\bmps\b|darwin")
+_WITHOUT_NCCL = re.compile(
+    r"win32|\bos\.name\b|platform\.system|[Ww]indows|is_nccl_available|\bmps\b|darwin|\bipex\b|intel_extension"
+)
 # What a branch asks that knows machines without an accelerator.
 _ASKING = re.compile(r"cuda|gpu|cpu|device|backend|accelerator|nccl|gloo", re.IGNORECASE)
 _ACCELERATED = re.compile(r"cuda|xpu|npu|hpu|mps|gpu|accelerator|device|ccl|to\(\w*rank\)", re.IGNORECASE)
