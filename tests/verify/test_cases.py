@@ -62,17 +62,9 @@ WITHOUT_CASE = {
     "TL603",
     "TL710",
     "TL711",
-    # They are worth something with several processes only, which no case runs.
-    "TL701",
-    "TL702",
-    "TL703",
     "TL704",
     "TL705",
     "TL707",
-    "TL708",
-    "TL709",
-    "TL710",
-    "TL711",
     "TL804",
 }
 
