@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.rule import WARNING, Finding, rule
-from torchlint.semantics.collectives import Collective
+from torchlint.semantics.collectives import Collective, collective
 from torchlint.semantics.iterations import Act
 from torchlint.semantics.module import Module
 from torchlint.semantics.places import Hot
@@ -24,7 +24,10 @@ from torchlint.semantics.values import Kind
     fix="none",
     on=cst.Call,
     mentions=(
-        "reduce|all_gather|allgather|.gather|sync_dist|distributed_concat|average_losses|across_",
+        (
+            "reduce(|reduce_|_reduce|allreduce|reduce as|gather(|gather_|_gather|allgather|gather as"
+            "|sync_dist|distributed_|average_losses|across_"
+        ),
         "backward|training_step|zero_grad",
     ),
 )
@@ -87,7 +90,10 @@ def collective_for_logging(call: cst.Call, module: Module) -> Iterator[Finding]:
     found = module.collectives.reduction(call)
     if found is None or found.is_barrier or not module.may_repeat(call):
         return
-    if _in_helper(call, module):
+    if found.received is not None and not isinstance(found.received, cst.Name):
+        # What else holds it may be known by other names.
+        return
+    if _hands_it_out(call, module) or _in_helper(call, module):
         return
     hot = module.hot(call)
     if hot is None or not _trains(hot, module) or module.evaluated_only(call):
@@ -99,8 +105,31 @@ def collective_for_logging(call: cst.Call, module: Module) -> Iterator[Finding]:
         call,
         f"`{name}` makes all ranks wait for one another in every step, for a number that is only reported; "
         "reduce it every so many steps, or a total behind the loop",
-        related=((hot.path[0] if hot.path else hot.loop, hot.reason),),
+        related=((hot.path[0] if hot.path else hot.loop, hot.reason), *_barrier_before(call, module)),
     )
+
+
+def _barrier_before(call: cst.Call, module: Module) -> Iterator[tuple[cst.CSTNode, str]]:
+    """A barrier right in front of the collective, which is one by itself."""
+    statement = module.tree.statement(call)
+    block = module.tree.parent(statement)
+    if not isinstance(block, cst.IndentedBlock):
+        return
+    earlier = [other for other in block.body if module.tree.order[other] < module.tree.order[statement]]
+    match earlier[-1:]:
+        case [cst.SimpleStatementLine(body=[cst.Expr(value=cst.Call() as before)])]:
+            found = collective(module, before)
+            if found is not None and found.is_barrier:
+                yield before, "a barrier more, for which there is no need"
+
+
+def _hands_it_out(call: cst.Call, module: Module) -> bool:
+    """Whether a function that nothing in the file calls returns the outcome."""
+    statement = module.tree.parent(call)
+    function = module.function(call)
+    if not isinstance(statement, cst.Return) or function is None:
+        return False
+    return not module.callers(function)
 
 
 def _in_helper(call: cst.Call, module: Module) -> bool:
@@ -118,12 +147,10 @@ def _trains(hot: Hot, module: Module) -> bool:
 
 
 def _reported(found: Collective, hot: Hot, module: Module) -> bool:
-    outcome = found.outcome
-    if found.received is None:
-        return reported_only(module, [outcome], hot.loop)
-    if not isinstance(outcome, cst.Name):
-        return False
-    reads = read_after(module, outcome, hot.loop)
+    received = found.received
+    if not isinstance(received, cst.Name):
+        return reported_only(module, [found.call], hot.loop)
+    reads = read_after(module, received, hot.loop)
     return reads is not None and reported_only(module, reads, hot.loop)
 
 

@@ -15,7 +15,9 @@ from torchlint.semantics.values import Device
 
 _EXCHANGING = (Wrapping.DDP, Wrapping.FSDP, Wrapping.FULLY_SHARD)
 # NCCL is not to be had there.
-_WITHOUT_NCCL = re.compile(r"win32|\bos\.name\b|platform\.system|[Ww]indows|is_nccl_available|\bmps\b|darwin")
+_WITHOUT_NCCL = re.compile(
+    r"win32|\bos\.name\b|platform\.system|[Ww]indows|is_nccl_available|\bmps\b|darwin|\bipex\b|intel_extension"
+)
 # What a branch asks that knows machines without an accelerator.
 _ASKING = re.compile(r"cuda|gpu|cpu|device|backend|accelerator|nccl|gloo", re.IGNORECASE)
 _ACCELERATED = re.compile(r"cuda|xpu|npu|hpu|mps|gpu|accelerator|device|ccl|to\(\w*rank\)", re.IGNORECASE)
@@ -155,7 +157,21 @@ def _wraps(module: Module) -> cst.CSTNode | None:
         for forward in module.parallelism.forwards(wrapper):
             if module.value(forward.func).device is Device.ACCELERATOR:
                 return wrapper.call
+        if wrapper.model is not None and _moved(wrapper.model, module):
+            return wrapper.call
     return None
+
+
+def _moved(model: cst.BaseExpression, module: Module) -> bool:
+    """``model.cuda()`` in the same function, of a model that the file shows nothing else of."""
+    text, function = module.source(model), module.function(model)
+    return any(
+        call.func.attr.value == "cuda"
+        and module.source(call.func.value) == text
+        and module.function(call) is function
+        for call in module.tree.nodes(cst.Call)
+        if isinstance(call.func, cst.Attribute)
+    )
 
 
 def _trains_on_cpu(module: Module) -> bool:

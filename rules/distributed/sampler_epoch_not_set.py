@@ -59,9 +59,9 @@ def sampler_epoch_not_set(call: cst.Call, module: Module) -> Iterator[Finding]:
 
     ## Fix safety
 
-    Safe: the first epoch has the order that it had, and the later ones get one that the program asks for by
-    `shuffle=True`, the default. There is a fix where the loop counts over a `range`, and where a variable,
-    or an attribute that the constructor sets, certainly holds the sampler, or the loader that has it.
+    Safe: each epoch gets an order of its own, which is what `shuffle=True`, the default, asks for, and the
+    same one in every run. There is a fix where the loop counts over a `range`, and where a variable, or
+    an attribute that the constructor sets, certainly holds the sampler, or the loader that has it.
 
     ## References
 

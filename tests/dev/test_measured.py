@@ -135,3 +135,20 @@ def test_programs_have_a_line_for_each_variant(kept: Path, synthetic: ModuleType
     assert rows[0].startswith("| `train.py` | all fixes | stream moved | FASTER 1.34 (1.32–1.36) | 12.")
     assert rows[1].startswith("|  | TL202:38 | identical | FASTER 1.30 (1.28–1.31) | 12.")
     assert rows[6] == "|  | TL302 | failed | REJECTED | – | – | – | – |"
+
+
+def test_programs_of_several_ranks_have_tables_of_their_own(kept: Path, synthetic: ModuleType) -> None:
+    results = synthetic.bench_results()
+    alone = [item for item in results.measurements if item.subject != "TL202"]
+    several = [replace(item, ranks=2) for item in results.measurements if item.subject == "TL202"]
+    on_processor = [replace(item, device="cpu") for item in several[:1]]
+    put(kept, "bench-a", replace(results, measurements=(*alone, *several[1:], *on_processor)))
+    page = measured.generate()[measured.PAGE]
+    assert "## The rules, on NVIDIA H200, torch" in page
+    assert "## The rules, on 2 × NVIDIA H200, torch" in page
+    # What ran on the processor is no figure of a GPU.
+    assert f"## The rules, on 2 ranks on {results.machine.processor}, torch" in page
+    summary = " ".join(measured.summary().split())
+    assert "On 2 × NVIDIA H200, torch 2.11.0+cu130, where the slowest rank decides: " in summary
+    assert "2 ranks on" not in summary
+    assert summary.count("| [TL202]") == 1

@@ -56,10 +56,24 @@ HELPERS = [
         "x",
         None,
     ),
+    (
+        "def inner(t):\n    dist.all_reduce(t)\n\ndef f(n):\n    u = n + 1\n    inner(u)\n    return u\nf(x)",
+        "x",
+        None,
+    ),
+    ("def both(n, t):\n    dist.all_reduce(t)\n\nboth(2, x)", "x", "x"),
+    (
+        "def mean(t):\n    u = t.clone()\n    dist.all_reduce(u)\n    v = u / 2\n    return v\n\nmean(x)",
+        "x",
+        None,
+    ),
+    ("def mean(t):\n    ts = [t] * 2\n    dist.all_gather(ts, t)\n    return sum(ts)\n\nmean(x)", "x", None),
     ("reduce_dict(x)", "x", None),
     ("misc.all_reduce_mean(x)", "x", None),
 ]
 OTHERS = [
+    "def f(x):\n    y = x + 1\n    dist.all_reduce(y)\n    print(y)\n    return x\n\nf(x)",
+    "def f(x):\n    y = x + 1\n    dist.all_reduce(y)\n    print(y)\n\nf(x)",
     "functools.reduce(f, x)",
     "einops.reduce(x, 'a b -> a', 'mean')",
     "torch.gather(x, 0, y)",
@@ -71,6 +85,7 @@ OTHERS = [
     "def f(model):\n    for p in model.parameters():\n        dist.all_reduce(p.grad)\n\nf(x)",
     "def f(x):\n    g(x).backward()\n    dist.all_reduce(x)\n    return x\n\nf(x)",
     "def f(x):\n    dist.all_reduce(state.total)\n    return x\n\nf(x)",
+    "def g():\n    dist.all_reduce(y)\n\ndef f(x):\n    g()\n    return x\n\nf(x)",
     "def f(x):\n    return f(x)\n\nf(x)",
 ]
 

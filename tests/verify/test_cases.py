@@ -23,9 +23,14 @@ from torchlint.registry import catalogue
 from torchlint.rule import Rule
 from torchlint.source import Source
 from torchlint.target import installed
-from torchlint.verify.cases import Case, case_path, cases, fixed_text, read
+from torchlint.verify.cases import FIXED, Case, case_path, cases, fixed_text, read
+from torchlint.verify.measure import Pool, Session, Settings
+from torchlint.verify.processes import Nurseries
+from torchlint.verify.results import Agreement, Machine
+from torchlint.verify.subjects import Bench
 
 CASES = {case.code: case for case in cases()}
+RANKED = [code for code, case in CASES.items() if max(case.ranks, case.ranks_fixed) > 1]
 
 # What these find is an error, an old spelling, or concerns the linter itself: they claim no speed or memory.
 WITHOUT_CASE = {
@@ -55,15 +60,11 @@ WITHOUT_CASE = {
     "TL516",
     "TL517",
     "TL603",
-    # They are worth something with several processes only, which no case runs.
-    "TL701",
-    "TL704",
-    "TL705",
-    "TL702",
-    "TL708",
-    "TL709",
     "TL710",
     "TL711",
+    "TL704",
+    "TL705",
+    "TL707",
     "TL804",
     "TL901",
     "TL902",
@@ -96,6 +97,8 @@ ROUNDED = {
     "TL511": "what stays in registers is not rounded in between",
     "TL518": "the compiled operations round less often",
     "TL604": "sums go over more zeros",
+    "TL701": "the gradients of two halves of a batch are averaged",
+    "TL702": "gradients are added up before they are averaged",
 }
 
 # What these find stands where the model is made, of which ``step`` and ``step_fixed`` use a part each.
@@ -130,7 +133,27 @@ def test_every_rule_that_claims_speed_or_memory_has_a_case() -> None:
 
 def test_no_case_lacks_its_rule() -> None:
     files = {path for path in (ROOT / "rules").glob("*/cases/*.py") if path.name != "__init__.py"}
-    assert {case.path.resolve() for case in CASES.values()} == files
+    paths = {case.path.resolve() for case in CASES.values()}
+    paths |= {path.with_stem(path.stem + FIXED) for path in paths if CASES[code_of(path)].good}
+    assert paths == files
+
+
+def code_of(path: Path) -> str:
+    """The rule that a case is of."""
+    return next(case.code for case in CASES.values() if case.path.resolve() == path)
+
+
+def test_the_good_form_may_stand_beside_the_case(tmp_path: Path) -> None:
+    path = tmp_path / "slow_thing.py"
+    path.write_text(A_CASE, encoding="utf-8")
+    beside = tmp_path / "slow_thing_fixed.py"
+    beside.write_text("RANKS = 2\n" + A_CASE, encoding="utf-8")
+    case = read(catalogue()["TL202"], path)
+    assert (case.ranks, case.ranks_fixed) == (1, 2)
+    assert fixed_text(case) == beside.read_text(encoding="utf-8")
+    beside.write_text("RANKS = 2\n", encoding="utf-8")
+    with pytest.raises(ValueError, match=re.escape(f"{beside}: a case defines `setup`")):
+        read(catalogue()["TL202"], path)
 
 
 def test_some_are_chosen_by_code() -> None:
@@ -211,10 +234,11 @@ def test_a_case_has_what_its_rule_finds(case: Case) -> None:
 def test_the_fixer_makes_the_good_form(case: Case) -> None:
     fixed = fixed_text(case)
     compile(fixed, case.path, "exec")
-    if case.has_step_fixed:
-        assert fixed == case.text
+    if case.has_step_fixed or case.good:
+        assert fixed == (case.good or case.text)
         # Where there is a fix for what was found, the fix is what is measured.
         assert all(finding.fix is None for finding in found(case, case.text))
+        assert not case.good or found(case, fixed) == []
     else:
         assert fixed != case.text and found(case, fixed) == []
 
@@ -247,13 +271,26 @@ def switches_put_back() -> Iterator[None]:
     torch.backends.cudnn.benchmark = benchmark
 
 
+@pytest.fixture(params=[code for code in CASES if code not in RANKED])
+def alone(request: pytest.FixtureRequest) -> Case:
+    """Each case whose program has one process."""
+    return CASES[request.param]
+
+
+@pytest.fixture(params=RANKED)
+def ranked(request: pytest.FixtureRequest) -> Case:
+    """Each case whose program has several ranks, in one of its forms at least."""
+    return CASES[request.param]
+
+
 @pytest.mark.usefixtures("one_thread", "switches_put_back")
 @pytest.mark.filterwarnings("ignore:'pin_memory' argument is set as true:UserWarning")
 @pytest.mark.filterwarnings("ignore:This DataLoader will create:UserWarning")
 @pytest.mark.filterwarnings("ignore:Creating a tensor from a list of numpy:UserWarning")
 def test_both_forms_compute_the_same(
-    case: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    alone: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    case = alone
     bad = imported(case.text, tmp_path / "bad_form.py", monkeypatch)
     good = imported(fixed_text(case), tmp_path / "good_form.py", monkeypatch)
     bad_step, good_step = bad.step, good.step_fixed if case.has_step_fixed else good.step
@@ -283,6 +320,24 @@ def test_both_forms_compute_the_same(
     # One line a batch against one a step.
     if case.code == "TL204":
         assert len(re.findall("^loss tensor", capsys.readouterr().out, re.MULTILINE)) == 2 * (4 + 1)
+
+
+@pytest.fixture(scope="module")
+def nurseries(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nurseries]:
+    """Processes that have torch imported, for ranks on the CPU."""
+    with Nurseries(tmp_path_factory.mktemp("nurseries"), "cpu") as made:
+        yield made
+
+
+def test_both_forms_compute_the_same_on_every_rank(ranked: Case, scratch: Path, nurseries: Nurseries) -> None:
+    bench = Bench(ranked, scratch, device="cpu")
+    with Pool(bench, nurseries) as pool:
+        session = Session(pool, Settings(device="cpu", tolerance=1e-5), Machine("cpu"), bench.folder, "small")
+        session.examine_original()
+        session.examine([bench.variant])
+    sameness = session.examinations[bench.variant.name].sameness
+    expected = [Agreement.IDENTICAL] + [Agreement.CLOSE] * (ranked.code in ROUNDED)
+    assert sameness.agreement in expected, sameness.reason
 
 
 def imported(text: str, path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:

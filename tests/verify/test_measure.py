@@ -25,7 +25,7 @@ from torchlint.verify.worker.job import Job
 class Case:
     """A subject of which no process is ever started."""
 
-    name, source, reruns = "TL000", "", True
+    name, source, reruns, ranks = "TL000", "", True, 1
 
     def job(self, variant: str, task: str) -> Job:
         """Nobody asks for one."""

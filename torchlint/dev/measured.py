@@ -21,7 +21,6 @@ from torchlint.verify.results import (
     Agreement,
     Comparison,
     Interval,
-    Machine,
     Measurement,
     Results,
     Verdict,
@@ -56,7 +55,8 @@ class Case:
     @property
     def machine(self) -> str:
         """The kind of machine, by which measurements may be compared."""
-        return _machine(self.run.machine)
+        name = words.where(self.run.machine, self.measurement)
+        return f"{name}, torch {self.run.machine.torch}"
 
     @property
     def date(self) -> str:
@@ -105,12 +105,24 @@ def summary() -> str:
             f"before and after torchlint's own fix. {_METHOD}"
         )
         + f"\n{_table(cases)}\n"
+        + _ranks_summary(bench, machine)
         + _paragraph(
             f"{_conclusion(cases)} [docs/measured.md](docs/measured.md) has the rest: step times, memory, "
             "what the device did, and whole programs; `benchmarks/results` has every block."
         )
         + "\n"
     )
+
+
+def _ranks_summary(cases: Sequence[Case], machine: str) -> str:
+    """The rules whose programs have several ranks, on as many devices of the kind of ``machine``."""
+    parts = []
+    for several in _machines(cases):
+        found = _latest(case for case in cases if case.machine == several)
+        if found[0].measurement.ranks > 1 and several.endswith(f" × {machine}"):
+            told = f"On {several}, where the slowest rank decides: {_conclusion(found)}"
+            parts.append(f"{_paragraph(told)}\n{_table(found)}\n")
+    return "".join(parts)
 
 
 def section(cases: Sequence[Case], code: str) -> str:
@@ -278,6 +290,7 @@ def _told(case: Case) -> str:
         ("peak memory", _memory(measurement, head.variant)),
         ("synchronising calls a step", _count(measurement, head.variant, "syncs")),
         ("kernels a step", _count(measurement, head.variant, "kernels")),
+        ("collectives a step", _count(measurement, head.variant, "collectives")),
     ):
         if "→" in text:
             parts.append(f"{name} {text}")
@@ -338,10 +351,6 @@ def _step(measurement: Measurement, variant: str) -> str | None:
 
 
 # --- small things ----------------------------------------------------------------------------------------
-
-
-def _machine(machine: Machine) -> str:
-    return f"{words.hardware(machine)}, torch {machine.torch}"
 
 
 def _machines(cases: Iterable[Case]) -> list[str]:

@@ -85,7 +85,11 @@ def render(results: Results, width: int, *, color: bool = False) -> str:
     """
     out = _heading(results, width, color)
     if results.command == "bench":
-        out += _table(_bench_columns(list(map(_headline, results.measurements))), width, color)
+        columns = _bench_columns(list(map(_headline, results.measurements)))
+        if words.ranked(results):
+            places = (words.briefly(results.machine, item) for item in results.measurements)
+            columns.insert(3, _Column("on", tuple(map(visible, places)), spare=4))
+        out += _table(columns, width, color)
         out += _bench_remarks(results.measurements, width, color)
     for measurement in results.measurements:
         if results.command != "bench":
@@ -144,7 +148,7 @@ def _sync(row: SyncRow, width: int, color: bool) -> str:
 
 
 def _heading(results: Results, width: int, color: bool) -> str:
-    name = visible(words.hardware(results.machine))
+    name = visible(words.everywhere(results))
     versions = ", ".join(filter(None, (*_versions(results.machine), words.awake(results))))
     text = f"Measured on {name}, {versions}, in {words.duration(results.seconds)}"
     filled = textwrap.fill(text, min(width, _SENTENCES), subsequent_indent="  ", break_long_words=False)
@@ -245,6 +249,7 @@ def _common(rows: Sequence[_Row]) -> list[_Column]:
         _Column("peak memory", _texts(rows, _memory), spare=1),
         _Column("syncs", _texts(rows, _syncs), spare=2),
         _Column("kernels", _texts(rows, _kernels), spare=3),
+        _Column("collectives", _texts(rows, _collectives), spare=6),
     ]
 
 
@@ -308,6 +313,17 @@ def _syncs(row: _Row) -> str:
 def _kernels(row: _Row) -> str:
     def figure(measurement: Measurement, variant: str) -> str | None:
         number = words.evidence(measurement, variant).kernels
+        return None if number is None else words.count(number)
+
+    return _change(row, figure)
+
+
+def _collectives(row: _Row) -> str:
+    if words.evidence(row.measurement, ORIGINAL).collectives is None:
+        return words.NOTHING
+
+    def figure(measurement: Measurement, variant: str) -> str | None:
+        number = words.evidence(measurement, variant).collectives
         return None if number is None else words.count(number)
 
     return _change(row, figure)

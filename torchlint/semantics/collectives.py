@@ -124,11 +124,6 @@ class Collective:
         """Whether Python objects are pickled and sent."""
         return self.name in _OBJECTS
 
-    @property
-    def outcome(self) -> cst.BaseExpression:
-        """The expression that holds what came of it."""
-        return self.call if self.received is None else self.received
-
 
 def collective(module: Module, call: cst.Call) -> Collective | None:
     """What a call of a library exchanges between the ranks; None if it is no collective operation."""
@@ -221,12 +216,46 @@ class Collectives:
         inner = self.communicates(function)
         if inner is None:
             return None
-        given = call.args[0].value
-        returns = any(
-            isinstance(node, cst.Return) and node.value is not None and self.module.function(node) is function
+        returned = [
+            node.value
             for node in self.tree.descendants(function.body)
+            if isinstance(node, cst.Return) and node.value and self.module.function(node) is function
+        ]
+        if returned:
+            known = self._computed_from(inner, function)
+            if not any(self._mentions(value, inner.call, known) for value in returned):
+                return None
+            return Collective(call, inner.name, call.args[0].value, None, helper=function)
+        # What is changed in place has to be what the helper is given.
+        received = inner.received
+        if not isinstance(received, cst.Name):
+            return None
+        given = self.module.argument(call, received.value).node
+        return None if given is None else Collective(call, inner.name, given, given, helper=function)
+
+    def _computed_from(self, inner: Collective, function: cst.FunctionDef) -> set[str]:
+        """The variables of a helper that hold the outcome of its collective, or what is computed from it."""
+        known = {inner.received.value} if isinstance(inner.received, cst.Name) else set()
+        for node in self.tree.descendants(function.body):
+            match node:
+                case cst.Assign(targets=targets, value=value):
+                    bound = [target.target for target in targets]
+                case cst.AugAssign(target=target, value=value) | cst.For(target=target, iter=value):
+                    bound = [target]
+                case _:
+                    continue
+            if self._mentions(value, inner.call, known):
+                for target in bound:
+                    known |= {
+                        name.value for name in self.tree.descendants(target) if isinstance(name, cst.Name)
+                    }
+        return known
+
+    def _mentions(self, node: cst.CSTNode, inner: cst.Call, known: set[str]) -> bool:
+        return any(
+            part is inner or (isinstance(part, cst.Name) and part.value in known)
+            for part in self.tree.descendants(node)
         )
-        return Collective(call, inner.name, given, None if returns else given, helper=function)
 
     def communicates(self, function: cst.FunctionDef) -> Collective | None:
         """The collective by which a short function exchanges what it is given; None if it does more.
@@ -248,9 +277,9 @@ class Collectives:
             if not isinstance(node, cst.Call) or found is not None:
                 continue
             inner = collective(self.module, node)
-            if inner is None and last_name(node.func) in self._names:
+            if inner is None and last_name(node.func) in self._names and node.args and not node.args[0].star:
                 callee = self.module.callee(node)
-                inner = self.communicates(callee) if isinstance(callee, cst.FunctionDef) else None
+                inner = self._by_helper(node, callee) if isinstance(callee, cst.FunctionDef) else None
             if inner is not None and not inner.is_barrier:
                 if isinstance(inner.sent, cst.Attribute):
                     # What it sends is not what it is given.

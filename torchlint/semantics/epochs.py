@@ -98,6 +98,12 @@ def _is_kept(attribute: cst.Attribute, loop: cst.For, module: Module) -> bool:
         return _comes_first(attribute, loop, module)
     if maker.name.value != "__init__" or not isinstance(function, cst.FunctionDef):
         return False
+    if any(
+        module.classes.info(heir).methods.get("__init__")
+        for heir in module.classes.heirs(owner)
+        if heir is not owner
+    ):
+        return False
     first = function.params.params[:1]
     is_method = (
         module.tree.enclosing(function, cst.ClassDef) is owner and module.classes.owner(function) is owner

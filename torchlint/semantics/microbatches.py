@@ -180,7 +180,7 @@ class _Search:
             return None
         if backward.loops or self._divisor_around(backward) is not None:
             return None
-        counts = [self._count(step) for step in steps]
+        counts = [self._count(step) or self._named_count(step) for step in steps]
         count = counts[0]
         if count is None or any(c is None or self._text(c) != self._text(count) for c in counts):
             return None
@@ -256,6 +256,17 @@ class _Search:
     def _count(self, event: Event) -> cst.BaseExpression | None:
         """``n`` where an event happens in every n-th iteration."""
         return self._divisor_around(event) if self._is_throttled(event) else None
+
+    def _named_count(self, event: Event) -> cst.BaseExpression | None:
+        """``n`` where an event happens once a counter has got ``n`` further: ``i - last >= accumulate``."""
+        if not self._is_throttled(event):
+            return None
+        for test in self._tests(event.outermost):
+            match test:
+                case cst.Comparison(comparisons=[cst.ComparisonTarget(cst.GreaterThanEqual(), count)]):
+                    if _MICRO.search(last_name(count) or ""):
+                        return count
+        return None
 
     def _divisor_around(self, event: Event) -> cst.BaseExpression | None:
         for test in self._tests(event.outermost):

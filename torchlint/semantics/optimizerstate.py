@@ -32,6 +32,7 @@ _LARGE = re.compile(
     r"|diffusion|\bdit\b|\bvit|swin|\bclip\b|decoder_?layer|encoder_?layer",
     re.IGNORECASE,
 )
+_SHARDING = (Wrapping.FSDP, Wrapping.FULLY_SHARD, Wrapping.DEEPSPEED, Wrapping.PREPARED)
 _WRAPPED = "torch.nn.parallel.DistributedDataParallel"
 
 
@@ -45,7 +46,7 @@ def whole_state(call: cst.Call, module: Module) -> Wrapper | None:
         return None
     parallelism = module.parallelism
     wrappers = [w for w in parallelism.of(Wrapping.DDP) if w.name == _WRAPPED]
-    if len(wrappers) != len(parallelism.wrappers) or not wrappers or parallelism.frameworks:
+    if not wrappers or parallelism.of(*_SHARDING) or parallelism.frameworks:
         return None
     if not _LARGE.search(module.tree.text) or not module.backpropagation.happens:
         return None

@@ -177,7 +177,7 @@ class Parallelism:
 
     def wrapper(self, call: cst.Call) -> Wrapper | None:
         """What a call wraps; None if it wraps no model, or several."""
-        made = self._made(call) if "wrappers" not in self.__dict__ else self._by_call.get(call, ())
+        made = self._by_call.get(call, ())
         return made[0] if len(made) == 1 else None
 
     def _made(self, call: cst.Call) -> tuple[Wrapper, ...]:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchlint.semantics.gradmode import Grad
 from torchlint.semantics.holders import LIBRARIES
 from torchlint.semantics.loaders import ITERABLE
 from torchlint.semantics.names import BindingKind
@@ -90,6 +91,12 @@ def same_order(call: cst.Call, module: Module) -> SameOrder | None:
     """The epochs for which the sampler that a call makes draws the same order every time."""
     loaders = module.loaders
     if module.class_of(call) != SAMPLER or loaders.constant(call, "shuffle") is not True:
+        return None
+    definition = module.value(call.func).definition
+    if (
+        isinstance(definition, cst.ClassDef)
+        and module.classes.info(definition).method("__iter__") is not None
+    ):
         return None
     if module.is_test or _tells_epoch(module) or _shared_elsewhere(module):
         return None
@@ -241,7 +248,7 @@ def _trained(loop: cst.For, module: Module) -> Wrapper | None:
     for forward in module.parallelism.forwards():
         if module.tree.contains(loop, forward) or module.function(forward) in functions:
             wraps = module.parallelism.wraps(forward.func).by(*_SEVERAL)
-            if wraps and module.backpropagation.reaches(forward):
+            if wraps and module.grad(forward) is not Grad.OFF and not module.evaluated_only(forward):
                 return wraps[0]
     return None
 

@@ -12,6 +12,7 @@ import importlib.util
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from torchlint.registry import catalogue
 from torchlint.rule import Rule
@@ -22,6 +23,9 @@ STEP = "step"
 """The function of a case that runs one step in the bad form: ``step(state)``."""
 STEP_FIXED = "step_fixed"
 """The same step in the good form, where the rule has no fix that could make it."""
+FIXED = "_fixed"
+"""How the name of a file ends that has the whole good form, where the rule has no fix and what it finds
+stands outside of ``step``: ``cases/<rule_name>_fixed.py``."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +40,14 @@ class Case:
     """The keys of ``SIZES``, from launch-bound to compute-bound."""
     has_step_fixed: bool
     """Whether the good form is a function of the case itself, and not made by the fixer."""
+    good: str = ""
+    """The good form, where it stands in a file of its own; it has the same functions."""
+    ranks: int = 1
+    """How many processes the program has, as ``torchrun --nproc-per-node`` would start them."""
+    ranks_fixed: int = 1
+    """The same of the good form, whose file may say otherwise."""
+    compared: tuple[str, ...] = ()
+    """Which kinds of results are compared (``parameter``, ``loss`` …); all if it does not say."""
     tolerance: float = 0.0
     """What the results may differ by, where the case says that more is to be expected than the default."""
 
@@ -74,14 +86,11 @@ def read(rule: Rule, path: Path) -> Case:
         OSError: the file cannot be read.
     """
     text = path.read_text(encoding="utf-8")
-    try:
-        tree = ast.parse(text)
-    except SyntaxError as error:
-        raise ValueError(f"{path}: {error}") from error
-    functions = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
-    for name in (SETUP, STEP):
-        if name not in functions:
-            raise ValueError(f"{path}: a case defines `{name}`")
+    tree, functions = _parsed(text, path)
+    ranks = int(_constant(tree, "RANKS", 1))
+    beside = path.with_name(f"{path.stem}{FIXED}.py")
+    good = beside.read_text(encoding="utf-8") if beside.is_file() else ""
+    ranks_fixed = int(_constant(_parsed(good, beside)[0], "RANKS", 1)) if good else ranks
     return Case(
         code=rule.code,
         name=rule.name,
@@ -89,20 +98,25 @@ def read(rule: Rule, path: Path) -> Case:
         text=text,
         sizes=_sizes(tree, path),
         has_step_fixed=STEP_FIXED in functions,
-        tolerance=_tolerance(tree),
+        good=good,
+        ranks=ranks,
+        ranks_fixed=ranks_fixed,
+        compared=tuple(_constant(tree, "COMPARED", ())),
+        tolerance=float(_constant(tree, "TOLERANCE", 0.0)),
     )
 
 
 def fixed_text(case: Case) -> str:
     """The case in its good form, as the fixer makes it with the safe and unsafe fixes of the case's own rule.
 
-    A case with ``step_fixed`` has its good form in its own text, which is returned as it is.
+    A case with ``step_fixed`` has its good form in its own text, which is returned as it is; another may have
+    it in a file beside.
 
     Raises:
         ValueError: the fixer leaves the case unchanged.
     """
-    if case.has_step_fixed:
-        return case.text
+    if case.has_step_fixed or case.good:
+        return case.good or case.text
     # Here and not above: the fixer brings LibCST, which listing the cases has no need of.
     from torchlint.fixer import fix
     from torchlint.options import LintSettings
@@ -119,13 +133,25 @@ def fixed_text(case: Case) -> str:
     return fixed.text
 
 
-def _tolerance(tree: ast.Module) -> float:
-    """The number that is assigned to ``TOLERANCE``; 0 without one."""
+def _parsed(text: str, path: Path) -> tuple[ast.Module, set[str]]:
+    """The program of a case, and the names of its functions."""
+    try:
+        tree = ast.parse(text)
+    except SyntaxError as error:
+        raise ValueError(f"{path}: {error}") from error
+    functions = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+    for name in (SETUP, STEP):
+        if name not in functions:
+            raise ValueError(f"{path}: a case defines `{name}`")
+    return tree, functions
+
+
+def _constant(tree: ast.Module, name: str, default: Any) -> Any:
+    """What is assigned to a name such as ``TOLERANCE``, a literal; ``default`` without one."""
     for node in tree.body:
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant):
-            if [ast.unparse(target) for target in node.targets] == ["TOLERANCE"]:
-                return float(node.value.value)  # type: ignore[arg-type]
-    return 0.0
+        if isinstance(node, ast.Assign) and [ast.unparse(target) for target in node.targets] == [name]:
+            return ast.literal_eval(node.value)
+    return default
 
 
 def _sizes(tree: ast.Module, path: Path) -> tuple[str, ...]:

@@ -23,6 +23,7 @@ from torchlint.verify import judge
 from torchlint.verify.awake import processors_awake
 from torchlint.verify.plan import LEAST_REPLICATES, REPLICATES, Costs, Plan, Wishes, plan
 from torchlint.verify.processes import PATIENCE, Failure, Nurseries, Process, Times, torchrun_variables
+from torchlint.verify.ranks import Group
 from torchlint.verify.results import (
     AGAIN,
     ORIGINAL,
@@ -55,6 +56,8 @@ MEMORY_SHARE = 0.85
 CONTEXT = 600 << 20
 """Bytes of device memory that a process takes beside what torch counts."""
 
+Running = Process | Group
+"""One run of a program, in one process or in several."""
 Progress = Callable[[str, float], None]
 """Told what is being done, and which share of the whole (0 to 1) is behind."""
 
@@ -74,6 +77,10 @@ class Subject(Protocol):
     def reruns(self) -> bool:
         """Whether one process can run the program several times, in several sizes."""
 
+    @property
+    def ranks(self) -> int:
+        """How many processes one run of the program has."""
+
     def job(self, variant: str, task: str) -> Job:
         """What a process is told to run ``variant``, in a folder that nothing else uses."""
 
@@ -90,8 +97,8 @@ class Pool:
         self._nurseries = nurseries
         self.environment: Callable[[], dict[str, str]] = dict
         """Called for each process: the variables that it gets beside the user's."""
-        self._kept: dict[tuple[str, str, int], Process] = {}
-        self._alive: set[Process] = set()
+        self._kept: dict[tuple[str, str, int], Running] = {}
+        self._alive: set[Running] = set()
 
     def __enter__(self) -> Pool:
         return self
@@ -106,7 +113,7 @@ class Pool:
                 self._kept[variant, task, replicate] = self._new(variant, task, replicate)
 
     @contextmanager
-    def process(self, variant: str, task: str, replicate: int = 0) -> Iterator[Process]:
+    def process(self, variant: str, task: str, replicate: int = 0) -> Iterator[Running]:
         """A process that can run the program; afterwards it is ended, or stopped at a step and kept."""
         process = self._kept.pop((variant, task, replicate), None)
         process = process or self._new(variant, task, replicate)
@@ -140,15 +147,16 @@ class Pool:
         for process in list(self._alive):
             process.kill()
 
-    def _new(self, variant: str, task: str, replicate: int) -> Process:
+    def _new(self, variant: str, task: str, replicate: int) -> Running:
         job = self.subject.job(variant, task)
         nursery = self._nurseries.get(replicate) if self._nurseries else None
         log = Path(job.scratch) / "output.log"
-        process = Process(job, log, environment=self.environment(), nursery=nursery)
+        kind = Group if job.ranks > 1 else Process
+        process = kind(job, log, environment=self.environment(), nursery=nursery)
         self._alive.add(process)
         return process
 
-    def _end(self, process: Process) -> None:
+    def _end(self, process: Running) -> None:
         process.close()
         self._alive.discard(process)
         shutil.rmtree(process.scratch, ignore_errors=True)
@@ -176,6 +184,8 @@ class Session:
     folder: Path
     """Where the results of the original are kept."""
     size: str | None = None
+    remarks: tuple[str, ...] = ()
+    """What is to be said of it whatever comes out, as ``Measurement.notes``."""
     variants: list[Variant] = field(default_factory=list)
     examinations: dict[str, Examination] = field(default_factory=dict)
     blocks: list[Block] = field(default_factory=list)
@@ -215,7 +225,16 @@ class Session:
     def spreads(self) -> bool:
         """Whether the program uses several processors at once."""
         original = self.examinations.get(ORIGINAL)
-        return original is not None and (original.busy or 1.0) >= ONE_PROCESSOR
+        ranks = self.pool.subject.ranks
+        return original is not None and (original.busy or ranks) >= ONE_PROCESSOR * ranks
+
+    @property
+    def _patience(self) -> float:
+        """How long a program may take to examine, or for its first step, in seconds."""
+        if self.pool.subject.ranks > 1 and self.machine.device != "cpu":
+            # Ranks that wait for one another for good must not use up the time of all cases.
+            return 2 * PATIENCE
+        return max(self.settings.budget, PATIENCE)
 
     @property
     def _trace(self) -> Path:
@@ -264,7 +283,7 @@ class Session:
             if name == AGAIN and not isinstance(again, Failure):
                 noise = again["results"].get("differences", {})
 
-    def _attempt(self, name: str, process: Process) -> dict[str, Any] | Failure:
+    def _attempt(self, name: str, process: Running) -> dict[str, Any] | Failure:
         """What the run of a variant found, or how it failed."""
         try:
             return self._run(name, process)
@@ -282,10 +301,10 @@ class Session:
         with self.pool.process(ORIGINAL, "examine") as process:
             return self._run(ORIGINAL, process)
 
-    def _run(self, name: str, process: Process) -> dict[str, Any]:
+    def _run(self, name: str, process: Running) -> dict[str, Any]:
         role = {ORIGINAL: "reference", AGAIN: "perturbed"}.get(name, "compared")
         process.run(**self._changes(trace=str(self._trace), role=role))
-        return process.examined(max(self.settings.budget, PATIENCE))
+        return process.examined(self._patience)
 
     def _changes(self, **more: Any) -> dict[str, Any]:
         """What is said of the job beside what the subject says."""
@@ -375,7 +394,7 @@ class Session:
         return Costs(
             step=original.step_seconds or BLIND_STEP,
             startup=original.startup_seconds or 0.0,
-            parallel=max(1, processors() // 2),
+            parallel=max(1, processors() // (2 * self.pool.subject.ranks)),
         )
 
     def _replicate(self, planned: Plan, number: int) -> int | None:
@@ -387,7 +406,7 @@ class Session:
             for process in processes.values():
                 process.run(**self._changes())
             for process in processes.values():
-                process.ready(max(self.settings.budget, PATIENCE))
+                process.ready(self._patience)
             self._run_steps = 1
             try:
                 self._warm_up(planned, processes)
@@ -405,7 +424,7 @@ class Session:
                 return self._run_steps
         return None
 
-    def _block(self, process: Process, lead: int, steps: int) -> Times:
+    def _block(self, process: Running, lead: int, steps: int) -> Times:
         """Let one variant run and be timed.
 
         Raises:
@@ -417,7 +436,7 @@ class Session:
             raise _Ended
         return times
 
-    def _warm_up(self, planned: Plan, processes: Mapping[str, Process]) -> None:
+    def _warm_up(self, planned: Plan, processes: Mapping[str, Running]) -> None:
         """Run steps that do not count until times are steady; the same number in every variant."""
         if not planned.warmup:
             return
@@ -465,7 +484,10 @@ class Session:
 
     def _parallel(self, count: int) -> int:
         """How many examinations may run at once: they are not timed, but must fit into the memory."""
-        room = max(1, processors() // 2)
+        if self.pool.subject.ranks > 1 and self.machine.device != "cpu":
+            # A GPU is dealt out to processes in slices, and a rank that waits for another uses up its own.
+            return 1
+        room = max(1, processors() // (2 * self.pool.subject.ranks))
         peak = self.examinations[ORIGINAL].evidence.peak_reserved
         if peak and self.machine.gpu_memory:
             room = min(room, int(MEMORY_SHARE * self.machine.gpu_memory / (peak + CONTEXT)))
@@ -495,9 +517,11 @@ class Session:
             warmup_steps=self._warmup,
             awake=self._awake,
             dropped=tuple(self.dropped),
-            notes=tuple(self.notes),
+            notes=(*self.remarks, *self.notes),
             source=self.pool.subject.source,
             syncs=self.syncs,
+            ranks=self.pool.subject.ranks,
+            device=self.machine.device,
         )
 
 

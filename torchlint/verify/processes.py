@@ -132,7 +132,11 @@ class Process:
             return
         message = self._receive(STARTUP)
         if message["event"] != "loaded":
-            raise self._failure(message)
+            raise self.failure(message)
+        self._loaded = True
+
+    def loaded(self) -> None:
+        """Take note that somebody else has waited for that."""
         self._loaded = True
 
     def run(self, **changes: Any) -> None:
@@ -146,11 +150,25 @@ class Process:
         Raises:
             Failure: it does not stop.
         """
-        self._signal(signal.SIGCONT)
-        self._send({"do": "stop"})
+        self.dismiss()
         message = self._receive(PATIENCE)
         if message["event"] != "end" or message["reason"] != "stopped":
-            raise self._failure(message)
+            raise self.failure(message)
+
+    def dismiss(self) -> None:
+        """Tell the program to stop at the end of its step."""
+        if not self._closed:
+            self._signal(signal.SIGCONT)
+            self._send({"do": "stop"})
+
+    def pause(self) -> None:
+        """Let nothing of the program go on until the next order."""
+        self._signal(signal.SIGSTOP)
+
+    def order(self, lead: int, steps: int) -> None:
+        """Let a program that is paused run ``lead`` steps and time ``steps``, and do not wait for it."""
+        self._signal(signal.SIGCONT)
+        self._send({"do": "block", "lead": lead, "steps": steps})
 
     def ready(self, timeout: float) -> None:
         """Wait until the program stands at the end of its first step, and pause it there.
@@ -160,9 +178,9 @@ class Process:
         """
         message = self._receive(timeout)
         if message["event"] != "ready":
-            raise self._failure(message)
+            raise self.failure(message)
         self.startup_seconds = message["startup_seconds"]
-        self._signal(signal.SIGSTOP)
+        self.pause()
 
     def block(self, lead: int, steps: int, timeout: float) -> Times | None:
         """Run ``lead`` steps, then time ``steps``; None if the program came to its own end before that.
@@ -170,14 +188,13 @@ class Process:
         Raises:
             Failure: the program failed, or hangs.
         """
-        self._signal(signal.SIGCONT)
-        self._send({"do": "block", "lead": lead, "steps": steps})
+        self.order(lead, steps)
         message = self._receive(timeout)
         if message["event"] == "end" and message["reason"] == "finished":
             return None
         if message["event"] != "block":
-            raise self._failure(message)
-        self._signal(signal.SIGSTOP)
+            raise self.failure(message)
+        self.pause()
         return Times(message["wall"], message["device"], message["clock"])
 
     def examined(self, timeout: float) -> dict[str, Any]:
@@ -188,7 +205,7 @@ class Process:
         """
         message = self._receive(timeout)
         if message.pop("event") != "examined":
-            raise self._failure({"event": "end", **message})
+            raise self.failure({"event": "end", **message})
         if self._job.form == "case":
             # It can be run again once it has come to its end; a script has done what it was started for.
             self._receive(PATIENCE)
@@ -202,7 +219,7 @@ class Process:
         """
         message = self._receive(timeout)
         if message.pop("event") != "machine":
-            raise self._failure({"event": "end", **message})
+            raise self.failure({"event": "end", **message})
         return Machine(**message)
 
     def kill(self) -> None:
@@ -239,10 +256,27 @@ class Process:
             Failure: none came in time.
         """
         deadline = time.monotonic() + timeout
+        while (message := self.arrived(0.2)) is None:
+            if time.monotonic() > deadline:
+                raise self._hanging(timeout)
+        return message
+
+    @property
+    def answers(self) -> int:
+        """The descriptor that has something to read when a message arrives."""
+        return self._from
+
+    @property
+    def unread(self) -> bool:
+        """Whether a message has come together with the one before it."""
+        return b"\n" in self._unread
+
+    def arrived(self, wait: float) -> dict[str, Any] | None:
+        """The next message if it comes within ``wait`` seconds; one about the end if the process ends so."""
         with selectors.DefaultSelector() as selector:
             selector.register(self._from, selectors.EVENT_READ)
-            while b"\n" not in self._unread:
-                if selector.select(0.2):
+            while not self.unread:
+                if selector.select(wait):
                     chunk = os.read(self._from, 1 << 20)
                     if not chunk:
                         return self._end()
@@ -250,8 +284,8 @@ class Process:
                 elif self._child.poll() is not None:
                     # Processes that it has left behind may hold the pipe open.
                     return self._end()
-                elif time.monotonic() > deadline:
-                    raise self._hanging(timeout)
+                else:
+                    return None
         line, _, self._unread = self._unread.partition(b"\n")
         message: dict[str, Any] = json.loads(line)
         return message
@@ -266,7 +300,7 @@ class Process:
 
     # --- failures -----------------------------------------------------------------------------------------
 
-    def _failure(self, message: Mapping[str, Any]) -> Failure:
+    def failure(self, message: Mapping[str, Any]) -> Failure:
         """What an end means."""
         if message["reason"] in ("torch", "device"):
             return Failure(message["message"])
@@ -286,6 +320,12 @@ class Process:
 
     def _hanging(self, waited: float) -> Failure:
         """What the program does instead of reaching the end of a step."""
+        place = self.place()
+        where = f"; it is{place}" if place else ""
+        return Failure(f"the program reached no end of a step within {waited:.0f} s{where}")
+
+    def place(self) -> str:
+        """Where in its project the program is: `` at train.py:7, in main()``; empty if it is not there."""
         self._signal(signal.SIGCONT)
         before = self._log.stat().st_size
         with contextlib.suppress(OSError):
@@ -296,8 +336,7 @@ class Process:
             stack = log.read().decode(errors="replace")
         project = re.escape(self._job.project or self._job.folder)
         place = re.search(rf'File "{project}/([^"]+)", line (\d+) in (\S+)', stack)
-        where = f"; it is at {place[1]}:{place[2]}, in {place[3]}()" if place else ""
-        return Failure(f"the program reached no end of a step within {waited:.0f} s{where}")
+        return f" at {place[1]}:{place[2]}, in {place[3]}()" if place else ""
 
     def _said(self) -> str:
         """The last lines that the program printed, each as far as it fits."""

@@ -62,6 +62,8 @@ class Machine:
     """The torch device type that was measured: ``cuda``, ``mps``, ``xpu`` or ``cpu``."""
     gpu: str | None = None
     gpu_memory: int | None = None
+    gpus: int = 0
+    """How many GPUs a program sees."""
     driver: str | None = None
     cuda: str | None = None
     torch: str = ""
@@ -181,6 +183,8 @@ class Evidence:
     kernels: float | None = None
     copies_to_device: float | None = None
     copies_to_host: float | None = None
+    collectives: float | None = None
+    """Operations between the ranks of a program, such as all-reduces, as one rank takes part in them."""
     sync_lines: tuple[Line, ...] = ()
     """Most calls first."""
     missing: tuple[str, ...] = ()
@@ -304,6 +308,12 @@ class Measurement:
     """The original text of the script or case, so that a report can show its lines."""
     syncs: SyncReport | None = None
     """What ``verify --syncs`` found; None where it was not asked for."""
+    ranks: int = 1
+    """How many processes the program has. The slowest decides about the time of a block, the one that needs
+    most about the memory, and the first stands for the rest of the evidence."""
+    device: str = ""
+    """The device type that it ran on; empty for the machine's. It is not the machine's where a program has
+    more ranks than there are GPUs."""
 
     def comparison(self, variant: str) -> Comparison | None:
         """What was found about a variant; None if nothing was."""

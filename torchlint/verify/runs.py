@@ -6,10 +6,11 @@ What has been measured can be had at any time, so that an interrupted run loses 
 from __future__ import annotations
 
 import subprocess
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path, PurePosixPath
@@ -29,6 +30,9 @@ PROCESS_ROOM = 1 << 30
 """Bytes of device memory that a waiting process may take: its CUDA context, and a little."""
 CASE_ROOM = 16 << 30
 """Bytes of device memory that the examination of a case may take."""
+RANKED_AT_ONCE = 2
+"""How many cases of several ranks are examined at once: one can use the GPUs while another writes or compares
+results. More would get in each other's way, as ranks that wait use up time of their GPUs."""
 EXAMINING = 0.2
 """The share of a bench run that the examinations take, roughly."""
 
@@ -67,10 +71,14 @@ class Run:
             self._progress("looking at the machine", 0.0)
             found = self._machine = machine(self._settings.device, folder)
             pools = [stack.enter_context(Pool(subject, nurseries)) for subject in subjects]
+            places = [subject.place(found) for subject in subjects]
             sessions = [
-                [Session(pool, settings, found, subject.folder, size) for size in subject.chosen(sizes)]
-                for subject, pool, settings in zip(
-                    subjects, pools, map(self._settings_of, cases), strict=True
+                [
+                    Session(pool, settings, place, subject.folder, size, tuple(remarks))
+                    for size in subject.chosen(sizes)
+                ]
+                for subject, pool, settings, (place, remarks) in zip(
+                    subjects, pools, map(self._settings_of, cases), places, strict=True
                 )
             ]
             self._sessions = [session for of_case in sessions for session in of_case]
@@ -163,8 +171,11 @@ class Run:
     ) -> None:
         """Examine all cases, several at once: nothing of that is timed."""
 
+        few = threading.Semaphore(RANKED_AT_ONCE)
+
         def examine(number: int) -> None:
-            with pools[number].closing():
+            room = few if subjects[number].ranks > 1 else nullcontext()
+            with room, pools[number].closing():
                 for variant in (AGAIN, TOGETHER):
                     pools[number].start(variant, "examine", 1)
                 for session in sessions[number]:
@@ -217,7 +228,7 @@ class Run:
 
     def _start(self, pool: Pool, found: Machine) -> None:
         """Let the processes of a case find the device at once, as many as there is room for."""
-        count = 3 * LEAST_REPLICATES
+        count = 3 * LEAST_REPLICATES * pool.subject.ranks
         if count > processors() or (found.gpu_memory or count * PROCESS_ROOM) < count * PROCESS_ROOM:
             return
         for variant in (ORIGINAL, AGAIN, TOGETHER):

@@ -5,12 +5,13 @@ from __future__ import annotations
 import ast
 import itertools
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
 from torchlint.runner import unified_diff
 from torchlint.source import Source
 from torchlint.verify.cases import STEP, STEP_FIXED, Case, fixed_text
-from torchlint.verify.results import AGAIN, ORIGINAL, TOGETHER, Variant
+from torchlint.verify.results import AGAIN, ORIGINAL, TOGETHER, Machine, Variant
 from torchlint.verify.variants import Texts
 from torchlint.verify.worker.copies import copied
 from torchlint.verify.worker.job import Job
@@ -25,6 +26,7 @@ class Script:
     """
 
     reruns = False
+    ranks = 1
 
     def __init__(
         self,
@@ -109,6 +111,7 @@ class Bench:
         self._case, self._device = case, device
         self._fixed = fixed_text(case)
         self.name = case.code
+        self.ranks = max(case.ranks, case.ranks_fixed)
         self.source = case.text
         self.variant = self._variant()
         self.folder = folder / case.code
@@ -118,6 +121,18 @@ class Bench:
     def chosen(self, sizes: Sequence[str]) -> list[str]:
         """The sizes of the case, or those of ``sizes`` that it has."""
         return [size for size in self._case.sizes if not sizes or size in sizes]
+
+    def place(self, found: Machine) -> tuple[Machine, list[str]]:
+        """Choose where the case runs, now that the machine is known: what it is there, and what to say of it.
+
+        Ranks have a GPU each. Where there are too few, all run on the processor.
+        """
+        if self.ranks == 1 or found.device == "cpu" or found.gpus >= self.ranks:
+            return found, []
+        self._device = "cpu"
+        devices = f"{found.gpus} GPU{'s' if found.gpus != 1 else ''}" if found.gpus else "no GPU for them"
+        note = f"its {self.ranks} ranks ran on the processor, over gloo, since there is {devices} here"
+        return replace(found, device="cpu", gpu=None, gpu_memory=None, gpus=0), [note]
 
     def _variant(self) -> Variant:
         """The good form, with what the fixer did to get there."""
@@ -138,6 +153,8 @@ class Bench:
             path=str(path),
             folder=str(project),
             function=STEP if bad or not self._case.has_step_fixed else STEP_FIXED,
+            ranks=self._case.ranks if bad else self._case.ranks_fixed,
+            compared=self._case.compared,
             device=self._device,
             size=self._case.sizes[0],
             project=str(project),

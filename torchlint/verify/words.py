@@ -169,6 +169,37 @@ def hardware(machine: Machine) -> str:
     return (machine.processor or "CPU") if machine.device == "cpu" else machine.device
 
 
+def where(machine: Machine, measurement: Measurement) -> str:
+    """What a measurement ran on: ``NVIDIA H200``, ``2 × NVIDIA H200`` or ``2 ranks on Xeon``."""
+    if _on_processor(machine, measurement):
+        name = machine.processor or "CPU"
+        return name if measurement.ranks == 1 else f"{measurement.ranks} ranks on {name}"
+    name = hardware(machine)
+    return name if measurement.ranks == 1 else f"{measurement.ranks} × {name}"
+
+
+def briefly(machine: Machine, measurement: Measurement) -> str:
+    """The same for a column: ``2 × H200``, ``2 × CPU``."""
+    on_processor = _on_processor(machine, measurement)
+    name = "CPU" if on_processor else hardware(machine).removeprefix("NVIDIA ")
+    return name if measurement.ranks == 1 else f"{measurement.ranks} × {name}"
+
+
+def everywhere(results: Results) -> str:
+    """What all measurements ran on, if that is one thing; else what the machine has."""
+    found = {where(results.machine, item) for item in results.measurements}
+    return found.pop() if len(found) == 1 else hardware(results.machine)
+
+
+def ranked(results: Results) -> bool:
+    """Whether any measurement is of a program with several ranks."""
+    return any(item.ranks > 1 for item in results.measurements)
+
+
+def _on_processor(machine: Machine, measurement: Measurement) -> bool:
+    return (measurement.device or machine.device) == "cpu"
+
+
 def awake(results: Results) -> str:
     """What was done against sleeping processors, in a few words; empty if nothing was."""
     counts = {item.awake for item in results.measurements if item.blocks}

@@ -57,10 +57,12 @@ SIGNS = {
 
 
 _COLUMNS = {
+    "place": "On",
     "times": "Step",
     "memory": "Peak memory",
     "syncs": "Syncs a\u00a0step",
     "kernels": "Kernels a\u00a0step",
+    "collectives": "Collectives a\u00a0step",
 }
 
 
@@ -96,7 +98,10 @@ class Row:
     memory: str
     syncs: str
     kernels: str
+    collectives: str = words.NOTHING
     size: str = ""
+    place: str = words.NOTHING
+    """What it ran on, where that is not the same for all rows."""
 
 
 @dataclass(frozen=True)
@@ -240,7 +245,7 @@ def render(results: Results) -> str:
         machine=tuple(_machine(results.machine)),
         run=tuple(_run(results)),
         took=words.duration(results.seconds),
-        hardware=words.hardware(results.machine),
+        hardware=words.everywhere(results),
     )
     return _printable(page.strip()) + "\n"
 
@@ -366,6 +371,9 @@ def _table(results: Results) -> Table:
     for subject, found in groupby(shown, key=lambda member: member[1].subject):
         members = list(found)
         rows = tuple(_row(number, measurement, item, axis) for number, measurement, item in members)
+        if words.ranked(results):
+            places = (words.briefly(results.machine, measurement) for _, measurement, _ in members)
+            rows = tuple(replace(row, place=place) for row, place in zip(rows, places, strict=True))
         last = members[-1][1]
         floor = () if bench or last.noise is None else (_noise_row(last, last.noise, axis),)
         groups.append(Group(subject, _rule_name(subject) if bench else "", rows, floor))
@@ -410,6 +418,7 @@ def _row(number: int, measurement: Measurement, comparison: Comparison, axis: Ax
         memory=_memory(measurement, name),
         syncs=_counts(measurement, name, "syncs"),
         kernels=_counts(measurement, name, "kernels"),
+        collectives=_counts(measurement, name, "collectives"),
         size=measurement.size or "",
     )
 
@@ -669,6 +678,12 @@ def _method(measurement: Measurement) -> Iterator[str]:
     examination = measurement.examination(ORIGINAL)
     if examination is not None and examination.found_by:
         yield f"Steps are {examination.found_by}."
+    if measurement.ranks > 1:
+        yield (
+            f"The program has {measurement.ranks} ranks, each a process of its own. Their blocks start "
+            "together and take as long as the slowest of them; the peak memory is the highest of any "
+            "rank, and every rank's results were compared. Syncs, kernels and collectives are the first's."
+        )
     if not blocks:
         return
     steps = sorted({block.steps for block in blocks})
@@ -693,7 +708,8 @@ def _method(measurement: Measurement) -> Iterator[str]:
 def _machine(machine: Machine) -> Iterator[tuple[str, str]]:
     if machine.gpu:
         memory = f", {words.size(machine.gpu_memory)}" if machine.gpu_memory else ""
-        yield "GPU", f"{machine.gpu}{memory}"
+        count = f"{machine.gpus} × " if machine.gpus > 1 else ""
+        yield "GPU", f"{count}{machine.gpu}{memory}"
     else:
         yield "Device", machine.device
     for name, value in (

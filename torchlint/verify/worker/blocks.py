@@ -15,11 +15,20 @@ from torchlint.verify.worker.device import Device
 class Blocks:
     """A boundary at which the program waits for orders.
 
-    Between the orders a step costs one decrement: the program is synchronised only around a block.
+    Between the orders a step costs one decrement: the program is synchronised only around a block. ``meet``
+    waits for the other processes of the program: their blocks begin at the same time.
     """
 
-    def __init__(self, channel: Channel, device: Device, stopper: Stopper, began: float) -> None:
+    def __init__(
+        self,
+        channel: Channel,
+        device: Device,
+        stopper: Stopper,
+        began: float,
+        meet: Callable[[], None] = lambda: None,
+    ) -> None:
         self._channel, self._device, self._stopper = channel, device, stopper
+        self._meet = meet
         self._left = 1
         self._next: Callable[[], None] = self._ready
         self._began = began
@@ -54,6 +63,7 @@ class Blocks:
     def _begin(self) -> None:
         self._left, self._next = self._steps, self._end
         self._device.synchronize()
+        self._meet()
         self._mark = self._device.mark()
         self._start = time.perf_counter()
 

@@ -10,8 +10,9 @@ from typing import Any
 
 from torchlint.verify.worker.boundary import Stopper
 from torchlint.verify.worker.device import Cuda, Device
-from torchlint.verify.worker.evidence import Durations, Kernels, Peak, Waits
+from torchlint.verify.worker.evidence import Collectives, Durations, Kernels, Peak, Waits
 from torchlint.verify.worker.job import Job
+from torchlint.verify.worker.ranks import Alone
 from torchlint.verify.worker.trace import Trace
 
 ENOUGH_SECONDS = 2.0
@@ -25,15 +26,18 @@ class Examination:
     A program that ends before the last part still has what the parts before it found.
     """
 
-    def __init__(self, job: Job, device: Device, stopper: Stopper, began: float) -> None:
+    def __init__(
+        self, job: Job, device: Device, stopper: Stopper, began: float, fellows: Alone | None = None
+    ) -> None:
         self._job, self._device, self._stopper = job, device, stopper
+        self._fellows = fellows or Alone()
         self._project = Path(job.project)
         self._began = began
         self._course = self._run()
         self._steps = 0
         self._evidence: dict[str, Any] = {"steps": job.evidence_steps, "missing": []}
         self._found: dict[str, Any] = {}
-        self.trace = Trace(Path(job.trace), job.compare_steps, job.role)
+        self.trace = Trace(Path(job.trace), job.compare_steps, job.role, job.compared)
 
     def __call__(self) -> None:
         self._steps += 1
@@ -69,6 +73,8 @@ class Examination:
             return
         yield from self._pace()
         yield from self._memory()
+        if self._fellows.count > 1:
+            yield from self._collectives()
         if isinstance(self._device, Cuda):
             yield from self._waits()
             yield from self._kernels()
@@ -119,7 +125,8 @@ class Examination:
         lines = waits.lines(steps)
         self._evidence["syncs"] = sum(line["per_step"] for line in lines)
         self._evidence["sync_lines"] = lines
-        if lines:
+        # Every rank does the same number of steps, whichever of them waits.
+        if self._fellows.any(bool(lines)):
             durations = Durations(self._project, {(line["file"], line["row"]) for line in lines})
             durations.start()
             for _ in range(steps):
@@ -127,6 +134,13 @@ class Examination:
             durations.stop()
             for line in lines:
                 line["seconds"] = durations.seconds(line["file"], line["row"], steps)
+
+    def _collectives(self) -> Iterator[bool]:
+        # Of one step: what a profile has of five takes longer to read than the steps.
+        collectives = Collectives()
+        collectives.start()
+        yield True
+        self._evidence |= collectives.found()
 
     def _kernels(self) -> Iterator[bool]:
         kernels = Kernels()

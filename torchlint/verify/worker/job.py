@@ -27,6 +27,12 @@ class Job:
     function: str = ""
     device: str = "auto"
     size: str = ""
+    rank: int = 0
+    """Which of the processes of its program this is."""
+    ranks: int = 1
+    """How many processes the program has: with more than one they are a process group of torch's."""
+    meeting: str = ""
+    """The file through which the processes of a program find each other."""
     seed: int = 0
     scratch: str = ""
     """A folder for output and temporary files."""
@@ -39,6 +45,9 @@ class Job:
     role: str = "compared"
     """``reference``: this run writes ``trace``, and the others start from the state in it and compare with
     it. ``perturbed``: this run starts a rounding error away from that state. Or ``compared``."""
+    compared: tuple[str, ...] = ()
+    """The kinds of results that are compared: ``loss``, ``gradient``, ``output``, ``result``, ``parameter``.
+    All, if there are none; fewer where the work is shared out among processes in another way."""
     compare_steps: int = 8
     evidence_steps: int = 5
     project: str = ""

@@ -32,6 +32,7 @@ def describe(device: Device) -> dict[str, Any]:
         found |= {
             "gpu": properties.name,
             "gpu_memory": properties.total_memory,
+            "gpus": torch.cuda.device_count(),
             "cuda": torch.version.cuda or getattr(torch.version, "hip", None),
             "driver": _driver(),
         }

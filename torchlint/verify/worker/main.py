@@ -21,6 +21,7 @@ from torchlint.verify.worker.job import Job
 
 if TYPE_CHECKING:
     from torchlint.verify.worker.device import Device
+    from torchlint.verify.worker.ranks import Alone
 
 OLDEST = (2, 3)
 """The oldest torch whose hooks the harness knows."""
@@ -61,6 +62,7 @@ def _work(channel: Channel, job: Job) -> None:
         channel.send(event="end", reason="torch", message=_too_old(torch.__version__))
         return
     from torchlint.verify.worker.device import find
+    from torchlint.verify.worker.ranks import join
 
     try:
         device = find(job.device)
@@ -72,11 +74,16 @@ def _work(channel: Channel, job: Job) -> None:
 
         channel.send(event="machine", **describe(device))
         return
+    try:
+        fellows = join(job, device)
+    except Exception as error:  # whatever is wrong with the devices or what connects them
+        _send_end(channel, "error", f"the ranks do not find each other: {error}")
+        return
     if job.form == "case":
         _warm_torch(device)
     channel.send(event="loaded")
     while (order := channel.receive()) is not None and order["do"] == "run":
-        _run(channel, replace(job, **order["job"]), device)
+        _run(channel, replace(job, **order["job"]), device, fellows)
         device.reset_peak()
         if job.form != "case":
             return
@@ -102,7 +109,12 @@ def _warm_torch(device: Device) -> None:
     torch.zeros(1, device=device.kind)
 
 
-def _run(channel: Channel, job: Job, device: Device) -> None:
+def _send_end(channel: Channel, reason: str, message: str) -> None:
+    """Say how the program ended, and when, so that the first of several ranks is known."""
+    channel.send(event="end", reason=reason, message=message, at=time.monotonic())
+
+
+def _run(channel: Channel, job: Job, device: Device, fellows: Alone) -> None:
     """Run the program once; of a case, which can be set up anew, several runs may follow each other."""
     from torchlint.verify.worker.blocks import Blocks
     from torchlint.verify.worker.boundary import Stop, Stopper
@@ -112,11 +124,13 @@ def _run(channel: Channel, job: Job, device: Device) -> None:
     began = time.perf_counter()
     stopper = Stopper(lambda: tell(ended=False))
     where = device.kind if job.device == "auto" else job.device
+    if job.ranks > 1 and device.kind == "cuda":
+        where = f"cuda:{job.rank}"
     if job.task == "time":
-        program = Program(job, where, Blocks(channel, device, stopper, began))
+        program = Program(job, where, Blocks(channel, device, stopper, began, fellows.meet))
         examination = None
     else:
-        examination = Examination(job, device, stopper, began)
+        examination = Examination(job, device, stopper, began, fellows)
         program = Program(job, where, examination, examination.trace.began, examination.trace.returned)
         examination.trace.start()
 
@@ -140,4 +154,4 @@ def _run(channel: Channel, job: Job, device: Device) -> None:
             traceback.print_exception(type(error), error, own)
     if reason == "finished" and not stopper.stopped:
         tell(ended=True)
-    channel.send(event="end", reason=reason, message=message)
+    _send_end(channel, reason, message)

@@ -15,6 +15,7 @@ from typing import Any
 
 import torch
 
+from torchlint.verify.worker import sharding
 from torchlint.verify.worker.boundary import Boundary
 from torchlint.verify.worker.copies import Imports
 from torchlint.verify.worker.device import seed
@@ -112,9 +113,7 @@ def _collect(value: Any, name: str, found: list[tuple[str, torch.Tensor]], seen:
     if isinstance(value, torch.Tensor):
         found.append((name, value))
     elif isinstance(value, torch.nn.Module):
-        found += [
-            (f"{name}.{key}".lstrip("."), item) for key, item in value.state_dict(keep_vars=True).items()
-        ]
+        found += [(f"{name}.{key}".lstrip("."), item) for key, item in sharding.state(value)]
     elif isinstance(value, dict):
         for key, item in value.items():
             _collect(item, f"{name}.{key}".lstrip("."), found, seen)

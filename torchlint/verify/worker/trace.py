@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ import torch
 from torch.nn.modules import module as modules
 from torch.optim import optimizer as optimizers
 
-from torchlint.verify.worker import device
+from torchlint.verify.worker import device, sharding
 from torchlint.verify.worker.programs import tensors
 
 FLOOR = 1e-3
@@ -37,7 +37,8 @@ MOST_ELEMENTS = 1 << 16
 class Trace:
     """The results of one run, by what they are: ``loss of step 3``, ``gradient of 0.fc.weight, step 1``."""
 
-    def __init__(self, path: Path, steps: int, role: str) -> None:
+    def __init__(self, path: Path, steps: int, role: str, kinds: Sequence[str] = ()) -> None:
+        self._kinds = kinds
         self._path, self._wanted = path, steps
         self._reference = None if role == "reference" else torch.load(path, mmap=True, weights_only=False)
         self._perturbed = role == "perturbed"
@@ -103,7 +104,7 @@ class Trace:
         for number, root in enumerate(self._roots):
             # Not the buffers: the running mean of a batch norm holds what a bias in front of it added, and
             # the outputs are the same without either.
-            for name, tensor in root.named_parameters():
+            for name, tensor in sharding.parameters(root):
                 self._keep(f"{number}.{name} after {self._step - 1} steps", tensor)
         self._streams = device.streams()
         if self._reference is None:
@@ -126,7 +127,7 @@ class Trace:
             return
         number = len(self._roots)
         self._roots.append(module)
-        state = list(module.state_dict(keep_vars=True).items())
+        state = sharding.state(module)
         self._names |= {id(tensor): f"{number}.{name}" for name, tensor in state}
         self._synchronize_start(state)
 
@@ -140,6 +141,8 @@ class Trace:
 
     def _before_step(self, optimizer: Any, arguments: Any, keywords: Any) -> None:
         if self._step > min(GRADIENT_STEPS, self._wanted):
+            return
+        if any(map(sharding.flattened, self._roots)):
             return
         for group in optimizer.param_groups:
             for number, parameter in enumerate(group["params"]):
@@ -218,7 +221,9 @@ class Trace:
         return name
 
     def _keep(self, key: str, tensor: torch.Tensor) -> None:
-        tensor = tensor.detach()
+        if self._kinds and _kind(key) not in self._kinds:
+            return
+        tensor = sharding.whole(tensor.detach())
         if tensor.is_sparse or tensor.is_quantized or tensor.is_meta:
             return
         self._places[key] = tensor.device.type
@@ -229,7 +234,7 @@ class Trace:
     def _synchronize_start(self, state: list[tuple[str, torch.Tensor]]) -> None:
         """Keep this start of the original, or take over the one that the original had here."""
         if self._reference is None:
-            kept = {name: tensor.detach().to("cpu", copy=True) for name, tensor in state}
+            kept = {name: sharding.whole(tensor.detach()).to("cpu", copy=True) for name, tensor in state}
             self._starts.append({"state": kept, "streams": device.streams()})
             return
         number = len(self._starts)
@@ -241,7 +246,7 @@ class Trace:
             for name, tensor in state:
                 theirs = start["state"].get(name)
                 if theirs is not None and theirs.shape == tensor.shape and theirs.dtype == tensor.dtype:
-                    tensor.copy_(perturbed(theirs) if self._perturbed else theirs)
+                    sharding.fill(tensor, perturbed(theirs) if self._perturbed else theirs)
         device.restore_streams(start["streams"])
 
     # --- comparing --------------------------------------------------------------------------------------

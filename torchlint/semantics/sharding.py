@@ -1,0 +1,277 @@
+"""Models whose parameters are sharded: in how many units, and which optimizers hold what they were before.
+
+A unit of FSDP is gathered as a whole before its forward pass. Where a model is one unit, all of its
+parameters are in memory at once, and no communication overlaps with computation.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchlint.semantics.gradmode import Grad
+from torchlint.semantics.names import BindingKind
+from torchlint.semantics.parallelism import FSDP, FULLY_SHARD, Wrapper, Wrapping
+from torchlint.semantics.spellings import last_name
+from torchlint.semantics.values import Kind
+
+if TYPE_CHECKING:
+    from torchlint.semantics.module import Module
+
+_SHARDING = (Wrapping.FSDP, Wrapping.FULLY_SHARD)
+# What else wraps the parts of a model: functions of other files, and those of torch and fairscale.
+_WRAPS_PARTS = re.compile(r"(?:^|_)(?:shard|fsdp|fsdp2|paralleli[sz]e|wrap|auto_wrap)(?:_|$)", re.IGNORECASE)
+_KEEPS_PARAMETERS = frozenset({"parameters", "named_parameters"})
+# The release that made ``fully_shard`` public.
+_PUBLIC = "2.6"
+_HOPS = 3
+_STRATEGIES = frozenset({"FULL_SHARD", "SHARD_GRAD_OP", "HYBRID_SHARD", "_HYBRID_SHARD_ZERO2"})
+
+
+# --- units ------------------------------------------------------------------------------------------------
+
+
+def single_unit(wrapper: Wrapper, module: Module) -> bool:
+    """Whether a call shards a whole model that is trained here, and nothing shards any part of it."""
+    if wrapper.name not in (FSDP, FULLY_SHARD) or module.is_test:
+        return False
+    if wrapper.wrapping is Wrapping.FSDP and not _told_nothing(wrapper, module):
+        return False
+    if not _is_whole(wrapper, module) or not _is_used(wrapper, module) or _is_one_layer(wrapper, module):
+        return False
+    others = (other for other in module.parallelism.of(*_SHARDING) if other is not wrapper)
+    return all(_is_whole(other, module) for other in others) and not _wraps_parts(module)
+
+
+def superseded(wrapper: Wrapper, module: Module) -> bool:
+    """Whether a call is the first of FSDP1 in a file that could use ``fully_shard``, and does not."""
+    parallelism = module.parallelism
+    if wrapper.name != FSDP or module.is_test or parallelism.of(Wrapping.FULLY_SHARD):
+        return False
+    if not module.target.at_least(_PUBLIC) or "fully_shard" in module.tree.text:
+        return False
+    first = next(w for w in parallelism.of(Wrapping.FSDP) if w.name == FSDP and not single_unit(w, module))
+    return first is wrapper
+
+
+def _told_nothing(wrapper: Wrapper, module: Module) -> bool:
+    """Whether a wrapper has no policy for the parts of its model, and is to shard it at all."""
+    policy = module.parallelism.argument(wrapper, "auto_wrap_policy")
+    if not policy.absent and not (policy.given and policy.constant is None):
+        return False
+    strategy = module.parallelism.argument(wrapper, "sharding_strategy")
+    # With NO_SHARD it does as DDP does.
+    return strategy.absent or (strategy.node is not None and last_name(strategy.node) in _STRATEGIES)
+
+
+def _is_whole(wrapper: Wrapper, module: Module) -> bool:
+    """Whether what is wrapped is a variable of its own, and no part of a model or one of several."""
+    owner = module.tree.enclosing(wrapper.call, cst.ClassDef)
+    if owner is not None and module.classes.info(owner).inherits("torch.nn.Module"):
+        return False
+    return wrapper.model is not None and _is_variable(wrapper.model, module, _HOPS)
+
+
+def _is_variable(node: cst.BaseExpression, module: Module, hops: int) -> bool:
+    """Whether an expression is a model by itself, also where a helper is given it."""
+    match node:
+        case cst.Name():
+            return _has_plain_bindings(node, module, hops)
+        case cst.Attribute(value=cst.Name("self")):
+            return True
+        case cst.Call(func=func):
+            return last_name(func) != "get_submodule"
+        case _:
+            return False
+
+
+def _has_plain_bindings(name: cst.Name, module: Module, hops: int) -> bool:
+    bindings = module.bindings(name)
+    for binding in bindings:
+        if binding.kind is BindingKind.PARAMETER:
+            calls = module.callers(binding.scope.node) if hops else []
+            given = [module.argument(call, binding.name).node for call in calls]
+            if not all(node is not None and _is_variable(node, module, hops - 1) for node in given):
+                return False
+        elif binding.kind not in (BindingKind.ASSIGN, BindingKind.WALRUS) or not _no_part(binding.value):
+            return False
+    return bool(bindings)
+
+
+def _no_part(value: cst.BaseExpression | None) -> bool:
+    if isinstance(value, cst.Attribute):
+        return last_name(value.value) == "self"
+    return not isinstance(value, cst.Subscript)
+
+
+def _is_used(wrapper: Wrapper, module: Module) -> bool:
+    """Whether the file runs what is wrapped, and computes gradients."""
+    if not module.backpropagation.happens:
+        return False
+    forwards = module.parallelism.forwards(wrapper)
+    return any(module.grad(call) is not Grad.OFF and not module.evaluated_only(call) for call in forwards)
+
+
+def _is_one_layer(wrapper: Wrapper, module: Module) -> bool:
+    """``FSDP(nn.Linear(10, 10))`` has no parts."""
+    inner = module.parallelism.inner(wrapper)
+    name = inner.cls or ""
+    if inner.definition is not None or name in ("torch.nn.Module", "torch.nn.Sequential"):
+        return False
+    return name.startswith("torch.nn.") and "Transformer" not in name
+
+
+def _wraps_parts(module: Module) -> bool:
+    """Whether anything else may shard parts of a model: a function of another file, or ``wrap`` of torch."""
+    wrapping = {wrapper.call for wrapper in module.parallelism.wrappers}
+    for call in module.tree.nodes(cst.Call):
+        if call in wrapping or not _WRAPS_PARTS.search(last_name(call.func) or ""):
+            continue
+        dotted = module.qualified(call.func) or ""
+        if dotted.startswith("torch.") and not dotted.startswith("torch.distributed.fsdp.wrap."):
+            continue
+        if module.callee(call) is None:
+            return True
+    return False
+
+
+# --- optimizers -------------------------------------------------------------------------------------------
+
+
+def sharded_later(call: cst.Call, module: Module) -> Wrapper | None:
+    """What shards the parameters that an optimizer is made with, after they were taken."""
+    wrappers = [wrapper for wrapper in module.parallelism.of(*_SHARDING) if _replaces(wrapper, module)]
+    if not wrappers or module.is_test or module.value(call).kind is not Kind.OPTIMIZER:
+        return None
+    if module.value(call).origin is not call or module.callee(call) is not None:
+        return None
+    for place, model in _taken(call, module):
+        for wrapper in wrappers:
+            for site, wrapped in _sites(wrapper, module):
+                if not _same(model, wrapped, module) or not _follows(site, place, module):
+                    continue
+                if not _made_again(call, site, module):
+                    return wrapper
+    return None
+
+
+def _replaces(wrapper: Wrapper, module: Module) -> bool:
+    """Whether a wrapper puts other parameters in the place of those that the model has."""
+    if wrapper.wrapping is Wrapping.FULLY_SHARD:
+        return True
+    if wrapper.name != FSDP:
+        return False
+    # With `use_orig_params=True` the parameters stay the same objects.
+    kept = module.parallelism.argument(wrapper, "use_orig_params")
+    return kept.absent or kept.constant is False
+
+
+def _taken(optimizer: cst.Call, module: Module) -> Iterator[tuple[cst.CSTNode, cst.BaseExpression]]:
+    """Where the parameters of an optimizer are taken, and of which model."""
+    for argument in optimizer.args:
+        for node in module.tree.descendants(argument.value):
+            if isinstance(node, cst.Call):
+                match node.func:
+                    case cst.Attribute(value=model, attr=cst.Name(word)) if word in _KEEPS_PARAMETERS:
+                        yield optimizer, model
+                    case _:
+                        pass
+            elif isinstance(node, cst.Name) and module.names.is_read(node):
+                bindings = module.bindings(node)
+                value = bindings[0].value if len(bindings) == 1 and not bindings[0].path else None
+                if isinstance(value, (cst.List, cst.ListComp, cst.Dict)) or _is_list(value, module):
+                    assert value is not None
+                    yield from ((value, model) for model in _asked(value))
+
+
+def _is_list(value: cst.BaseExpression | None, module: Module) -> bool:
+    return isinstance(value, cst.Call) and module.qualified(value.func) in ("builtins.list", "builtins.tuple")
+
+
+def _asked(value: cst.CSTNode) -> Iterator[cst.BaseExpression]:
+    """The models whose parameters an expression takes."""
+    match value:
+        case cst.Call(func=cst.Attribute(value=model, attr=cst.Name(word))) if word in _KEEPS_PARAMETERS:
+            yield model
+        case _:
+            for child in value.children:
+                yield from _asked(child)
+
+
+def _sites(wrapper: Wrapper, module: Module) -> Iterator[tuple[cst.Call, cst.BaseExpression]]:
+    """Where a wrapper is given a model: the call itself, and those of a helper that hands it on."""
+    if wrapper.model is None:
+        return
+    yield wrapper.call, wrapper.model
+    if isinstance(wrapper.model, cst.Name):
+        for binding in module.bindings(wrapper.model):
+            if binding.kind is BindingKind.PARAMETER:
+                for caller in module.callers(binding.scope.node):
+                    given = module.argument(caller, binding.name).node
+                    if given is not None:
+                        yield caller, given
+
+
+def _same(first: cst.BaseExpression, second: cst.BaseExpression, module: Module) -> bool:
+    """Whether two expressions are one variable, set at the same place, or one attribute of ``self``."""
+    if isinstance(first, cst.Name) and isinstance(second, cst.Name):
+        return bool(set(module.bindings(first)) & set(module.bindings(second)))
+    if isinstance(first, cst.Attribute) and isinstance(second, cst.Attribute):
+        one = module.source(first) == module.source(second) and last_name(first.value) == "self"
+        return one and module.function(first) is module.function(second)
+    return False
+
+
+def _follows(site: cst.CSTNode, place: cst.CSTNode, module: Module) -> bool:
+    """Whether a site certainly comes after a place, in the same run of the same function."""
+    tree = module.tree
+    if module.function(site) is not module.function(place) or tree.order[site] < tree.order[place]:
+        return False
+    child: cst.CSTNode = place
+    for ancestor in tree.ancestors(place):
+        if isinstance(ancestor, (cst.FunctionDef, cst.Lambda, cst.Module)):
+            return True
+        conditional = (cst.If, cst.IfExp, cst.Try, cst.TryStar, cst.Match, cst.For, cst.While)
+        if isinstance(ancestor, conditional) and not tree.contains(child, site):
+            return False
+        child = ancestor
+    return True
+
+
+def _made_again(optimizer: cst.Call, site: cst.CSTNode, module: Module) -> bool:
+    """Whether the program may make its optimizer anew after a site, or change what it holds."""
+    tree, function = module.tree, module.function(site)
+    holder = tree.parent(optimizer)
+    names = {module.source(t.target) for t in holder.targets} if isinstance(holder, cst.Assign) else set()
+    behind = tree.order[site]
+    for target in tree.nodes(cst.AssignTarget):
+        if (
+            tree.order[target] > behind
+            and module.function(target) is function
+            and tree.parent(target) is not holder
+        ):
+            if any(module.source(part) in names for part in _parts(target.target)):
+                return True
+    for call in tree.nodes(cst.Call):
+        if tree.order[call] <= behind or module.function(call) is not function:
+            continue
+        if isinstance(call.func, cst.Attribute) and call.func.attr.value == "add_param_group":
+            return True
+        if call is not optimizer and module.value(call).kind is Kind.OPTIMIZER:
+            return True
+    return "param_groups" in tree.text and any(
+        isinstance(tree.parent(attribute), (cst.AssignTarget, cst.Subscript))
+        for attribute in tree.nodes(cst.Attribute)
+        if attribute.attr.value == "param_groups" and tree.order[attribute] > behind
+    )
+
+
+def _parts(target: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
+    if isinstance(target, (cst.Tuple, cst.List)):
+        for element in target.elements:
+            yield from _parts(element.value)
+    else:
+        yield target

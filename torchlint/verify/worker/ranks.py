@@ -1,0 +1,62 @@
+"""A process among those of its program: how they find each other, wait for each other and agree."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from torchlint.verify.worker.job import Job
+
+if TYPE_CHECKING:
+    from torchlint.verify.worker.device import Device
+
+
+class Alone:
+    """The only process of its program: there is nobody to wait for."""
+
+    count = 1
+
+    def meet(self) -> None:
+        """Wait until every process of the program is here."""
+
+    def any(self, flag: bool) -> bool:
+        """Whether ``flag`` holds in any process of the program; all get the same answer."""
+        return flag
+
+
+class Rank(Alone):
+    """One of several. The harness talks in a group of its own, on the host, that no program waits in."""
+
+    def __init__(self, count: int, group: Any) -> None:
+        self.count, self._group = count, group
+
+    def meet(self) -> None:
+        # Not a barrier: torch would choose a device for it, and that may be the GPU.
+        self.any(False)
+
+    def any(self, flag: bool) -> bool:
+        told = torch.tensor(int(flag), device="cpu")
+        torch.distributed.all_reduce(told, torch.distributed.ReduceOp.MAX, group=self._group)
+        return bool(told)
+
+
+def join(job: Job, device: Device) -> Alone:
+    """Make the process group that ``torchrun`` and ``init_process_group`` would have made.
+
+    They meet through a file: a port that was free a moment ago may be taken by now, and a file is gone with
+    its folder. A rank on a GPU has the one of its number, and NCCL; one on the processor has gloo.
+    """
+    if job.ranks == 1:
+        return Alone()
+    import torch.distributed as dist
+
+    # What torchrun sets for several processes comes too late for a torch that is loaded already.
+    torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "1")))
+    if device.kind == "cuda":
+        torch.cuda.set_device(job.rank)
+    backend = "nccl" if device.kind == "cuda" else "gloo"
+    store = dist.FileStore(job.meeting, job.ranks)
+    dist.init_process_group(backend, store=store, rank=job.rank, world_size=job.ranks)
+    return Rank(job.ranks, dist.new_group(backend="gloo"))
