@@ -9,6 +9,7 @@ readings is known; what a function of another file does, may wait.
 from __future__ import annotations
 
 import enum
+import itertools
 import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
@@ -86,6 +87,9 @@ _OF_MODULES = frozenset(
 _READING_MODELS = re.compile(
     r"rcnn|retina|yolo|detect|pipe(line)?$|^sam$|generat|torchvision\.models\.detection", re.I
 )
+_PIPELINES = re.compile(
+    r"\b(ultralytics|mmdet|detectron2|whisper|easyocr|sentence_transformers|vllm|onnxruntime|tensorrt|torch_xla)\b"
+)
 
 
 class _Effect(enum.Enum):
@@ -107,7 +111,14 @@ def ends_too_early(module: Module, elapsed: cst.BinaryOperation) -> tuple[Interv
         return None
     around = frozenset(module.loops(measured.start))
     work = _unawaited(module, evaluated_within(module, measured), around)
-    return None if work is None else (measured, work)
+    return None if work is None or _waits_beside(module, measured) else (measured, work)
+
+
+def _waits_beside(module: Module, measured: Interval) -> bool:
+    """``print(loss.item(), time.time() - start)``: whether the statement waits before it reads the clock."""
+    beside = evaluated(module, module.tree.statement(measured.end))
+    before = itertools.takewhile(lambda node: node is not measured.end, beside)
+    return any(_effect(module, node, _DEPTH) is _Effect.WAIT for node in before)
 
 
 def timed_by_call(module: Module, call: cst.Call) -> cst.CSTNode | None:
@@ -281,9 +292,9 @@ def _of_method(module: Module, call: cst.Call, func: cst.Attribute, depth: int) 
 
 def _of_model(module: Module, call: cst.Call, func: cst.BaseExpression, depth: int) -> _Effect:
     model = module.value(func)
-    made = module.source(model.origin) if isinstance(model.origin, cst.Call) else ""
-    words = (last_name(func) or "", model.cls or "", made.partition("(")[0])
-    if any(_READING_MODELS.search(word) for word in words):
+    made = module.source(model.origin)[:200] if isinstance(model.origin, cst.Call) else ""
+    words = (last_name(func) or "", model.cls or "", made)
+    if any(_READING_MODELS.search(word) for word in words) or _PIPELINES.search(module.tree.text):
         return _Effect.WAIT
     forward = module.callee(call)
     if forward is not None and _waits_inside(module, forward, depth):
