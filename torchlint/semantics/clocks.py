@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 import libcst as cst
 
 from torchlint.semantics.names import BindingKind
+from torchlint.semantics.spellings import last_name
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
@@ -45,6 +46,43 @@ class Interval:
 def reads_clock(module: Module, node: cst.CSTNode) -> bool:
     """Whether a node reads a clock, of whatever kind."""
     return isinstance(node, cst.Call) and module.qualified(node.func) in CLOCKS
+
+
+def reads_wall_clock(module: Module, node: cst.CSTNode) -> bool:
+    """Whether a node reads a clock whose readings stand for times of day, or grow with them."""
+    return isinstance(node, cst.Call) and module.qualified(node.func) in WALL_CLOCKS
+
+
+def timer(module: Module, made: cst.Call) -> tuple[cst.Call, list[cst.CSTNode]] | None:
+    """The second reading of what ``with`` enters to time a block, and what is evaluated right before it.
+
+    A class of the file whose ``__enter__`` and ``__exit__`` read the clock, or a generator function made a
+    context manager, which reads it before and behind its one ``yield``.
+    """
+    definition = module.value(made.func).definition
+    if isinstance(definition, cst.ClassDef):
+        info = module.classes.info(definition)
+        entering, leaving = info.method("__enter__"), info.method("__exit__")
+        if entering is None or leaving is None:
+            return None
+        first, last = list(evaluated(module, entering.body)), list(evaluated(module, leaving.body))
+    elif isinstance(definition, cst.FunctionDef) and _is_context_manager(definition):
+        nodes = list(evaluated(module, definition.body))
+        yields = [index for index, node in enumerate(nodes) if isinstance(node, cst.Yield)]
+        if len(yields) != 1:
+            return None
+        first, last = nodes[: yields[0]], nodes[yields[0] + 1 :]
+    else:
+        return None
+    reading = next((index for index, node in enumerate(last) if reads_wall_clock(module, node)), None)
+    if reading is None or not any(reads_wall_clock(module, node) for node in first):
+        return None
+    end = last[reading]
+    return (end, last[:reading]) if isinstance(end, cst.Call) else None
+
+
+def _is_context_manager(function: cst.FunctionDef) -> bool:
+    return any(last_name(decorator.decorator) == "contextmanager" for decorator in function.decorators)
 
 
 def read_between(module: Module, first: cst.CSTNode, last: cst.CSTNode) -> cst.Call | None:

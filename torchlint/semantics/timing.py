@@ -23,6 +23,7 @@ from torchlint.semantics.clocks import (
     evaluated,
     evaluated_within,
     interval,
+    timer,
 )
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.phases import Phase
@@ -131,6 +132,26 @@ def timed_by_call(module: Module, call: cst.Call) -> cst.CSTNode | None:
     if not isinstance(timed, cst.Lambda) or module.evidence is not Evidence.ACCELERATOR:
         return None
     return _unawaited(module, evaluated(module, timed.body), frozenset(module.loops(timed.body)))
+
+
+def timed_by_block(module: Module, made: cst.Call) -> tuple[cst.Call, cst.CSTNode] | None:
+    """The second reading of a timer that a ``with`` enters, and the first work in it if nothing waits."""
+    item = module.tree.parent(made)
+    block = module.tree.parent(item) if item is not None else None
+    if not isinstance(item, cst.WithItem) or not isinstance(block, cst.With):
+        return None
+    if module.is_test or module.evidence is not Evidence.ACCELERATOR:
+        return None
+    found = timer(module, made)
+    if found is None:
+        return None
+    end, before = found
+    if any(_effect(module, node, _DEPTH) is _Effect.WAIT for node in before):
+        return None
+    if _OTHER_TIMES.search(module.source(item)) or any("profiler" in module.source(i) for i in block.items):
+        return None
+    work = _unawaited(module, evaluated(module, block.body), frozenset(module.loops(block.body)))
+    return None if work is None else (end, work)
 
 
 def waited_above(module: Module, node: cst.CSTNode) -> bool:
