@@ -22,7 +22,11 @@ _ACCELERATOR_SINCE = "2.6"
     severity=WARNING,
     fix="unsafe",
     on=(cst.BinaryOperation, cst.Call),
-    mentions=("torch", "time", "time(|time_ns(|perf_counter|monotonic|default_timer|timeit"),
+    mentions=(
+        "torch",
+        "import time|from time|, time|,time|timeit",
+        "time(|time.time|time as|time_ns|perf_counter|monotonic|timeit",
+    ),
 )
 def timed_without_synchronize(node: cst.BinaryOperation | cst.Call, module: Module) -> Iterator[Finding]:
     """

@@ -68,7 +68,7 @@ _PLAIN_BUILTINS = frozenset(
 )
 # Libraries of the host: what they are given is no tensor of the device.
 _ON_HOST = frozenset(
-    {"time", "numpy", "math", "random", "os", "sys", "gc", "contextlib", "itertools", "functools"}
+    {"time", "timeit", "numpy", "math", "random", "os", "sys", "gc", "contextlib", "itertools", "functools"}
 )
 _OF_MODULES = frozenset(
     {
@@ -118,8 +118,8 @@ def ends_too_early(module: Module, elapsed: cst.BinaryOperation) -> tuple[Interv
 def _waits_beside(module: Module, measured: Interval) -> bool:
     """``print(loss.item(), time.time() - start)``: whether the statement waits before it reads the clock."""
     beside = evaluated(module, module.tree.statement(measured.end))
-    before = itertools.takewhile(lambda node: node is not measured.end, beside)
-    return any(_effect(module, node, _DEPTH) is _Effect.WAIT for node in before)
+    before = itertools.dropwhile(lambda node: node is not measured.end, beside)
+    return any(_effect(module, node, _DEPTH) is _Effect.WAIT for node in itertools.islice(before, 1, None))
 
 
 def timed_by_call(module: Module, call: cst.Call) -> cst.CSTNode | None:
@@ -185,17 +185,20 @@ def _is_other_time(module: Module, measured: Interval) -> bool:
 def _unawaited(module: Module, nodes: Iterable[cst.CSTNode], around: frozenset[Loop]) -> cst.CSTNode | None:
     """The first work among what is evaluated, if nothing behind it, or in a loop with it, may wait.
 
-    The loops around all of it are no such loops.
+    What is evaluated last comes first: where something waits at the end, nothing else has to be looked at.
+    The loops around all of it are no loops with it.
     """
     first: cst.CSTNode | None = None
     waits: list[cst.CSTNode] = []
     for node in nodes:
         effect = _effect(module, node, _DEPTH)
         if effect is _Effect.WAIT:
-            if first is not None:
-                return None
+            if first is None:
+                return None  # it waits for all the work there is
             waits.append(node)
-        elif effect is _Effect.WORK and first is None:
+        elif effect is _Effect.WORK:
+            if waits:
+                return None
             first = node
     if first is None:
         return None
@@ -272,7 +275,7 @@ def _of_library(module: Module, call: cst.Call, name: str) -> _Effect:
         plain = rest in _PLAIN_BUILTINS or all(map(_on_host, values))
         return _Effect.NOTHING if plain else _Effect.WAIT
     if package in _ON_HOST:
-        return _Effect.WAIT if name == "time.sleep" else _Effect.NOTHING
+        return _Effect.WAIT if name in ("time.sleep", "timeit.timeit", "timeit.repeat") else _Effect.NOTHING
     if package != "torch" or _MAY_WAIT.match(name) or explicit_wait(module, call) or _reads(module, call):
         return _Effect.WAIT
     computes = module.places.computes_on_device(call)
@@ -349,10 +352,13 @@ def _of_function(module: Module, call: cst.Call, depth: int) -> _Effect:
     function = module.callee(call)
     if not isinstance(function, cst.FunctionDef) or not depth or function.decorators:
         return _Effect.WAIT
-    effects = [(node, _effect(module, node, depth - 1)) for node in evaluated(module, function.body)]
-    if any(effect is _Effect.WAIT for _, effect in effects):
-        return _Effect.WAIT
-    return _Effect.WORK if any(effect is _Effect.WORK for _, effect in effects) else _Effect.NOTHING
+    whole = _Effect.NOTHING
+    for node in evaluated(module, function.body):
+        effect = _effect(module, node, depth - 1)
+        if effect is _Effect.WAIT:
+            return effect
+        whole = _Effect.WORK if effect is _Effect.WORK else whole
+    return whole
 
 
 def _on_device(value: Value) -> bool:
