@@ -187,6 +187,19 @@ class SyntaxTree:
                 else:
                     stack.append(child)
 
+    def parts(self, node: cst.CSTNode) -> list[cst.CSTNode]:
+        """The code nodes directly below ``node``, in source order."""
+        found: list[cst.CSTNode] = []
+        for name in _FIELDS[node.__class__]:
+            child = getattr(node, name)
+            if child.__class__ in _NO_NODES:
+                continue
+            if child.__class__ in _CONTAINERS:
+                found.extend(item for item in child if item.__class__ not in _NO_NODES)
+            else:
+                found.append(child)
+        return found
+
     def contains(self, outer: cst.CSTNode, inner: cst.CSTNode) -> bool:
         """Whether ``inner`` is ``outer`` or lies below it."""
         return inner is outer or any(ancestor is outer for ancestor in self.ancestors(inner))

@@ -31,7 +31,7 @@ def anomaly_detection_left_on(call: cst.Call, module: Module) -> Iterator[Findin
 
     Finds `torch.autograd.set_detect_anomaly(True)`, `detect_anomaly()` around steps of training and
     `Trainer(detect_anomaly=True)`. What an option, a failure or a function for debugging switches on is left
-    alone, and so is what the file switches off again.
+    alone, and so is what the file switches off again, and a file that checks derivatives (`gradcheck`).
 
     ## Why is this bad?
 
@@ -97,9 +97,10 @@ _MESSAGE = (
 
 
 def _switched_off(module: Module) -> bool:
-    """Whether another call of the file takes it back, or decides about it."""
+    """Whether another call of the file takes it back, decides about it, or checks derivatives."""
     return any(
-        module.qualified(other.func) in _SETTING and module.argument(other, "mode").constant is not True
+        (module.qualified(other.func) in _SETTING and module.argument(other, "mode").constant is not True)
+        or last_name(other.func) in ("gradcheck", "gradgradcheck")
         for other in module.tree.nodes(cst.Call)
     )
 

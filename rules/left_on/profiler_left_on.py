@@ -17,7 +17,7 @@ from torchlint.semantics.profiling import ANNOTATING, profiled_training
     severity=WARNING,
     fix="none",
     on=cst.Call,
-    mentions=("profile(|emit_nvtx|emit_itt", "torch"),
+    mentions=("torch", "profiler", "with "),
 )
 def profiler_left_on(call: cst.Call, module: Module) -> Iterator[Finding]:
     """

@@ -11,7 +11,7 @@ from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.clocks import Interval
 from torchlint.semantics.module import Module
 from torchlint.semantics.phases import Phase
-from torchlint.semantics.timing import ends_too_early, timed_by_call, waited_above
+from torchlint.semantics.timing import ends_too_early, timed_by_block, timed_by_call, waited_above
 
 _ACCELERATOR_SINCE = "2.6"
 
@@ -22,14 +22,19 @@ _ACCELERATOR_SINCE = "2.6"
     severity=WARNING,
     fix="unsafe",
     on=(cst.BinaryOperation, cst.Call),
-    mentions=("torch", "time", "time(|time_ns(|perf_counter|monotonic|default_timer|timeit"),
+    mentions=(
+        "torch",
+        "import time|from time|, time|,time|timeit",
+        "time(|time.time|time as|time_ns|perf_counter|monotonic|timeit",
+    ),
 )
 def timed_without_synchronize(node: cst.BinaryOperation | cst.Call, module: Module) -> Iterator[Finding]:
     """
     ## What it does
 
-    Finds times that are taken with a clock of the host (`time.time()`, `time.perf_counter()`, `timeit`)
-    around work for an accelerator, where nothing between the two readings waits for the device.
+    Finds times that are taken with a clock of the host (`time.time()`, `time.perf_counter()`, `timeit`, a
+    context manager of the file that reads one) around work for an accelerator, where nothing between the two
+    readings waits for the device.
 
     A synchronisation waits, also in a helper of the file; so does reading a value (`.item()`, `print(loss)`),
     a copy to or from the host, and `torch.distributed.barrier()`. What another file's function does is not
@@ -71,7 +76,7 @@ def timed_without_synchronize(node: cst.BinaryOperation | cst.Call, module: Modu
     The fix synchronises before both readings, where there is a device
     (`if torch.cuda.is_available(): torch.cuda.synchronize()`). It is unsafe: the program waits where it did
     not before, and its numbers change, which is the purpose. There is none in a training step, which would be
-    slower for it, and none for `timeit`.
+    slower for it, and none for `timeit` and context managers.
 
     ## References
 
@@ -80,13 +85,7 @@ def timed_without_synchronize(node: cst.BinaryOperation | cst.Call, module: Modu
     - [torch.cuda.Event](https://docs.pytorch.org/docs/stable/generated/torch.cuda.Event.html)
     """
     if isinstance(node, cst.Call):
-        work = timed_by_call(module, node)
-        if work is not None:
-            yield Finding(
-                node,
-                "`timeit` does not wait for the device; use `torch.utils.benchmark.Timer`",
-                related=((work, "nothing waits for this"),),
-            )
+        yield from _of_timer(node, module)
         return
     found = ends_too_early(module, node)
     if found is None:
@@ -100,6 +99,26 @@ def timed_without_synchronize(node: cst.BinaryOperation | cst.Call, module: Modu
         fix=None if training else _fix(module, measured),
         related=((work, "nothing waits for this"),),
     )
+
+
+def _of_timer(call: cst.Call, module: Module) -> Iterator[Finding]:
+    """``timeit`` and the context managers of the file."""
+    work = timed_by_call(module, call)
+    if work is not None:
+        yield Finding(
+            call,
+            "`timeit` does not wait for the device; use `torch.utils.benchmark.Timer`",
+            related=((work, "nothing waits for this"),),
+        )
+    block = timed_by_block(module, call)
+    if block is not None:
+        end, work = block
+        yield Finding(
+            call,
+            "the timer reads its clock when the work has been handed to the device, not when it is done; "
+            "synchronize before it does",
+            related=((end, "the clock is read here"), (work, "nothing waits for this")),
+        )
 
 
 def _fix(module: Module, measured: Interval) -> Fix | None:

@@ -72,6 +72,8 @@ def test_what_is_measured(
         ("with torch.no_grad():\n    y = model(x)", True),
         ("y = model(x)\nprint('done')", True),
         ("y = model(x)\nn = len(y)", True),
+        ("y = model(x)\nn = timeit.default_timer()", True),
+        ("y = model(x)\ntime.sleep(1)", False),
         ("torch.mm(x, x)", True),
         ("x @ x", True),
         ("z = x.cpu()\ny = model(x)", True),

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 import libcst as cst
 
 from torchlint.semantics.names import BindingKind
+from torchlint.semantics.spellings import last_name
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
@@ -45,6 +46,47 @@ class Interval:
 def reads_clock(module: Module, node: cst.CSTNode) -> bool:
     """Whether a node reads a clock, of whatever kind."""
     return isinstance(node, cst.Call) and module.qualified(node.func) in CLOCKS
+
+
+def reads_wall_clock(module: Module, node: cst.CSTNode) -> bool:
+    """Whether a node reads a clock whose readings stand for times of day, or grow with them."""
+    return isinstance(node, cst.Call) and module.qualified(node.func) in WALL_CLOCKS
+
+
+def timer(module: Module, made: cst.Call) -> tuple[cst.Call, list[cst.CSTNode]] | None:
+    """The second reading of what ``with`` enters to time a block, and what is evaluated right before it.
+
+    A class of the file whose ``__enter__`` and ``__exit__`` read the clock, or a generator function made a
+    context manager, which reads it before and behind its one ``yield``.
+    """
+    definition = module.value(made.func).definition
+    if isinstance(definition, cst.ClassDef):
+        info = module.classes.info(definition)
+        entering, leaving = info.method("__enter__"), info.method("__exit__")
+        if entering is None or leaving is None:
+            return None
+        first, last = _in_order(module, entering.body), _in_order(module, leaving.body)
+    elif isinstance(definition, cst.FunctionDef) and _is_context_manager(definition):
+        nodes = _in_order(module, definition.body)
+        yields = [index for index, node in enumerate(nodes) if isinstance(node, cst.Yield)]
+        if len(yields) != 1:
+            return None
+        first, last = nodes[: yields[0]], nodes[yields[0] + 1 :]
+    else:
+        return None
+    reading = next((index for index, node in enumerate(last) if reads_wall_clock(module, node)), None)
+    if reading is None or not any(reads_wall_clock(module, node) for node in first):
+        return None
+    end = last[reading]
+    return (end, last[:reading]) if isinstance(end, cst.Call) else None
+
+
+def _in_order(module: Module, body: cst.BaseSuite) -> list[cst.CSTNode]:
+    return list(evaluated(module, body))[::-1]
+
+
+def _is_context_manager(function: cst.FunctionDef) -> bool:
+    return any(last_name(decorator.decorator) == "contextmanager" for decorator in function.decorators)
 
 
 def read_between(module: Module, first: cst.CSTNode, last: cst.CSTNode) -> cst.Call | None:
@@ -107,7 +149,7 @@ def _assigned(module: Module, node: cst.Attribute) -> cst.BaseExpression | None:
 
 
 def evaluated_within(module: Module, measured: Interval) -> Iterator[cst.CSTNode]:
-    """What is evaluated between the statements of two readings, each node behind its parts.
+    """What is evaluated between the statements of two readings, the last first.
 
     The bodies of functions and classes defined in between are left out.
     """
@@ -117,23 +159,23 @@ def evaluated_within(module: Module, measured: Interval) -> Iterator[cst.CSTNode
     block = next((node for node in tree.ancestors(start) if node in around), None)
     if block is not None and start is not end:
         after = max(tree.order[node] for node in tree.descendants(start))
-        yield from _evaluated(tree.order, block, after, tree.order[end])
+        yield from _evaluated(module, block, after, tree.order[end])
 
 
 def evaluated(module: Module, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
-    """What evaluating a node evaluates, each node behind its parts."""
-    return _evaluated(module.tree.order, node, -1, len(module.tree.order))
+    """What evaluating a node evaluates, the last first: each node before its parts."""
+    return _evaluated(module, node, -1, len(module.tree.order))
 
 
-def _evaluated(
-    order: dict[cst.CSTNode, int], node: cst.CSTNode, after: int, before: int
-) -> Iterator[cst.CSTNode]:
-    for child in node.children:
-        at = order.get(child)
-        if at is None or isinstance(child, (cst.FunctionDef, cst.ClassDef, cst.Lambda)):
-            continue
-        if at >= before:
-            break
-        yield from _evaluated(order, child, after, before)
-    if after < order[node] < before:
-        yield node
+def _evaluated(module: Module, root: cst.CSTNode, after: int, before: int) -> Iterator[cst.CSTNode]:
+    order = module.tree.order
+    waiting = [root]
+    while waiting:
+        node = waiting.pop()
+        if after < order[node] < before:
+            yield node
+        waiting.extend(
+            part
+            for part in module.tree.parts(node)
+            if order[part] < before and not isinstance(part, (cst.FunctionDef, cst.ClassDef, cst.Lambda))
+        )

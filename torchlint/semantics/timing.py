@@ -9,6 +9,7 @@ readings is known; what a function of another file does, may wait.
 from __future__ import annotations
 
 import enum
+import itertools
 import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
@@ -22,6 +23,7 @@ from torchlint.semantics.clocks import (
     evaluated,
     evaluated_within,
     interval,
+    timer,
 )
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.phases import Phase
@@ -66,7 +68,7 @@ _PLAIN_BUILTINS = frozenset(
 )
 # Libraries of the host: what they are given is no tensor of the device.
 _ON_HOST = frozenset(
-    {"time", "numpy", "math", "random", "os", "sys", "gc", "contextlib", "itertools", "functools"}
+    {"time", "timeit", "numpy", "math", "random", "os", "sys", "gc", "contextlib", "itertools", "functools"}
 )
 _OF_MODULES = frozenset(
     {
@@ -85,6 +87,9 @@ _OF_MODULES = frozenset(
 # Models that read their results, or stand for whole pipelines.
 _READING_MODELS = re.compile(
     r"rcnn|retina|yolo|detect|pipe(line)?$|^sam$|generat|torchvision\.models\.detection", re.I
+)
+_PIPELINES = re.compile(
+    r"\b(ultralytics|mmdet|detectron2|whisper|easyocr|sentence_transformers|vllm|onnxruntime|tensorrt|torch_xla)\b"
 )
 
 
@@ -107,7 +112,14 @@ def ends_too_early(module: Module, elapsed: cst.BinaryOperation) -> tuple[Interv
         return None
     around = frozenset(module.loops(measured.start))
     work = _unawaited(module, evaluated_within(module, measured), around)
-    return None if work is None else (measured, work)
+    return None if work is None or _waits_beside(module, measured) else (measured, work)
+
+
+def _waits_beside(module: Module, measured: Interval) -> bool:
+    """``print(loss.item(), time.time() - start)``: whether the statement waits before it reads the clock."""
+    beside = evaluated(module, module.tree.statement(measured.end))
+    before = itertools.dropwhile(lambda node: node is not measured.end, beside)
+    return any(_effect(module, node, _DEPTH) is _Effect.WAIT for node in itertools.islice(before, 1, None))
 
 
 def timed_by_call(module: Module, call: cst.Call) -> cst.CSTNode | None:
@@ -120,6 +132,26 @@ def timed_by_call(module: Module, call: cst.Call) -> cst.CSTNode | None:
     if not isinstance(timed, cst.Lambda) or module.evidence is not Evidence.ACCELERATOR:
         return None
     return _unawaited(module, evaluated(module, timed.body), frozenset(module.loops(timed.body)))
+
+
+def timed_by_block(module: Module, made: cst.Call) -> tuple[cst.Call, cst.CSTNode] | None:
+    """The second reading of a timer that a ``with`` enters, and the first work in it if nothing waits."""
+    item = module.tree.parent(made)
+    block = module.tree.parent(item) if item is not None else None
+    if not isinstance(item, cst.WithItem) or not isinstance(block, cst.With):
+        return None
+    if module.is_test or module.evidence is not Evidence.ACCELERATOR:
+        return None
+    found = timer(module, made)
+    if found is None:
+        return None
+    end, before = found
+    if any(_effect(module, node, _DEPTH) is _Effect.WAIT for node in before):
+        return None
+    if _OTHER_TIMES.search(module.source(item)) or any("profiler" in module.source(i) for i in block.items):
+        return None
+    work = _unawaited(module, evaluated(module, block.body), frozenset(module.loops(block.body)))
+    return None if work is None else (end, work)
 
 
 def waited_above(module: Module, node: cst.CSTNode) -> bool:
@@ -153,17 +185,20 @@ def _is_other_time(module: Module, measured: Interval) -> bool:
 def _unawaited(module: Module, nodes: Iterable[cst.CSTNode], around: frozenset[Loop]) -> cst.CSTNode | None:
     """The first work among what is evaluated, if nothing behind it, or in a loop with it, may wait.
 
-    The loops around all of it are no such loops.
+    What is evaluated last comes first: where something waits at the end, nothing else has to be looked at.
+    The loops around all of it are no loops with it.
     """
     first: cst.CSTNode | None = None
     waits: list[cst.CSTNode] = []
     for node in nodes:
         effect = _effect(module, node, _DEPTH)
         if effect is _Effect.WAIT:
-            if first is not None:
-                return None
+            if first is None:
+                return None  # it waits for all the work there is
             waits.append(node)
-        elif effect is _Effect.WORK and first is None:
+        elif effect is _Effect.WORK:
+            if waits:
+                return None
             first = node
     if first is None:
         return None
@@ -240,7 +275,7 @@ def _of_library(module: Module, call: cst.Call, name: str) -> _Effect:
         plain = rest in _PLAIN_BUILTINS or all(map(_on_host, values))
         return _Effect.NOTHING if plain else _Effect.WAIT
     if package in _ON_HOST:
-        return _Effect.WAIT if name == "time.sleep" else _Effect.NOTHING
+        return _Effect.WAIT if name in ("time.sleep", "timeit.timeit", "timeit.repeat") else _Effect.NOTHING
     if package != "torch" or _MAY_WAIT.match(name) or explicit_wait(module, call) or _reads(module, call):
         return _Effect.WAIT
     computes = module.places.computes_on_device(call)
@@ -281,9 +316,9 @@ def _of_method(module: Module, call: cst.Call, func: cst.Attribute, depth: int) 
 
 def _of_model(module: Module, call: cst.Call, func: cst.BaseExpression, depth: int) -> _Effect:
     model = module.value(func)
-    made = module.source(model.origin) if isinstance(model.origin, cst.Call) else ""
-    words = (last_name(func) or "", model.cls or "", made.partition("(")[0])
-    if any(_READING_MODELS.search(word) for word in words):
+    made = module.source(model.origin)[:200] if isinstance(model.origin, cst.Call) else ""
+    words = (last_name(func) or "", model.cls or "", made)
+    if any(_READING_MODELS.search(word) for word in words) or _PIPELINES.search(module.tree.text):
         return _Effect.WAIT
     forward = module.callee(call)
     if forward is not None and _waits_inside(module, forward, depth):
@@ -317,10 +352,13 @@ def _of_function(module: Module, call: cst.Call, depth: int) -> _Effect:
     function = module.callee(call)
     if not isinstance(function, cst.FunctionDef) or not depth or function.decorators:
         return _Effect.WAIT
-    effects = [(node, _effect(module, node, depth - 1)) for node in evaluated(module, function.body)]
-    if any(effect is _Effect.WAIT for _, effect in effects):
-        return _Effect.WAIT
-    return _Effect.WORK if any(effect is _Effect.WORK for _, effect in effects) else _Effect.NOTHING
+    whole = _Effect.NOTHING
+    for node in evaluated(module, function.body):
+        effect = _effect(module, node, depth - 1)
+        if effect is _Effect.WAIT:
+            return effect
+        whole = _Effect.WORK if effect is _Effect.WORK else whole
+    return whole
 
 
 def _on_device(value: Value) -> bool:
