@@ -27,6 +27,7 @@ _WRAPS_PARTS = re.compile(r"(?:^|_)(?:shard|fsdp|fsdp2|paralleli[sz]e|wrap|auto_
 _KEEPS_PARAMETERS = frozenset({"parameters", "named_parameters"})
 # The release that made ``fully_shard`` public.
 _PUBLIC = "2.6"
+_HOPS = 3
 _STRATEGIES = frozenset({"FULL_SHARD", "SHARD_GRAD_OP", "HYBRID_SHARD", "_HYBRID_SHARD_ZERO2"})
 
 
@@ -71,17 +72,33 @@ def _is_whole(wrapper: Wrapper, module: Module) -> bool:
     owner = module.tree.enclosing(wrapper.call, cst.ClassDef)
     if owner is not None and module.classes.info(owner).inherits("torch.nn.Module"):
         return False
-    match wrapper.model:
-        case cst.Name() as name:
-            bindings = module.bindings(name)
-            plain = (BindingKind.ASSIGN, BindingKind.PARAMETER, BindingKind.WALRUS)
-            return bool(bindings) and all(b.kind in plain and _no_part(b.value) for b in bindings)
+    return wrapper.model is not None and _is_variable(wrapper.model, module, _HOPS)
+
+
+def _is_variable(node: cst.BaseExpression, module: Module, hops: int) -> bool:
+    """Whether an expression is a model by itself, also where a helper is given it."""
+    match node:
+        case cst.Name():
+            return _has_plain_bindings(node, module, hops)
         case cst.Attribute(value=cst.Name("self")):
             return True
         case cst.Call(func=func):
-            return not (isinstance(func, cst.Attribute) and last_name(func) == "get_submodule")
+            return last_name(func) != "get_submodule"
         case _:
             return False
+
+
+def _has_plain_bindings(name: cst.Name, module: Module, hops: int) -> bool:
+    bindings = module.bindings(name)
+    for binding in bindings:
+        if binding.kind is BindingKind.PARAMETER:
+            calls = module.callers(binding.scope.node) if hops else []
+            given = [module.argument(call, binding.name).node for call in calls]
+            if not all(node is not None and _is_variable(node, module, hops - 1) for node in given):
+                return False
+        elif binding.kind not in (BindingKind.ASSIGN, BindingKind.WALRUS) or not _no_part(binding.value):
+            return False
+    return bool(bindings)
 
 
 def _no_part(value: cst.BaseExpression | None) -> bool:
