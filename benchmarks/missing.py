@@ -32,8 +32,8 @@ def missing(libraries: Mapping[str, Library], package: str) -> dict[str, Any]:
             if lost:
                 gone[release] = lost
         before = now
-    newest = next(reversed(libraries.values()), None)
-    said = sorted(set(_given_up(newest, package))) if newest is not None else []
+    newest = list(libraries.values())[-1:]
+    said = sorted({name for library in newest for name in _given_up(library, package)})
     return {"gone": gone, "deprecated": [name for name in said if canonical(name) not in known]}
 
 
