@@ -74,9 +74,16 @@ def uses_of_given_up(
     """
     if isinstance(node, cst.Attribute):
         row = upgrade_at(module, node) if node.attr.value in _LAST else None
-        if row is not None and not row.owner:
-            if not any(_is_tried(module, binding.node) for binding in module.bindings(_root(node))):
-                yield node, row
+        if (
+            row is None
+            or row.owner
+            or isinstance(module.tree.parent(node), (cst.ImportFrom, cst.ImportAlias))
+        ):
+            return
+        # That torch is tried to be imported says nothing of what torch has.
+        parts = [each for each in module.bindings(_root(node)) if each.imported != row.package]
+        if not any(_is_tried(module, binding.node) for binding in parts):
+            yield node, row
         return
     for alias in () if isinstance(node.names, cst.ImportStar) else node.names:
         if not isinstance(alias.name, cst.Name) or alias.name.value not in _LAST:
