@@ -25,6 +25,7 @@ import click
 import platformdirs
 
 from benchmarks.libraries import Found, Library, archive, fetch, releases
+from benchmarks.missing import PACKAGES, missing
 from torchlint.releases import RELEASES
 from torchlint.semantics.api.upgrades import UPGRADES, Upgrade
 
@@ -173,9 +174,26 @@ def main(folder: Path, output: Path, held: bool, only: str) -> None:
             click.echo(f"{' '.join(key(row).values())}: {reason}")
     lines = ",\n".join(f"  {json.dumps(entry)}" for entry in entries)
     looked_at = json.dumps({name: releases(name) for name in RELEASES})
-    output.write_text(f'{{"releases": {looked_at},\n "rows": [\n{lines}\n]}}\n', encoding="utf-8")
+    lacking = _lacking(folder, output)
+    output.write_text(
+        f'{{"releases": {looked_at},\n "missing": {lacking},\n "rows": [\n{lines}\n]}}\n', encoding="utf-8"
+    )
     click.echo(f"{len(entries)} rows, {wrong} contradictions")
     sys.exit(1 if wrong else 0)
+
+
+def _lacking(folder: Path, output: Path) -> str:
+    """What the table lacks, of the releases in the folder; what was held before where there is none."""
+    before = json.loads(output.read_text("utf-8")).get("missing", {}) if output.exists() else {}
+    found: dict[str, Any] = {}
+    for package in PACKAGES:
+        held = {r: archive(package, r, folder) for r in releases(package)}
+        there = {r: Library(place) for r, place in held.items() if place.exists()}
+        found[package] = missing(there, package) if there else before.get(package, {})
+        names = sum(len(names) for names in found[package].get("gone", {}).values())
+        warned = len(found[package].get("deprecated", []))
+        click.echo(f"{package}: of {names} names that went and {warned} that are deprecated, nothing is said")
+    return json.dumps(found)
 
 
 def key_of(entry: Entry) -> dict[str, str]:

@@ -8,6 +8,7 @@ each minor release, and the rest is dropped. Names are followed through imports 
 from __future__ import annotations
 
 import ast
+import contextlib
 import re
 import shutil
 import subprocess
@@ -129,6 +130,19 @@ class Library:
         found = self._resolve(dotted)
         tree = self._tree(found.module) if found is not None else None
         return tree is not None and value in _strings(tree)
+
+    def modules(self, package: str) -> Iterator[tuple[str, ast.Module]]:
+        """The modules of a package that are written in Python, by name."""
+        for file in sorted(self._files):
+            if file.startswith(f"{package}/") and file.endswith(".py"):
+                module = file.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+                # What is in templates is no Python.
+                with contextlib.suppress(SyntaxError):
+                    yield module, ast.parse(self._zip.read(file).decode("utf-8", "replace"))
+
+    def is_package(self, module: str) -> bool:
+        """Whether a module has others below it."""
+        return self._is_package(module)
 
     # ------------------------------------------------------------------ parameters
 

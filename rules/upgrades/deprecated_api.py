@@ -22,7 +22,7 @@ from torchlint.semantics.upgrading import guarded, only_names, uses_of_given_up
         "torch",
         (
             "cholesky|.qr|import qr|symeig|chain_matmul|matrix_rank|_solve|.solve|import solve|.lu|"
-            "import lu|lstsq|.eig|import eig|.svd|import svd|rfft|.ifft|.ger|import ger|.range|"
+            "import lu|lstsq|.eig|import eig|.svd|import svd|rfft|ifft|.ger|import ger|.range|import range|"
             "init.uniform(|init.normal(|init.constant(|init.eye(|init.dirac(|init.sparse(|nn.init import|"
             "xavier_uniform(|xavier_normal(|kaiming_uniform(|kaiming_normal(|orthogonal(|clip_grad_norm|"
             "memory_cached|reset_max_memory|.upsample|upsample_|import upsample|Upsampling|NLLLoss2d|"

@@ -21,7 +21,7 @@ from torchlint.semantics.upgrading import guarded, uses_of_given_up
     mentions=(
         "torch",
         (
-            "cholesky|.qr|import qr|symeig|matrix_rank|.solve|import solve|lstsq|.eig|import eig|rfft|.ifft|"
+            "cholesky|.qr|import qr|symeig|matrix_rank|.solve|import solve|lstsq|.eig|import eig|rfft|ifft|"
             "_deterministic|_six|_accumulate|verbose=|resample=|fillcolor=|range=|.Scale|import Scale|"
             "RandomSizedCrop|functional_tensor|load_state_dict_from_url|model_urls|ConvBNReLU|Kinetics400|"
             "ToImageTensor|BoundingBox|datapoints|torchaudio"

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.rule import NOTE, WARNING, Finding, rule
-from torchlint.semantics.fallbacks import for_older_releases
 from torchlint.semantics.module import Module
 from torchlint.semantics.transforms import in_two_steps, scaled
+from torchlint.semantics.upgrading import stands_in
 
 _V2 = "torchvision.transforms.v2."
 _TO_TENSOR = (f"{_V2}ToTensor", f"{_V2}functional.to_tensor")
@@ -78,7 +78,7 @@ def torchvision_api(node: cst.Call | cst.Import, module: Module) -> Iterator[Fin
     dotted = module.qualified(node.func)
     if dotted is None or not (dotted.startswith(_V2) or dotted == _NO_BETA):
         return
-    if for_older_releases(module, node):
+    if stands_in(module, node):
         return
     if not module.target_of("torchvision").at_least("0.16"):
         return

@@ -8,9 +8,9 @@ import libcst as cst
 
 from torchlint.diagnostics import Fix
 from torchlint.rule import WARNING, Finding, rule
-from torchlint.semantics.fallbacks import for_older_releases
 from torchlint.semantics.module import Module
 from torchlint.semantics.pretraining import Legacy, legacy_weights
+from torchlint.semantics.upgrading import stands_in
 
 
 @rule(
@@ -61,7 +61,7 @@ def torchvision_pretrained(call: cst.Call, module: Module) -> Iterator[Finding]:
     - [How to write your own multi-weight API: migration](https://pytorch.org/blog/introducing-torchvision-new-multi-weight-support-api/)
     """
     for legacy in legacy_weights(module, call):
-        if not module.target_of("torchvision").at_least("0.13") or for_older_releases(module, call):
+        if not module.target_of("torchvision").at_least("0.13") or stands_in(module, call):
             return
         yield Finding(
             legacy.arg,

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.rule import WARNING, Finding, rule
-from torchlint.semantics.fallbacks import for_older_releases
 from torchlint.semantics.module import Module
+from torchlint.semantics.upgrading import stands_in
 
 
 @rule(
@@ -60,7 +60,7 @@ def unsafe_checkpoint_load(call: cst.Call, module: Module) -> Iterator[Finding]:
         return
     if not module.argument(call, "weights_only").absent or module.argument(call, "pickle_module").given:
         return
-    if _is_own(call, module) or for_older_releases(module, call):
+    if _is_own(call, module) or stands_in(module, call):
         return
     fix = None
     if module.target.at_least("1.13"):

@@ -54,8 +54,20 @@ def moved(module: Module, use: cst.CSTNode, row: Upgrade) -> Fix | None:
 
 
 def _asks_for_type(module: Module) -> bool:
-    text = module.tree.text
-    return "isinstance(" in text or "issubclass(" in text
+    """Whether the file asks what is an instance or a subclass of the class."""
+    return any(
+        isinstance(call.func, cst.Name)
+        and call.func.value in ("isinstance", "issubclass")
+        and any(
+            module.qualified(node) == _ASKED_FOR_TYPE for arg in call.args for node in _parts(module, arg)
+        )
+        for call in module.tree.nodes(cst.Call)
+    )
+
+
+def _parts(module: Module, arg: cst.Arg) -> Iterator[cst.CSTNode]:
+    yield arg.value
+    yield from module.tree.descendants(arg.value)
 
 
 def arguments_given_up(module: Module, call: cst.Call) -> Iterator[Given]:

@@ -74,7 +74,15 @@ def uses_of_given_up(
     """
     if isinstance(node, cst.Attribute):
         row = upgrade_at(module, node) if node.attr.value in _LAST else None
-        if row is not None and not row.owner:
+        if (
+            row is None
+            or row.owner
+            or isinstance(module.tree.parent(node), (cst.ImportFrom, cst.ImportAlias))
+        ):
+            return
+        # That torch is tried to be imported says nothing of what torch has.
+        parts = [each for each in module.bindings(_root(node)) if each.imported != row.package]
+        if not any(_is_tried(module, binding.node) for binding in parts):
             yield node, row
         return
     for alias in () if isinstance(node.names, cst.ImportStar) else node.names:
@@ -82,7 +90,7 @@ def uses_of_given_up(
             continue
         binding = module.binding_of(alias)
         row = SYMBOLS.get(canonical(binding.imported or "")) if binding is not None else None
-        if binding is None or row is None or row.owner:
+        if binding is None or row is None or row.owner or _is_tried(module, node):
             continue
         reads = module.uses(binding)
         for read in reads:
@@ -166,7 +174,8 @@ def brought(module: Module, node: cst.CSTNode, row: Upgrade) -> Edits | None:
         kept = f"{row.replacement}.".startswith(f"{binding.imported}.")
         if edits is not None and not kept and _is_for_this(module, binding):
             # Where some use has to stay, the import stays, too.
-            edits = (_without_import(module, binding) if len(bindings) == 1 else None) or edits
+            all_of_them = _without_import(module, binding) if len(bindings) == 1 else None
+            edits = all_of_them if all_of_them is not None and _is_sound(all_of_them) else edits
     return edits if edits is not None and _is_sound(edits) else None
 
 
@@ -175,19 +184,37 @@ def guarded(module: Module, node: cst.CSTNode, row: Upgrade) -> bool:
 
     It asks for the release or for the name, tries, or is a test of the warning.
     """
-    last = _last(row.symbol)
-    asked = re.search(rf"""attr\([^()]*["']{last}["']""", module.tree.text)
-    if asked is not None or for_older_releases(module, node):
+    asked = re.search(rf"""attr\([^()]*["']{_last(row.symbol)}["']""", module.tree.text)
+    if asked is not None or stands_in(module, node):
         return True
+    if _is_tried(module, node):
+        return True
+    around = module.tree.enclosing(node, cst.With)
+    return around is not None and any(_EXPECTS.search(module.source(item.item)) for item in around.items)
+
+
+def _is_tried(module: Module, node: cst.CSTNode) -> bool:
+    """Whether a failure of the statement around is caught, as if the name were not there."""
     child = node
     for above in module.tree.ancestors(node):
         if isinstance(above, (cst.Try, cst.TryStar)) and child is above.body:
-            if any(_CATCHES.search(module.source(each.type)) for each in above.handlers if each.type):
+            if any(each.type is None or _CATCHES.search(module.source(each.type)) for each in above.handlers):
                 return True
-            if any(each.type is None for each in above.handlers):
+        child = above
+    return False
+
+
+def stands_in(module: Module, node: cst.CSTNode) -> bool:
+    """Whether a node is for older releases: what is tried last, or behind a question for the release."""
+    if for_older_releases(module, node):
+        return True
+    child = node
+    for above in module.tree.ancestors(node):
+        if isinstance(above, cst.ExceptHandler) and child is above.body and above.type is not None:
+            if _CATCHES.search(module.source(above.type)):
                 return True
-        if isinstance(above, cst.With) and child is above.body:
-            if any(_EXPECTS.search(module.source(item.item)) for item in above.items):
+        if isinstance(above, cst.If) and child is not above.test:
+            if _RELEASE.search(module.source(above.test)):
                 return True
         child = above
     return False
@@ -195,6 +222,7 @@ def guarded(module: Module, node: cst.CSTNode, row: Upgrade) -> bool:
 
 _CATCHES = re.compile(r"ImportError|AttributeError|ModuleNotFoundError|RuntimeError|TypeError|Exception")
 _EXPECTS = re.compile(r"warns|assertWarns|catch_warnings|raises|assertRaises|deprecated_call")
+_RELEASE = re.compile(r"(torch\w*|\btv|\bta|\bpt)_?(major|minor|ver)", re.IGNORECASE)
 
 
 def _is_sound(edits: Edits) -> bool:
@@ -287,6 +315,12 @@ def _read_anew(module: Module, binding: Binding, row: Upgrade) -> Edits | None:
         scopes = [module.names.lookup(new, use) for use in uses]
         if any(scope is not None for scope in scopes) or new in binding.scope.bindings:
             return None
+        # An annotation in quotes may mean it, too.
+        quoted = re.compile(rf"\b{binding.name}\b")
+        if any(
+            quoted.search(text.value) for text in module.tree.nodes(cst.SimpleString) if len(text.quote) == 1
+        ):
+            return None
     if any(upgrade_at(module, use) is not row for use in uses):
         return None
     return _together(*(_use(module, use, row, (new, ())) for use in uses))
@@ -294,7 +328,9 @@ def _read_anew(module: Module, binding: Binding, row: Upgrade) -> Edits | None:
 
 def _without_import(module: Module, binding: Binding) -> Edits | None:
     """The edits of all uses of a module that nothing else needs, and the removal of its import."""
-    parts: list[Edits | None] = [module.remove_import(binding.node)]
+    parts: list[Edits | None] = []
+    added: Edits = ()
+    package = ""
     for read in module.uses(binding):
         for above in module.tree.ancestors(read):
             row = upgrade_at(module, above)
@@ -308,8 +344,16 @@ def _without_import(module: Module, binding: Binding) -> Edits | None:
         spelt = _spelt(module, above, row.replacement)
         if spelt is None or spelt[0].startswith(f"{binding.name}."):
             return None
-        parts.append(_use(module, above, row, spelt))
-    return _together(*parts) if _sole(module, binding) else None
+        text, added = spelt
+        package = row.replacement.partition(".")[0]
+        parts.append(_use(module, above, row, (text, ())))
+    statement = module.tree.parent(binding.node)
+    if added and isinstance(statement, cst.Import) and len(statement.names) == 1:
+        # The import that is missing takes the place of the one that nobody needs.
+        return _together(module.replace(statement, f"import {package}"), *parts)
+    if not _sole(module, binding):
+        return None
+    return _together(module.remove_import(binding.node), added, *parts)
 
 
 def _root(node: cst.BaseExpression) -> cst.Name:
