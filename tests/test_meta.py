@@ -136,8 +136,6 @@ CATALOGUE = {
     "TL607": ("checkpoint-loaded-on-device", "note", "unsafe"),
     "TL701": ("data-parallel", "warning", "none"),
     "TL702": ("all-reduce-every-micro-step", "warning", "unsafe"),
-    "TL704": ("distributed-sampler-missing", "error", "none"),
-    "TL705": ("sampler-epoch-not-set", "error", "safe"),
     "TL703": ("unused-parameter-search", "warning", "none"),
     "TL704": ("distributed-sampler-missing", "error", "none"),
     "TL705": ("sampler-epoch-not-set", "error", "safe"),
