@@ -15,6 +15,8 @@ from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
 RANKS = 2
+# Gradients are summed up in other buckets, and 24 layers make up to 1e-3 of that in single precision.
+TOLERANCE = 0.01
 SIZES = {"small": (2, 16, 4, 64), "medium": (4, 64, 12, 512), "large": (4, 256, 24, 1024)}
 
 
