@@ -39,3 +39,11 @@ def test_the_handlers_of_a_call(name: str) -> None:
     (call,) = (call for call in tree.nodes(cst.Call) if tree.source(call) == "f()")
     found = [tree.source(handler.type) if handler.type else "" for handler in tree.handlers(call)]
     assert found == expected
+
+
+def test_the_parts_of_a_node_are_in_source_order() -> None:
+    tree = SyntaxTree("f(a, b=c)\n")
+    (call,) = tree.nodes(cst.Call)
+    assert [tree.source(part) for part in tree.parts(call)] == ["f", "a", "b=c"]
+    (name, *_) = tree.nodes(cst.Name)
+    assert tree.parts(name) == []

@@ -190,7 +190,8 @@ class SyntaxTree:
     def parts(self, node: cst.CSTNode) -> list[cst.CSTNode]:
         """The code nodes directly below ``node``, in source order."""
         found: list[cst.CSTNode] = []
-        for name in _FIELDS[node.__class__]:
+        # The fields stand in the order in which a stack takes them, the last first.
+        for name in reversed(_FIELDS[node.__class__]):
             child = getattr(node, name)
             if child.__class__ in _NO_NODES:
                 continue

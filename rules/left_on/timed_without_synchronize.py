@@ -37,10 +37,10 @@ def timed_without_synchronize(node: cst.BinaryOperation | cst.Call, module: Modu
     readings waits for the device.
 
     A synchronisation waits, also in a helper of the file; so does reading a value (`.item()`, `print(loss)`),
-    a copy to or from the host, and `torch.distributed.barrier()`. What another file's function does is not
-    known, and such times are left alone; so are those of loops over data and of whole trainings, where the
-    last step is all that is missing, times from one iteration to the next, deadlines, and what is timed
-    because it is done once, such as a compilation.
+    a copy to or from the host, and `torch.distributed.barrier()`, that of NCCL included. What another file's
+    function does is not known, and such times are left alone; so are those of loops over data and of whole
+    trainings, where the last step is all that is missing, times from one iteration to the next, deadlines,
+    and what is timed because it is done once, such as a compilation.
 
     ## Why is this bad?
 
