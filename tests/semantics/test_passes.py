@@ -7,6 +7,7 @@ from collections.abc import Callable
 PROGRAMS = {
     "loops": """
         from torch.utils.data import DataLoader as L
+        from tqdm import trange
 
 
         def nested(data, model):
@@ -35,6 +36,13 @@ PROGRAMS = {
         def anew(data, model):
             for epoch in range(9):
                 one_pass(model, L(data))  #: L(data) => passes=no
+
+
+        def counted_before(data, model):
+            loader = L(data)  #: L(data) => passes=_
+            steps = trange(9)
+            for _ in steps:
+                one_pass(model, loader)
 
 
         def taken(first, second, model):

@@ -205,7 +205,7 @@ class Parallelism:
         dotted = self.module.qualified(call.func)
         if dotted is not None:
             return dotted if dotted in _WRAPPERS else None
-        if not isinstance(call.func, (cst.Name, cst.Attribute)):
+        if not self._may_be_another_name(call.func):
             return None
         callee = self.module.value(call.func)
         if callee.kind is Kind.CLASS and isinstance(callee.definition, cst.ClassDef):
@@ -214,6 +214,17 @@ class Parallelism:
         if callee.kind in (Kind.CLASS, Kind.FUNCTION) and callee.cls in _WRAPPERS:
             return callee.cls
         return None
+
+    def _may_be_another_name(self, func: cst.BaseExpression) -> bool:
+        """Whether a name that is called may be a class of the file or a variable: a cheap question."""
+        kinds = (BindingKind.ASSIGN, BindingKind.CLASS)
+        match func:
+            case cst.Name():
+                return any(binding.kind in kinds for binding in self.names.bindings(func))
+            case cst.Attribute(value=cst.Name("self" | "cls"), attr=cst.Name(name)):
+                return name in self.names.attributes
+            case _:
+                return False
 
     def inner(self, wrapper: Wrapper) -> Value:
         """What the model is that a wrapper is given."""
@@ -311,6 +322,8 @@ class Parallelism:
         return Wraps(found, bool(found))
 
     def _returned(self, call: cst.Call, path: tuple[int | None, ...]) -> Wraps:
+        if last_name(call.func) not in self._functions:
+            return _NONE
         function = self.module.callee(call)
         if not isinstance(function, cst.FunctionDef) or function.name.value in ("__init__", "forward"):
             return _NONE
@@ -322,6 +335,11 @@ class Parallelism:
             and self.module.function(node) is function
         ]
         return _join(self._at(value, path) for value in returned)
+
+    @cached_property
+    def _functions(self) -> frozenset[str]:
+        """The names of the functions of the file."""
+        return frozenset(function.name.value for function in self.tree.nodes(cst.FunctionDef))
 
     def _passed(self, binding: Binding) -> Iterator[cst.BaseExpression | None]:
         """What the calls of the file pass for a parameter; None for each that is out of sight."""

@@ -225,9 +225,14 @@ class _Search:
         target = loop.target.elements[0].value if isinstance(loop.target, cst.Tuple) else loop.target
         if _EPOCH.search(last_name(target) or ""):
             return True
+        iterated = loop.iter
+        if isinstance(iterated, cst.Name):
+            # ``epochs = trange(3)``
+            binding = self.module.names.assignment(iterated)
+            iterated = binding.value if binding is not None and binding.value is not None else iterated
         return any(
             isinstance(node, cst.Call) and last_name(node.func) in _COUNTING
-            for node in self.tree.descendants(loop.iter)
+            for node in self.tree.descendants(iterated)
         )
 
     def _once(self, loop: cst.For) -> bool:
