@@ -321,7 +321,7 @@ class _Search:
         text = self.tree.source(target)
         for other in self.tree.nodes(cst.Attribute):
             if other.attr.value == name and other is not target and self.tree.source(other) == text:
-                if self.tree.contains(self.region, other) and not self._is_target(other):
+                if self._inside(other) and not self._is_target(other):
                     self._follow(other)
         return True
 
