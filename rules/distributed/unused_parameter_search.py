@@ -26,10 +26,10 @@ def unused_parameter_search(call: cst.Call, module: Module) -> Iterator[Finding]
     Finds `find_unused_parameters=True`, for `DistributedDataParallel` itself, or for Accelerate, Lightning,
     Transformers or Ignite, which hand it on.
 
-    It is a warning where the file has the class of the model, and all that the model has takes part in each
-    of its forward passes. It is a note where the forward pass has branches, and where the file trains a model
-    that it does not show: then some parameters may get no gradient. Nothing is said beside
-    `static_graph=True`, nor where a comment gives the reason.
+    It is a warning where the file has the class of the model, or takes a classifier of torchvision, and all
+    that the model has takes part in each of its forward passes. It is a note where the forward pass has
+    branches, and where the file makes and trains a model of another file: then some parameters may get no
+    gradient. Nothing is said beside `static_graph=True`, nor where a comment gives the reason.
 
     ## Why is this bad?
 
@@ -68,7 +68,7 @@ def unused_parameter_search(call: cst.Call, module: Module) -> Iterator[Finding]
     if found is None:
         return
     what = "DDP searches the graph of every forward pass for parameters that get no gradient"
-    name = f"`{found.definition.name.value}`" if found.definition is not None else ""
+    name = f"`{found.model}`"
     if found.outcome is Outcome.NOTHING:
         yield Finding(found.node, f"{what}, and {name} has none: all of it takes part in each of them")
     elif found.outcome is Outcome.BRANCHES:

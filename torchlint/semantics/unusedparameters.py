@@ -15,6 +15,8 @@ import libcst as cst
 
 from torchlint.semantics.classes import ClassInfo
 from torchlint.semantics.gradmode import Grad
+from torchlint.semantics.layers import RETURNS_SELF
+from torchlint.semantics.names import BindingKind
 from torchlint.semantics.parallelism import Wrapper, Wrapping
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import MISSING, Kind
@@ -34,9 +36,15 @@ _STRATEGY = re.compile(r"ddp\w*find_unused_parameters_true")
 _EXPLAINED = re.compile(
     r"#[^\n]*(?:unused|need|requir|because|otherwise|without|error|dynamic|some param|not all)", re.IGNORECASE
 )
+# Models of torchvision without a head that only some passes use.
+_WHOLLY_USED = re.compile(
+    r"torchvision\.models\.(?:\w+\.)*(?:resnet|resnext|wide_resnet|vgg|densenet|mobilenet|efficientnet|convnext"
+    r"|vit_|swin_|regnet|shufflenet|mnasnet|squeezenet|alexnet)\w*"
+)
 _BRANCHES = (cst.If, cst.IfExp, cst.While, cst.Try, cst.TryStar, cst.Match, cst.BooleanOperation)
 _CUTTING = frozenset({"detach", "detach_", "no_grad", "set_grad_enabled", "inference_mode", "checkpoint"})
 _LINES_ABOVE = 3
+_HOPS = 4
 
 
 class Outcome(Words):
@@ -52,11 +60,11 @@ class Outcome(Words):
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """A place that switches the search on, with its outcome and the class of the model, if it is shown."""
+    """A place that switches the search on, with its outcome and what the model is, if that is shown."""
 
     node: cst.CSTNode
     outcome: Outcome
-    definition: cst.ClassDef | None = None
+    model: str = ""
 
 
 def search(call: cst.Call, module: Module) -> Search | None:
@@ -65,18 +73,60 @@ def search(call: cst.Call, module: Module) -> Search | None:
     if node is None or module.is_test or _is_explained(call, module):
         return None
     wrapper = module.parallelism.wrapper(call)
-    definition = module.parallelism.inner(wrapper).definition if wrapper is not None else None
-    if not isinstance(definition, cst.ClassDef):
-        return Search(node, Outcome.OPEN) if _trains(wrapper, module) else None
-    return Search(node, _Uses(module).of(definition), definition)
+    if wrapper is not None:
+        inner = module.parallelism.inner(wrapper)
+        if isinstance(inner.definition, cst.ClassDef):
+            return Search(node, _Uses(module).of(inner.definition), inner.definition.name.value)
+        made = _maker(wrapper.model, module) if wrapper.model is not None else None
+        if made is not None and _WHOLLY_USED.fullmatch(made):
+            return Search(node, Outcome.NOTHING, made.rpartition(".")[2])
+    return Search(node, Outcome.OPEN) if _trains(wrapper, module) else None
+
+
+def _maker(node: cst.BaseExpression, module: Module) -> str | None:
+    """The library function whose result a model certainly is."""
+    for _ in range(_HOPS):
+        if isinstance(node, cst.Call):
+            if not isinstance(node.func, cst.Attribute) or node.func.attr.value not in RETURNS_SELF:
+                return module.qualified(node.func)
+            node = node.func.value
+        bindings = module.bindings(node) if isinstance(node, cst.Name) else ()
+        if len(bindings) == 1 and bindings[0].value is not None and not bindings[0].path:
+            node = bindings[0].value
+    return None
 
 
 def _trains(wrapper: Wrapper | None, module: Module) -> bool:
     """Whether the file trains the model, so that whoever reads it can try without: a library cannot."""
     if wrapper is not None:
+        if wrapper.model is None or not _is_made(wrapper.model, module, _HOPS):
+            return False
         forwards = module.parallelism.forwards(wrapper)
         return module.backpropagation.happens and any(module.grad(call) is not Grad.OFF for call in forwards)
     return _runs(module)
+
+
+def _is_made(node: cst.BaseExpression, module: Module, hops: int) -> bool:
+    """Whether the file makes a model itself, where a trainer takes whichever it is given."""
+    if isinstance(node, cst.Call):
+        wrapper = module.parallelism.wrapper(node)
+        if wrapper is not None:
+            return wrapper.model is not None and _is_made(wrapper.model, module, hops)
+        if isinstance(node.func, cst.Attribute) and node.func.attr.value in RETURNS_SELF:
+            return _is_made(node.func.value, module, hops)
+        return True
+    if not isinstance(node, cst.Name):
+        return False
+    for binding in module.bindings(node):
+        if binding.kind is BindingKind.PARAMETER and hops:
+            calls = module.callers(binding.scope.node)
+            given = [module.argument(call, binding.name).node for call in calls]
+            if any(value is not None and _is_made(value, module, hops - 1) for value in given):
+                return True
+        elif binding.value is not None and hops and not module.tree.contains(binding.value, node):
+            if isinstance(binding.value, (cst.Call, cst.Name)) and _is_made(binding.value, module, hops - 1):
+                return True
+    return False
 
 
 def _runs(module: Module) -> bool:
