@@ -11,7 +11,7 @@ from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.collectives import Collective, collective
 from torchlint.semantics.iterations import Act
 from torchlint.semantics.module import Module
-from torchlint.semantics.places import Hot
+from torchlint.semantics.places import Hot, Phase
 from torchlint.semantics.reporting import read_after, reported_only
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import Kind
@@ -97,6 +97,9 @@ def collective_for_logging(call: cst.Call, module: Module) -> Iterator[Finding]:
         return
     hot = module.hot(call)
     if hot is None or not _trains(hot, module) or module.evaluated_only(call):
+        return
+    if module.phase(call) is Phase.FORWARD:
+        # What a layer keeps is part of the model, whatever it is called.
         return
     if not _reported(found, hot, module):
         return

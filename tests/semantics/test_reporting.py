@@ -25,6 +25,8 @@ REPORTED = [
     "logs = {'loss': value()}\nif rank == 0:\n    wandb.log(logs)",
     "logs['loss'] = value()\nprint(logs)",
     "logs['loss'] = value()\nlogs['lr'] = 3\nlogs['total'] += logs['loss'] / n\nbar.set_postfix(logs)",
+    "self.losses.append(value().item())\nprint(sum(self.losses) / len(self.losses))",
+    "shown = {}\nshown['x'] = value()\nprint(shown)",
     "reduced = value()\nlogger.update(loss=sum(reduced.values()), **reduced)",
     "shown = value() if several else loss\nprint(shown)",
     "v, w = value().tolist()\nprint(v, w)",
@@ -36,6 +38,9 @@ REPORTED = [
     "last = value()",
 ]
 NEEDED = [
+    "self.losses.append(value())\nsum(self.losses).backward()",
+    "for group in groups:\n    group['lr'] = value().item()",
+    "writer['x'] = value()\nprint(writer)",
     "value()",
     "v = value()",
     "value().backward()",

@@ -111,9 +111,10 @@ _METER = re.compile(
     r"meter|loss|metric|acc(urac(y|ies))?(_|$|\d)|top[_-]?[0-9]|avg|averag|running|epoch_|stats?(_|$)|statistic"
     r"|history|hist(_|$)|track|monitor|logs?(_|$)|logger|progress|prec(ision)?(_|$|[0-9@])|recall|score"
     r"|(^|_)(error|err|ppl|perplexit|total|grad_?norm|nll|ce|elbo|psnr|ssim|iou|miou|f1|bleu|wer|auc)s?(_|$)"
-    r"|(^|_)(summary|summaries|record(er|s)?|board|values|results?|train_l|bar|pbar|tqdm)(_|$)",
+    r"|(^|_)(summary|summaries|record(er|s)?|board|results?|train_l|bar|pbar|tqdm)(_|$)",
     re.IGNORECASE,
 )
+_RECORDS = frozenset({"dict", "OrderedDict", "defaultdict", "list"})
 _STOPPING = re.compile(
     r"early|stop|best|sched|scaler|optim|ema(_|$)|buffer|replay|queue|guard", re.IGNORECASE
 )
@@ -287,6 +288,8 @@ class _Search:
             return False
         if name in ("append", "extend") and isinstance(owner, cst.Name):
             self._bound(owner)
+        if name in ("append", "extend") and isinstance(owner, cst.Attribute):
+            return self._attribute_of(owner, owner.attr.value)
         made = self.module.value(owner).definition
         of_class = made.name.value if isinstance(made, cst.ClassDef) else ""
         return _METER.search(word) is not None or "Meter" in of_class or "Metric" in of_class
@@ -302,7 +305,7 @@ class _Search:
                 return all(self._bound(element.value) for element in target.elements)
             case cst.Subscript(value=cst.Name() as holder):
                 self.uses += 1
-                return self._name(holder)
+                return self._is_record(holder) and self._name(holder)
             case cst.Subscript(value=cst.Attribute() as holder):
                 self.uses += 1
                 return _METER.search(last_name(holder) or "") is not None
@@ -311,6 +314,17 @@ class _Search:
                 return self._attribute_of(target, name)
             case _:
                 return False
+
+    def _is_record(self, holder: cst.Name) -> bool:
+        """Whether a variable holds numbers for a report: by its name, or as a dictionary made here."""
+        if _METER.search(holder.value):
+            return not _STOPPING.search(holder.value)
+        values = [binding.value for binding in self.module.names.bindings_at(holder.value, holder)]
+        return bool(values) and all(
+            isinstance(value, (cst.Dict, cst.List, cst.DictComp))
+            or (isinstance(value, cst.Call) and last_name(value.func) in _RECORDS)
+            for value in values
+        )
 
     def _attribute_of(self, target: cst.Attribute, name: str) -> bool:
         """``bar.desc = …``, ``self.running_loss += …``: kept for reports, as no condition reads it."""
@@ -321,7 +335,7 @@ class _Search:
         text = self.tree.source(target)
         for other in self.tree.nodes(cst.Attribute):
             if other.attr.value == name and other is not target and self.tree.source(other) == text:
-                if self.tree.contains(self.region, other) and not self._is_target(other):
+                if self._inside(other) and not self._is_target(other):
                     self._follow(other)
         return True
 
