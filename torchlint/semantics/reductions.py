@@ -32,7 +32,7 @@ class LegacyReduction:
 
 
 def legacy_reduction(module: Module, call: cst.Call) -> Iterator[LegacyReduction]:
-    """What a call tells a loss by ``size_average=`` and ``reduce=``; nothing where both are None."""
+    """What a call tells a loss by ``size_average=`` and ``reduce=``; nothing unless one is True or False."""
     found = {arg.keyword.value: arg for arg in call.args if arg.keyword and arg.keyword.value in _SWITCHES}
     if not found:
         return
@@ -40,11 +40,14 @@ def legacy_reduction(module: Module, call: cst.Call) -> Iterator[LegacyReduction
     if name not in LOSSES:
         return
     values = {each: constant(module, found.get(each), None) for each in _SWITCHES}
-    if all(value is None for value in values.values()):
+    if not any(isinstance(values[each], bool) for each in found):
         return
     first, *others = sorted(found.values(), key=call.args.index)
     reduction = _meant(values["size_average"], values["reduce"])
     given = any(arg.keyword is not None and arg.keyword.value == "reduction" for arg in call.args)
+    # One of them may be given by its place.
+    apart = all(module.argument(call, each).absent for each in _SWITCHES if each not in found)
+    reduction = reduction if apart else None
     edits: tuple[Edit, ...] | None = None
     if reduction is not None and not given and not any(arg.star for arg in call.args):
         edits = (Edit(module.tree.span(first), f'reduction="{reduction}"'),)
