@@ -9,6 +9,7 @@ import libcst as cst
 from torchlint.rule import NOTE, WARNING, Finding, rule
 from torchlint.semantics.givenup import arguments_given_up, dropped_or_renamed, moved, said_of
 from torchlint.semantics.module import Module
+from torchlint.semantics.reductions import legacy_reduction
 from torchlint.semantics.upgrading import guarded, only_names, uses_of_given_up
 
 
@@ -22,15 +23,15 @@ from torchlint.semantics.upgrading import guarded, only_names, uses_of_given_up
         "torch",
         (
             "cholesky|.qr|import qr|symeig|chain_matmul|matrix_rank|_solve|.solve|import solve|.lu|"
-            "import lu|lstsq|.eig|import eig|.svd|import svd|rfft|ifft|.ger|import ger|.range|import range|"
-            "init.uniform(|init.normal(|init.constant(|init.eye(|init.dirac(|init.sparse(|nn.init import|"
-            "xavier_uniform(|xavier_normal(|kaiming_uniform(|kaiming_normal(|orthogonal(|clip_grad_norm|"
-            "memory_cached|reset_max_memory|.upsample|upsample_|import upsample|Upsampling|NLLLoss2d|"
-            "DataParallelCPU|functional_call|functorch|jit.script|jit.trace|jit.save|jit.load|jit.freeze|"
-            "jit.optimize|torch.jit import|assert_allclose|weight_norm|sdp_kernel|tensor_type|"
-            "impl_abstract|distributed.checkpoint|qconfig_dict|_deterministic|nvprof|EnforceUnique|"
-            "verbose=|resample=|fillcolor=|range=|.Scale|import Scale|RandomSizedCrop|Kinetics400|"
-            "get_image_size|audio_backend|apply_codec"
+            "import lu|lstsq|.eig|import eig|.svd|import svd|rfft|ifft|.ger|import ger|.range|"
+            "import range|init.uniform(|init.normal(|init.constant(|init.eye(|init.dirac(|init.sparse(|"
+            "nn.init import|xavier_uniform(|xavier_normal(|kaiming_uniform(|kaiming_normal(|orthogonal(|"
+            "clip_grad_norm|memory_cached|reset_max_memory|.upsample|upsample_|import upsample|"
+            "Upsampling|NLLLoss2d|DataParallelCPU|functional_call|functorch|jit.script|jit.trace|"
+            "jit.save|jit.load|jit.freeze|jit.optimize|torch.jit import|assert_allclose|weight_norm|"
+            "sdp_kernel|tensor_type|impl_abstract|distributed.checkpoint|_deterministic|nvprof|"
+            "EnforceUnique|verbose=|resample=|fillcolor=|range=|.Scale|import Scale|RandomSizedCrop|"
+            "Kinetics400|get_image_size|audio_backend|apply_codec|quantization|size_average|reduce="
         ),
     ),
 )
@@ -38,11 +39,12 @@ def deprecated_api(node: cst.Attribute | cst.ImportFrom | cst.Call, module: Modu
     """
     ## What it does
 
-    Finds functions, classes and parameters of torch, torchvision and torchaudio that every release which may
-    run the program deprecates. The releases are those that the project declares, or else those installed;
-    nothing is found where neither is known. Names in branches for older releases, in `try`, in annotations
-    and in `isinstance` are left alone. It is advice where the documentation alone deprecates a name, and
-    nothing warns. Mixed precision, Dynamo and the arguments of trainers have rules of their own.
+    Finds functions, classes and parameters of torch, torchvision and torchaudio that every release which
+    may run the program deprecates, among them `size_average` and `reduce` of losses. The releases are those
+    that the project declares, or else those installed; nothing is found where neither is known. Names in
+    branches for older releases, in `try`, in annotations and in `isinstance` are left alone. It is advice
+    where the documentation alone deprecates a name, and nothing warns. Mixed precision, Dynamo and the
+    arguments of trainers have rules of their own.
 
     ## Why is this bad?
 
@@ -86,6 +88,7 @@ def deprecated_api(node: cst.Attribute | cst.ImportFrom | cst.Call, module: Modu
     - [TorchFix](https://github.com/pytorch-labs/torchfix)
     """
     if isinstance(node, cst.Call):
+        yield from _reduced(node, module)
         for given in arguments_given_up(module, node):
             target = module.target_of(given.row.package)
             if given.row.is_deprecated(target) and not given.row.is_removed(target):
@@ -103,3 +106,13 @@ def deprecated_api(node: cst.Attribute | cst.ImportFrom | cst.Call, module: Modu
         yield Finding(
             use, said_of(row, module), fix=moved(module, use, row), severity=NOTE if row.quiet else None
         )
+
+
+def _reduced(call: cst.Call, module: Module) -> Iterator[Finding]:
+    """What losses took before `reduction`, of which every release warns."""
+    for legacy in legacy_reduction(module, call):
+        assert legacy.arg.keyword is not None
+        name, wanted = legacy.arg.keyword.value, legacy.reduction
+        new = f'`reduction="{wanted}"`' if wanted is not None else "`reduction`"
+        fix = module.safe(f"Use {new}", legacy.edits) if legacy.edits is not None else None
+        yield Finding(legacy.arg, f"`{name}` is deprecated; use {new}", fix=fix)

@@ -18,7 +18,7 @@ from torchlint.semantics.upgrading import guarded, uses_of_given_up
     severity=WARNING,
     fix="safe",
     on=(cst.Attribute, cst.ImportFrom),
-    mentions=("torch", "torch._|_dynamo|_LRScheduler|data._utils|_tensor|_composable|_base|_pytree_node"),
+    mentions=("torch", "torch._|_dynamo|_LRScheduler|data._utils|._tensor|_composable|er_base|_pytree_node"),
 )
 def private_api(node: cst.Attribute | cst.ImportFrom, module: Module) -> Iterator[Finding]:
     """

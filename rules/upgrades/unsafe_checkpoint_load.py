@@ -17,7 +17,7 @@ from torchlint.semantics.upgrading import stands_in
     severity=WARNING,
     fix="unsafe",
     on=cst.Call,
-    mentions=("torch", "load"),
+    mentions=("torch", ".load(|import load|, load"),
 )
 def unsafe_checkpoint_load(call: cst.Call, module: Module) -> Iterator[Finding]:
     """

@@ -110,6 +110,20 @@ def _symeig(module: Module, call: cst.Call) -> Edits | None:
     return (*edits, Edit(Span(module.tree.span(found["input"]).end, both.end), ""))
 
 
+def _eigenvalues(module: Module, call: cst.Call) -> Edits | None:
+    """``torch.symeig`` without the vectors, of which ``torch.linalg.eigvalsh`` gives the values alone."""
+    found = given(call, "input", "eigenvectors", "upper")
+    if found is None or "input" not in found or "out" in found or "upper" in found:
+        return None
+    taken, vectors = _solution(module, call), found.get("eigenvectors")
+    if taken is None or constant(module, vectors, False) is not False:
+        return None
+    if vectors is not None:
+        return (*taken, *_matrix(module, found["input"]), Edit(module.tree.span(vectors), 'UPLO="U"'))
+    added = rewriting.add_argument(module.tree, call, '"U"', keyword="UPLO", keyword_only=True)
+    return (*taken, *_matrix(module, found["input"]), *added) if added is not None else None
+
+
 def _chain_matmul(module: Module, call: cst.Call) -> Edits | None:
     plain = [arg for arg in call.args if arg.keyword is None]
     if len(plain) < 2 or any(arg.star for arg in call.args) or plain != list(call.args[: len(plain)]):
@@ -178,11 +192,11 @@ def _texts(module: Module, *moves: tuple[cst.Arg, cst.Arg]) -> Edits | None:
 
 
 def _solution(module: Module, call: cst.Call) -> Edits | None:
-    """The edits that take the solution as it is, where only that is taken of a pair of results."""
+    """The edits that take the first of a pair of results as it is, where only that is taken."""
     parent = module.tree.parent(call)
     end = module.tree.outer_span(call).end
     match parent:
-        case cst.Attribute(value=value, attr=cst.Name("solution")) if value is call:
+        case cst.Attribute(value=value, attr=cst.Name("solution" | "eigenvalues")) if value is call:
             return (Edit(Span(end, module.tree.span(parent).end), ""),)
         case cst.Subscript(
             value=value, slice=[cst.SubscriptElement(slice=cst.Index(value=cst.Integer("0")))]
@@ -238,6 +252,9 @@ FORMS: Final[Mapping[str, Form]] = {
     "range": _range,
 }
 """The forms by the names that rows of the table call them by."""
+
+ALTERNATIVES: Final[Mapping[str, tuple[str, Form]]] = {"symeig": ("torch.linalg.eigvalsh", _eigenvalues)}
+"""Another function that is called instead, where its form fits."""
 
 UNSAFE: Final = frozenset({"solve"})
 """Those that are right of matrices, but may not be of batches: ``linalg.solve`` may take one for vectors."""

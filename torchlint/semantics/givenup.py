@@ -12,6 +12,7 @@ from torchlint.semantics.api.upgrades import ARGUMENTS, Upgrade
 from torchlint.semantics.callforms import UNSAFE, constant
 from torchlint.semantics.trainers import Given
 from torchlint.semantics.upgrading import brought
+from torchlint.target import OLDEST
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
@@ -31,7 +32,7 @@ def said_of(row: Upgrade, module: Module) -> str:
         what = f"was removed in {row.package} {row.removed}"
     elif row.private:
         what = "is private"
-    elif row.quiet or row.deprecated in ("0.8", "1.7"):
+    elif row.quiet or row.deprecated in (OLDEST, "0.8"):
         what = "is deprecated"
     else:
         what = f"is deprecated since {row.package} {row.deprecated}"

@@ -17,7 +17,7 @@ from torchlint import rewriting
 from torchlint.diagnostics import Edit, Span
 from torchlint.semantics.api.signatures import SIGNATURES
 from torchlint.semantics.api.upgrades import SYMBOLS, Upgrade
-from torchlint.semantics.callforms import FORMS
+from torchlint.semantics.callforms import ALTERNATIVES, FORMS
 from torchlint.semantics.fallbacks import for_older_releases
 from torchlint.semantics.names import Binding, BindingKind, ScopeKind, canonical
 
@@ -170,7 +170,9 @@ def brought(module: Module, node: cst.CSTNode, row: Upgrade) -> Edits | None:
     if isinstance(node, cst.Name):
         edits = _imported_anew(module, binding, row) if len(bindings) == 1 else None
     else:
-        edits = _use(module, node, row, _spelt(module, node, row.replacement))
+        edits = _otherwise(module, node, row) or _use(
+            module, node, row, _spelt(module, node, row.replacement)
+        )
         kept = f"{row.replacement}.".startswith(f"{binding.imported}.")
         if edits is not None and not kept and _is_for_this(module, binding):
             # Where some use has to stay, the import stays, too.
@@ -242,6 +244,18 @@ def _spelt(module: Module, node: cst.Attribute, new: str) -> tuple[str, Edits] |
     if spelling is None or (not loaded and spelling.text == new):
         return None
     return spelling.text, spelling.edits
+
+
+def _otherwise(module: Module, node: cst.Attribute, row: Upgrade) -> Edits | None:
+    """The edits that call another function than usual, if that fits."""
+    call = module.tree.parent(node)
+    if row.rewrite not in ALTERNATIVES or not isinstance(call, cst.Call) or call.func is not node:
+        return None
+    new, form = ALTERNATIVES[row.rewrite]
+    around, spelt = form(module, call), _spelt(module, node, new)
+    if around is None or spelt is None:
+        return None
+    return _together(module.replace(node, spelt[0]), spelt[1], around)
 
 
 def _use(

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from torchlint.target import Target
+from torchlint.target import OLDEST, Target
 
 # What a distribution holds beside the package of its own name.
 _PART_OF = {"functorch": "torch"}
+_OLDEST = {"torch": OLDEST, "torchvision": "0.8"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,6 +72,9 @@ class Upgrade:
 
     def is_deprecated(self, target: Target) -> bool:
         """Whether every release that may run the program warns of it, or lacks it."""
+        # An unknown target stands for any release from the oldest on.
+        if self.deprecated is not None and self.deprecated == _OLDEST.get(self.package):
+            return True
         return any(target.at_least(release) for release in (self.deprecated, self.removed) if release)
 
     def is_replaceable(self, target: Target) -> bool:

@@ -267,6 +267,25 @@ def _given_up() -> tuple[Upgrade, ...]:
         ),
         *(
             Upgrade(
+                symbol=f"torch.{place}quantization.{name}",
+                deprecated="2.8",
+                note="use `torchao.quantization`",
+                source="https://github.com/pytorch/pytorch/pull/153892",
+            )
+            for place in ("", "ao.")
+            for name in ("quantize_dynamic", "quantize_qat", "prepare", "prepare_qat", "convert")
+        ),
+        *(
+            Upgrade(
+                symbol=f"torch.ao.quantization.quantize_fx.{name}",
+                deprecated="2.8",
+                note="use the quantization of `torch.export` in torchao",
+                source="https://github.com/pytorch/pytorch/pull/153892",
+            )
+            for name in ("prepare_fx", "prepare_qat_fx", "convert_fx")
+        ),
+        *(
+            Upgrade(
                 symbol=f"torch.ao.quantization.get_default_{kind}qconfig_dict",
                 deprecated="1.13",
                 replacement=f"torch.ao.quantization.get_default_{kind}qconfig_mapping",
