@@ -743,7 +743,8 @@ class Library:
 
     @staticmethod
     def _batch_method(base: Value, name: str) -> Value:
-        item = replace(base, kind=Kind.TENSOR) if base.device is Device.ACCELERATOR else base
+        kind = Kind.TENSOR if base.device is Device.ACCELERATOR else Kind.BATCH
+        item = replace(base, kind=kind, part=True)
         if name == "items":
             return Value(Kind.ITERATOR, item=Value(Kind.TUPLE, elements=(STRING, item)))
         if name == "keys":
