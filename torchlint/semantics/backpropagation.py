@@ -272,7 +272,7 @@ class Backpropagation:
         return container is not None and self.holds_losses(container)
 
     def holds_losses(self, node: cst.BaseExpression) -> bool:
-        """Whether a name is that of a dict or list whose items are added up, and ``backward`` called on that."""
+        """Whether a name is that of a dict or list whose items are added up for ``backward``."""
         if not isinstance(node, cst.Name):
             return False
         _, containers = self._losses
@@ -591,7 +591,7 @@ def _container_of(iterable: cst.BaseExpression, path: tuple[object, ...]) -> cst
 
 
 def _has_weight(test: cst.BaseExpression, term: cst.BaseExpression) -> bool:
-    """Whether a condition asks if there is a weight: ``losses[k] * weights[k] for k in losses if k in weights``."""
+    """Whether a condition asks for a weight: ``loss[k] * weights[k] for k in loss if k in weights``."""
     if not isinstance(term, cst.BinaryOperation):
         return False
     factors = {_container_name(term.left), _container_name(term.right)}

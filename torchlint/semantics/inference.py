@@ -260,7 +260,7 @@ class Inference:
         ):
             return replace(result, kind=Kind.TENSOR)
         if result.kind is Kind.TENSOR and self.clues.has_items(node):
-            # A loss of another file gives a dict of terms; what comes beside the loss may be a report as well.
+            # A criterion of another file gives a dict of terms; what comes beside a loss may be a report.
             return UNKNOWN if any(b.path for b in bindings) else replace(result, kind=Kind.BATCH)
         if result.kind is Kind.UNKNOWN:
             shown = self.clues.by_use(node)
