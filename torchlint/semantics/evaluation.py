@@ -17,6 +17,7 @@ from torchlint.semantics.names import BindingKind
 from torchlint.semantics.places import Grad, Phase
 from torchlint.semantics.retention import kept
 from torchlint.semantics.spellings import last_name
+from torchlint.semantics.untrained import Untrained
 from torchlint.semantics.values import Graph, Kind, Value, item_of
 
 if TYPE_CHECKING:
@@ -73,7 +74,8 @@ _TRAINS_OR_EXPORTS = re.compile(r"optim|\.step\(|requires_grad|autograd|\.train\
 # Code that wants gradients of its input, or may.
 _NEEDS_GRADIENTS = re.compile(
     r"attack|adversar|fgsm|(?:^|_)pgd|saliency|grad_?cam|gradients?|attribut|influence|explain|interpret"
-    r"|(?:^|_)infer_(?!ence)|hessian|jacobian|deep_?dream|style_?transfer|inversion|invert|guid(?:ed|ance)",
+    r"|(?:^|_)infer_(?!ence)|hessian|jacobian|deep_?dream|style_?transfer|inversion|invert|guid(?:ed|ance)"
+    r"|(?:^|_)forces?(?:_|$)",
     re.IGNORECASE,
 )
 
@@ -84,12 +86,14 @@ class Region:
 
     ``escapes``: a tensor with its graph leaves it for code that this file does not show. ``training``: what
     the code asks before it trains, if it runs for training as well; then autograd must stay on for that.
+    ``untrained``: the pass is part of training, but its model is not; no statements if it cannot stand alone.
     """
 
     function: cst.FunctionDef | None
     statements: tuple[cst.CSTNode, ...]
     escapes: bool
     training: cst.BaseExpression | None = None
+    untrained: bool = False
 
 
 class Evaluation:
@@ -106,8 +110,10 @@ class Evaluation:
         Of several in the same code only the first one is told.
         """
         if not self._evaluates(call):
-            return self._in_both_modes(call)
+            return self._of_untrained(call) or self._in_both_modes(call)
         function = self.module.function(call)
+        if self.module.is_test:
+            return None
         if self._is_test(function, call):
             return None
         if isinstance(function, cst.Lambda) or (function is not None and self._is_callback(function)):
@@ -205,6 +211,49 @@ class Evaluation:
     @cached_property
     def _asides(self) -> Asides:
         return Asides(self.module)
+
+    @cached_property
+    def _untrained(self) -> Untrained:
+        return Untrained(self.module)
+
+    def _of_untrained(self, call: cst.Call) -> Region | None:
+        """The statement of a pass, in training, of a model that the file makes and never trains."""
+        module = self.module
+        if (
+            not call.args
+            or module.phase(call) is not Phase.TRAINING
+            or module.qualified(call.func) is not None
+        ):
+            return None
+        if _NO_MODEL.search(last_name(call.func) or "") or not self._untrained.runs(call):
+            return None
+        function = module.function(call)
+        if isinstance(function, cst.Lambda) or module.grad(call) is not Grad.ON or module.is_test:
+            return None
+        if self._is_switched_on(call) or self._wants_gradients(function) or self._is_frozen(call.func):
+            return None
+        statement = self.tree.statement(call)
+        statements = (statement,) if self._stands_alone(call, statement) else ()
+        return Region(None, statements, escapes=True, untrained=True)
+
+    def _stands_alone(self, call: cst.Call, statement: cst.CSTNode) -> bool:
+        """Whether a statement computes nothing with a graph beside a pass of an untrained model."""
+        if not isinstance(statement, cst.SimpleStatementLine) or len(statement.body) != 1:
+            return False
+        inside = {call, *self.tree.descendants(call)}
+        for inner in self.tree.descendants(statement):
+            if inner in inside or not isinstance(inner, (cst.Name, cst.Call)) or self._is_target(inner):
+                continue
+            if isinstance(inner, cst.Call) and self.tree.contains(inner, call):
+                continue
+            value = self.module.value(inner)
+            if value.kind is Kind.UNKNOWN or (value.tensorlike and value.graph is not Graph.DETACHED):
+                named = isinstance(inner, cst.Name) and isinstance(
+                    self.tree.parent(inner), (cst.Attribute, cst.Arg)
+                )
+                if not named or value.tensorlike:
+                    return False
+        return True
 
     def _in_both_modes(self, call: cst.Call) -> Region | None:
         """The statement of a forward pass that a loop makes for training and for validation alike."""
