@@ -16,6 +16,7 @@ from torchlint.semantics.retention import (
     may_be_no_tensor,
     may_keep,
     outlives,
+    overwritten,
     passed_on,
 )
 from torchlint.semantics.values import Graph, Kind
@@ -132,6 +133,8 @@ def _severity(node: cst.CSTNode, item: Kept, module: Module) -> Severity | None:
             if module.hot(node) is not None or _collects(function, item.place, module):
                 # A method that runs once a step.
                 loop = function
+        if loop is not None and overwritten(node, item.place, loop, module):
+            return None
         return WARNING if loop is not None and outlives(item.place, loop, module) else None
     function = module.function(node)
     if module.phase(node) is not Phase.EVALUATION or module.grad(node) is not Grad.ON:

@@ -12,7 +12,7 @@ import libcst as cst
 
 from torchlint.semantics.api.results import FACTORIES
 from torchlint.semantics.asides import Asides
-from torchlint.semantics.conventions import COPY_NAME
+from torchlint.semantics.conventions import COPY_NAME, OTHER_FRAMEWORKS
 from torchlint.semantics.names import BindingKind
 from torchlint.semantics.places import Grad, Phase
 from torchlint.semantics.retention import kept
@@ -65,6 +65,7 @@ _PART = re.compile(
     r"|text_model|vision_model|language_model)\d?$"
 )
 _HOPS = 3
+_LOADS = re.compile(r"load|from_pretrained|pretrained=|checkpoint|ckpt|weights", re.IGNORECASE)
 _SCORES = re.compile(r"(?:^|_)(?:eval|evaluate|evaluation|val|valid|validate|validation|test)(?:_|$)")
 _SWITCHES_ON = frozenset(
     {"torch.enable_grad", "torch.set_grad_enabled", "torch.autograd.grad", "torch.inference_mode"}
@@ -114,7 +115,7 @@ class Evaluation:
         function = self.module.function(call)
         if self.module.is_test:
             return None
-        if self._is_test(function, call):
+        if self._is_test(function, call) or self._is_of_test(function):
             return None
         if isinstance(function, cst.Lambda) or (function is not None and self._is_callback(function)):
             return None
@@ -295,6 +296,18 @@ class Evaluation:
         inside = self.tree.descendants(function.body)
         return not function.params.params and any(isinstance(node, cst.Assert) for node in inside)
 
+    def _is_of_test(self, function: cst.CSTNode | None) -> bool:
+        """Whether unit tests call a function, and nothing else does."""
+        callers = self.module.callers(function) if isinstance(function, cst.FunctionDef) else []
+        around = [self.module.function(caller) for caller in callers]
+        return bool(around) and all(
+            isinstance(outer, cst.FunctionDef)
+            and outer.name.value.startswith("test_")
+            and outer not in self.module.iterations.processes
+            and not self.module.callers(outer)
+            for outer in around
+        )
+
     def _is_callback(self, function: cst.FunctionDef) -> bool:
         """Whether a function is called from elsewhere, in the mode on there.
 
@@ -433,12 +446,39 @@ class Evaluation:
         """Whether a made-up input is tried out: to warm up, to count operations, to see what shape comes."""
         if self.module.loops(call):
             return False
-        if isinstance(self.tree.parent(call), cst.Expr):
+        if isinstance(self.tree.parent(call), cst.Expr) or self._is_inspected(call):
+            return True
+        if self._is_demonstration(call):
             return True
         made = self.module.value(call.args[0].value).origin
         if not isinstance(made, cst.Call) or self.module.function(made) is not self.module.function(call):
             return False
         return self.module.qualified(made.func) in FACTORIES and self._is_dropped(call)
+
+    def _is_demonstration(self, call: cst.Call) -> bool:
+        """Whether a file that defines a model shows, when it is run by itself, that the model runs.
+
+        Nothing was loaded or trained, and what goes in is random.
+        """
+        if self.module.function(call) is not None or self.module.backpropagation.passes:
+            return False
+        guards = (around for around in self.tree.ancestors(call) if isinstance(around, cst.If))
+        script = next(guards, None) if self.module.main_guarded(call) else self.tree.root
+        if script is None or _LOADS.search(self.tree.source(script)) is not None:
+            return False
+        return any(self._is_random(argument.value, _HOPS + 1) for argument in call.args)
+
+    def _is_random(self, node: cst.BaseExpression, hops: int) -> bool:
+        """Whether random numbers, or a constant, are all that a value is made from."""
+        for inner in (node, *self.tree.descendants(node)):
+            if isinstance(inner, cst.Call):
+                made = self.module.qualified(inner.func) or ""
+                if made in FACTORIES or made.startswith("numpy.random."):
+                    return True
+            for binding in self.module.bindings(inner) if isinstance(inner, cst.Name) and hops else ():
+                if binding.value is not None and self._is_random(binding.value, hops - 1):
+                    return True
+        return False
 
     def _is_dropped(self, call: cst.Call) -> bool:
         """Whether nothing is read of a result but its shape and type."""
@@ -533,9 +573,36 @@ class Evaluation:
             return False
         if any(isinstance(n, cst.Name) and n.value == "grad_fn" for n in self.tree.descendants(function)):
             return True
+        if self._is_of_other_framework(function) or self._says_so(function):
+            return True
         owner = self.module.classes.owner(function)
         names = [function.name.value] + ([owner.name.value] if owner is not None else [])
         return any(_NEEDS_GRADIENTS.search(name) for name in names)
+
+    def _says_so(self, function: cst.FunctionDef) -> bool:
+        """``preprocess(x, no_grad=False)``"""
+        return "no_grad=False" in self.tree.text and any(
+            isinstance(arg, cst.Arg)
+            and arg.keyword is not None
+            and arg.keyword.value == "no_grad"
+            and self.module.value(arg.value).constant is False
+            for arg in self.tree.descendants(function.body)
+        )
+
+    def _is_of_other_framework(self, function: cst.FunctionDef) -> bool:
+        """Whether a function works on the arrays of another library, in a file that uses torch as well."""
+        if not self._other_frameworks:
+            return False
+        names = {n.value for n in self.tree.descendants(function) if isinstance(n, cst.Name)}
+        return not names.isdisjoint(self._other_frameworks)
+
+    @cached_property
+    def _other_frameworks(self) -> frozenset[str]:
+        """The names under which the file imports libraries whose models are no modules of torch."""
+        bindings = (b for found in self.module.names.module_scope.bindings.values() for b in found)
+        return frozenset(
+            b.name for b in bindings if (b.imported or "").partition(".")[0] in OTHER_FRAMEWORKS - {"cv2"}
+        )
 
     def _is_frozen(self, model: cst.BaseExpression) -> bool:
         """Whether the file turns gradients off for all parameters of a model of this name."""

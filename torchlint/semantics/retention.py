@@ -196,20 +196,39 @@ def _new_key(target: cst.Subscript, module: Module) -> bool:
     )
 
 
-def _differs(key: cst.BaseExpression, module: Module) -> bool:
-    """Whether a key is another one in each iteration: ``losses[epoch]`` is overwritten by every batch."""
+def _differs(key: cst.BaseExpression, module: Module, step: cst.CSTNode | None = None) -> bool:
+    """Whether a key is another one in each iteration: ``losses[epoch]`` is overwritten by every batch.
+
+    ``step``: the loop whose iterations count, the innermost if None. What a loop inside of it runs over
+    comes again each time: ``best[i]`` for each ``i`` of a batch.
+    """
     if module.value(key).constant is not MISSING:
         return False
     parts = (key, *module.tree.descendants(key))
     if any(isinstance(part, (cst.Call, cst.Attribute)) for part in parts):
         return True
-    loops = [loop for loop in module.loops(key) if isinstance(loop, (cst.For, cst.While))]
-    return not loops or any(
-        module.tree.contains(loops[0], binding.node)
-        for part in parts
-        if isinstance(part, cst.Name)
-        for binding in module.bindings(part)
+    if step is None:
+        step = next((loop for loop in module.loops(key) if isinstance(loop, (cst.For, cst.While))), None)
+    if step is None:
+        return True
+    bindings = (b for part in parts if isinstance(part, cst.Name) for b in module.bindings(part))
+    return any(
+        module.tree.contains(step, binding.node)
+        and (binding.kind is not BindingKind.LOOP or binding.value is getattr(step, "iter", None))
+        for binding in bindings
     )
+
+
+def overwritten(node: cst.CSTNode, place: cst.BaseExpression, step: cst.CSTNode, module: Module) -> bool:
+    """Whether an item of ``place`` that an assignment sets is set again by the next iteration of a loop."""
+    match node:
+        case cst.Assign(targets=[cst.AssignTarget(target=cst.Subscript(value=owner) as target)]) if (
+            owner is place
+        ):
+            keys = [e.slice.value for e in target.slice if isinstance(e.slice, cst.Index)]
+            return not any(_differs(key, module, step) for key in keys)
+        case _:
+            return False
 
 
 def _items(stored: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
