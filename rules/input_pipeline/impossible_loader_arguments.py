@@ -60,7 +60,8 @@ def impossible_loader_arguments(call: cst.Call, module: Module) -> Iterator[Find
 
     - [torch.utils.data.DataLoader](https://docs.pytorch.org/docs/stable/data.html#torch.utils.data.DataLoader)
     """
-    if not module.loaders.makes_loader(call):
+    # Unit tests see to it that such calls raise.
+    if not module.loaders.makes_loader(call) or module.is_test:
         return
     conflicts = list(module.loaders.conflicts(call))
     if conflicts:
