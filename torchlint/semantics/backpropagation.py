@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchlint.semantics.api.results import NN_LOSSES
+from torchlint.semantics.conventions import CRITERION_NAME
 from torchlint.semantics.names import Binding, BindingKind
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.throttling import Function
@@ -313,9 +315,32 @@ class Backpropagation:
                     container = self._summed(argument.value)
                     if container is not None:
                         containers.update(self.module.bindings(container))
+                case cst.Call():
+                    found.update(self._compared(node))
                 case _:
                     pass
         return frozenset(found), frozenset(containers)
+
+    def _compared(self, call: cst.Call) -> tuple[Binding, ...]:
+        """The definitions of the one argument that a criterion can have the graph of its result from.
+
+        ``criterion(prediction, target)`` of which the file knows that the target has no graph.
+        """
+        criterion = self.module.value(call.func)
+        if criterion.kind is not Kind.MODULE or criterion.definition is not None:
+            return ()
+        if not CRITERION_NAME.match(last_name(call.func) or "") and criterion.cls not in NN_LOSSES:
+            return ()
+        given = [argument.value for argument in call.args]
+        open_ones = [one for one in given if not self._has_no_graph(one)]
+        if len(given) < 2 or len(open_ones) != 1 or not isinstance(open_ones[0], cst.Name):
+            return ()
+        bindings = self.module.bindings(open_ones[0])
+        return bindings if all(binding.kind is BindingKind.ASSIGN for binding in bindings) else ()
+
+    def _has_no_graph(self, node: cst.BaseExpression) -> bool:
+        value = self.module.value(node)
+        return value.kind in _HOST or (value.tensorlike and value.graph is Graph.DETACHED)
 
     def _summed(self, summed: cst.BaseExpression) -> cst.Name | None:
         """The name of the container whose items ``sum`` adds up, by itself or times their weights.

@@ -444,16 +444,11 @@ class Evaluation:
 
     def _tries_out(self, call: cst.Call) -> bool:
         """Whether a made-up input is tried out: to warm up, to count operations, to see what shape comes."""
+        if self._is_inspected(call):
+            return True
         if self.module.loops(call):
             return False
-        if isinstance(self.tree.parent(call), cst.Expr) or self._is_inspected(call):
-            return True
-        if self._is_demonstration(call):
-            return True
-        made = self.module.value(call.args[0].value).origin
-        if not isinstance(made, cst.Call) or self.module.function(made) is not self.module.function(call):
-            return False
-        return self.module.qualified(made.func) in FACTORIES and self._is_dropped(call)
+        return self._is_dropped(call) or self._is_demonstration(call)
 
     def _is_demonstration(self, call: cst.Call) -> bool:
         """Whether a file that defines a model shows, when it is run by itself, that the model runs.
@@ -490,6 +485,8 @@ class Evaluation:
             case cst.Assign(targets=[cst.AssignTarget(target=target)]):
                 names = [target] if isinstance(target, cst.Name) else self.tree.descendants(target)
                 bindings = [self.module.names.by_node.get(n) for n in names if isinstance(n, cst.Name)]
+                if None in bindings:
+                    return False  # an attribute, or an item of something
                 reads = [use for b in bindings if b is not None for use in self.module.uses(b)]
             case _:
                 pass
@@ -507,7 +504,9 @@ class Evaluation:
                 call = self.tree.parent(parent)
                 asked = self.module.qualified(call.func) if isinstance(call, cst.Call) else None
                 return asked in ("builtins.len", "builtins.type", "builtins.isinstance")
-            case cst.For(target=cst.Name() as target) if parent.iter is read:
+            case cst.For(target=cst.Name() as target) | cst.CompFor(target=cst.Name() as target) if (
+                parent.iter is read
+            ):
                 binding = self.module.binding_of(target)
                 return binding is None or all(self._is_inspected(use) for use in self.module.uses(binding))
             case _:
