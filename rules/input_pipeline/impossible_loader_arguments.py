@@ -30,7 +30,8 @@ def impossible_loader_arguments(call: cst.Call, module: Module) -> Iterator[Find
     Finds arguments of `DataLoader` that exclude one another: options of worker processes without workers
     (`persistent_workers`, `prefetch_factor`, `timeout`, `multiprocessing_context`), `sampler` with
     `shuffle`, `batch_sampler` with `batch_size`, `shuffle`, `sampler` or `drop_last`, `batch_size=None`
-    with `drop_last`, and an `IterableDataset` with `shuffle` or a sampler.
+    with `drop_last`, and an `IterableDataset` with `shuffle` or a sampler. Unit tests, which see to it that
+    such calls raise, are left alone.
 
     ## Why is this bad?
 
