@@ -26,6 +26,10 @@ def evaluation_with_autograd(call: cst.Call, module: Module) -> Iterator[Finding
     on. The call of a helper that training shares counts as well, and so does a loop over `["train", "val"]`.
     One finding is made for each function or loop.
 
+    So are the passes, in training itself, of a model that is never trained: a teacher, a target network, a
+    frozen extractor. The file has to show that it makes the model, that no optimizer gets its parameters, and
+    that what goes in has no graph.
+
     Silent where autograd is off in any way (a decorator, a `with` block, `torch.set_grad_enabled(False)`, all
     callers in the file, the hooks of Lightning and Trainer), where the model's parameters are frozen, where
     the code asks for gradients itself, and in adversarial or attribution code.
@@ -59,7 +63,8 @@ def evaluation_with_autograd(call: cst.Call, module: Module) -> Iterator[Finding
     or into `with torch.set_grad_enabled(phase == "train"):` where one loop trains and validates.
     Safe, unless a tensor with its graph is returned to callers outside the file, kept in an attribute, put
     into a container of the caller or given to its callback: those might backpropagate it. Unsafe too for a
-    generator function, and where the file asks a tensor for `requires_grad` or `grad_fn`. No fix where the
+    generator function, for a model that is never trained, whose parameters have no `.grad` any more, and
+    where the file asks a tensor for `requires_grad` or `grad_fn`. No fix where the
     code to be wrapped holds a `yield` or `await`: its consumer would run without autograd; and none for a
     function that is compiled by `torch.jit.script`.
 
@@ -71,9 +76,10 @@ def evaluation_with_autograd(call: cst.Call, module: Module) -> Iterator[Finding
     if region is None:
         return
     model = module.source(call.func)
+    why = "is never trained" if region.untrained else "runs for evaluation"
     yield Finding(
         call,
-        f"`{model}` runs for evaluation, but autograd records it and keeps its activations",
+        f"`{model}` {why}, but autograd records it and keeps its activations",
         fix=_without_autograd(region, module),
     )
 
@@ -90,7 +96,7 @@ def _without_autograd(region: Region, module: Module) -> Fix | None:
         make = module.unsafe if region.escapes or suspends else module.safe
         decorator = module.add_decorator(function, f"{spelling.text}()")
         return make(f"Add `@{spelling.text}()`", decorator, spelling.edits)
-    if any(_suspends(statement, module) for statement in region.statements):
+    if not region.statements or any(_suspends(statement, module) for statement in region.statements):
         return None
     if region.training is not None:
         spelling = module.spell("torch.set_grad_enabled", region.statements[0])

@@ -7,6 +7,7 @@ import libcst as cst
 from torchlint.diagnostics import Severity
 from torchlint.rule import ERROR, WARNING, Finding, rule
 from torchlint.semantics.module import Module
+from torchlint.semantics.names import BindingKind
 from torchlint.semantics.places import Grad, Phase
 from torchlint.semantics.retention import (
     Kept,
@@ -15,12 +16,14 @@ from torchlint.semantics.retention import (
     may_be_no_tensor,
     may_keep,
     outlives,
+    overwritten,
     passed_on,
 )
 from torchlint.semantics.values import Graph, Kind
 
 # Methods that copy or convert a tensor: what needs no graph can lose it before them.
 _CONVERSIONS = frozenset({"cpu", "cuda", "to", "float", "double", "half", "bfloat16", "clone", "contiguous"})
+_LOOPS = (BindingKind.LOOP, BindingKind.COMPREHENSION)
 _TIGHT = (cst.Name, cst.Attribute, cst.Call, cst.Subscript)
 
 
@@ -89,12 +92,13 @@ def graph_kept_across_steps(node: cst.AugAssign | cst.Assign | cst.Call, module:
         part = _without_graph(item.stored, module)
         # What is kept may be asked for its own gradient later, or be backpropagated by who handed it in.
         told = module.tree.mentions("retain_grad(") or module.backpropagation.asked_for
+        told = told or _is_summand(part, module)  # another term of the sum may be a number
         make = module.unsafe if told or handed_in(item.place, module) else module.safe
         yield Finding(
             item.stored,
             f"`{name}` keeps the autograd graph of every step, and {rest}",
             fix=None
-            if may_be_no_tensor(part, module)
+            if may_be_no_tensor(part, module) or module.backpropagation.holds_losses(part)
             else make("Detach what is kept", module.replace(part, _detached(part, module))),
             severity=severity,
         )
@@ -120,7 +124,8 @@ def _severity(node: cst.CSTNode, item: Kept, module: Module) -> Severity | None:
         return None
     if gradients.depends(item.stored, item.place):
         return None
-    loops = module.loops(item.stored)
+    # A comprehension that is assigned keeps by itself; one that is handed on does so with the loop around it.
+    loops = module.loops(item.stored if isinstance(node, cst.Assign) else node)
     if gradients.freed(item.stored):
         loop: cst.CSTNode | None = next((loop for loop in loops if gradients.steps(loop)), None)
         if loop is None and isinstance(item.place, cst.Attribute):
@@ -128,6 +133,8 @@ def _severity(node: cst.CSTNode, item: Kept, module: Module) -> Severity | None:
             if module.hot(node) is not None or _collects(function, item.place, module):
                 # A method that runs once a step.
                 loop = function
+        if loop is not None and overwritten(node, item.place, loop, module):
+            return None
         return WARNING if loop is not None and outlives(item.place, loop, module) else None
     function = module.function(node)
     if module.phase(node) is not Phase.EVALUATION or module.grad(node) is not Grad.ON:
@@ -177,6 +184,8 @@ def _has_graph(node: cst.BaseExpression, module: Module) -> bool:
     """Whether an expression is a tensor with its graph, by what is known of it or by its ``backward``."""
     if isinstance(node, cst.Name) and _may_be_detached(node, module):
         return False
+    if module.backpropagation.holds_losses(node):
+        return True
     if _is_part(node, module) and not module.backpropagation.is_loss(node):
         return False
     value = module.value(node)
@@ -197,6 +206,8 @@ def _is_part(node: cst.BaseExpression, module: Module) -> bool:
     if not isinstance(node, cst.Name) or "loss" in node.value.lower():
         return False
     for binding in module.bindings(node):
+        if binding.kind in _LOOPS and module.value(node).part:
+            return True
         if binding.path and isinstance(binding.value, cst.Call):
             callee = module.callee(binding.value)
             if callee is not None:
@@ -206,6 +217,14 @@ def _is_part(node: cst.BaseExpression, module: Module) -> bool:
                 # A loss that is unpacked comes with other things.
                 return True
     return False
+
+
+def _is_summand(node: cst.BaseExpression, module: Module) -> bool:
+    """Whether a value is one of the items of a container, which are added up for ``backward``."""
+    if isinstance(node, cst.Subscript):
+        return module.backpropagation.holds_losses(node.value)
+    bindings = module.bindings(node) if isinstance(node, cst.Name) else ()
+    return any(module.backpropagation.is_summand(binding) for binding in bindings)
 
 
 def _returns_tensors(function: cst.CSTNode, path: tuple[object, ...], module: Module) -> bool:

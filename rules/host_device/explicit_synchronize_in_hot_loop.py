@@ -23,6 +23,7 @@ from torchlint.semantics.synchronisation import (
 from torchlint.semantics.values import Kind
 
 _MEMORY_READ = re.compile(r"memory_stats$|^max_memory_|reset_(\w+_)?peak")
+_WARMING = re.compile(r"warm_?up|bench", re.IGNORECASE)
 
 
 @rule(
@@ -90,6 +91,8 @@ def _measures(module: Module, call: cst.Call, hot: Hot) -> bool:
     names = [function.name.value for function in around if isinstance(function, cst.FunctionDef)]
     if any(SAYS_MEASURING.search(name) for name in names) or _measures_next(module, call):
         return True
+    if isinstance(hot.loop, cst.For) and _WARMING.search(module.source(hot.loop.iter)):
+        return True
     places = [place for place in (*hot.path, hot.loop, call) if module.phase(place) is Phase.TRAINING]
     scope = around[0] if around[0] is not None else module.tree.root
     return not places and any(_reads_clock(module, node) for node in module.tree.descendants(scope))
@@ -127,7 +130,13 @@ def _awaits_copy(module: Module, call: cst.Call) -> bool:
         return False
     owner = module.classes.owner(function)
     on_host = owner is not None and module.classes.info(owner).kind is Kind.OPTIMIZER
-    for node in module.tree.descendants(function):
+    nodes = [*module.tree.descendants(function)]
+    for inner in tuple(nodes):
+        # The copies may be made by a helper.
+        callee = module.callee(inner) if isinstance(inner, cst.Call) else None
+        if isinstance(callee, cst.FunctionDef) and callee is not function:
+            nodes += module.tree.descendants(callee)
+    for node in nodes:
         if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute):
             if on_host and node.func.attr.value == "to" and to_host(module, node):
                 return True  # an optimizer that steps on the host

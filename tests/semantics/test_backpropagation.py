@@ -218,3 +218,53 @@ def test_gradients_filled_with_zeros(statement: str, owner: str | None) -> None:
 def test_only_a_gradient_has_an_owner() -> None:
     module = modelled("p.weight.data")
     assert gradient_owner(node(module, "p.weight.data")) is None
+
+
+HEAD_OF_DICT = """
+from losses import build_criterion
+
+parts = build_criterion(options)(model(x), y)
+"""
+
+HELD = {
+    "its values": ("loss = sum(parts.values())", "parts", True),
+    "each": ("loss = sum(part for part in parts.values())", "parts", True),
+    "each by its key": ("loss = sum(parts[name] for name in parts)", "parts", True),
+    "each that has a weight": (
+        "loss = sum(parts[k] * weights[k] for k in parts.keys() if k in weights)",
+        "parts",
+        True,
+    ),
+    "some": ("loss = sum(part for name, part in parts.items() if 'loss' in name)", "parts", False),
+    "one": ("loss = parts['box'] + 1", "parts", False),
+    "of something else": ("loss = sum(others.values())", "parts", False),
+}
+
+
+@pytest.mark.parametrize(("program", "name", "held"), HELD.values(), ids=HELD)
+def test_containers_of_losses(program: str, name: str, held: bool) -> None:
+    module = modelled(f"{HEAD_OF_DICT}{program}\nloss.backward()\nprint({name})")
+    assert module.backpropagation.holds_losses(node(module, name)) is held
+
+
+def test_items_of_containers_of_losses() -> None:
+    module = modelled(
+        f"{HEAD_OF_DICT}loss = sum(parts.values())\nloss.backward()\n"
+        "for name, part in parts.items():\n    print(name, part, parts['box'])"
+    )
+    found = {
+        text: module.backpropagation.is_loss(node(module, text)) for text in ("part", "parts['box']", "name")
+    }
+    assert found == {"part": True, "parts['box']": True, "name": False}
+
+
+COMPARED = {
+    "with a target": ("loss = criterion(out, y.cuda())", "x, y = load()", True),
+    "with what may have a graph": ("loss = criterion(out, other)", "other = load()", False),
+}
+
+
+@pytest.mark.parametrize(("program", "before", "expected"), COMPARED.values(), ids=COMPARED)
+def test_what_a_criterion_compares(program: str, before: str, expected: bool) -> None:
+    module = modelled(f"{before}\ny = torch.zeros(2)\nout = scale(x)\n{program}\nloss.backward()\nprint(out)")
+    assert module.backpropagation.is_loss(node(module, "out")) is expected

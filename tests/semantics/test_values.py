@@ -5,6 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable
 
 PROGRAMS = {
+    "dicts of losses": """
+        import torch
+        from losses import build_criterion
+
+        model = torch.nn.Linear(4, 1).cuda()
+        criterion = build_criterion(options)
+        parts = criterion(model(x.cuda()), y.cuda())
+        print(parts)  #: parts => kind=batch device=accelerator graph=attached
+        for name, part in parts.items():
+            print(name)  #: name => kind=string
+            print(part)  #: part => kind=tensor device=accelerator graph=attached
+        loss, beside = criterion(model(x.cuda()), y.cuda())
+        print(loss)  #: loss => kind=tensor
+        print(beside.items())
+        print(beside)  #: beside => kind=unknown
+    """,
     "gradients of gradients": """
         import torch
         from torch import nn

@@ -16,7 +16,10 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchlint.semantics.api.results import NN_LOSSES
+from torchlint.semantics.conventions import CRITERION_NAME
 from torchlint.semantics.names import Binding, BindingKind
+from torchlint.semantics.spellings import last_name
 from torchlint.semantics.throttling import Function
 from torchlint.semantics.values import Graph, Kind
 
@@ -56,6 +59,7 @@ _QUESTIONS = frozenset({"torch.is_grad_enabled", "torch.is_inference_mode_enable
 _FILLING = frozenset({"append", "appendleft", "extend", "insert", "add", "update", "put", "setdefault"})
 # Calls into other files that train what they are given, by their names.
 _TRAINING = re.compile(r"(?:fit|train|fine_?tune|adapt|optimi[sz]e|learn)(?:_|$)")
+_LOOPS = (BindingKind.LOOP, BindingKind.COMPREHENSION)
 _FRAMEWORK_STEPS = frozenset({"training_step", "compute_loss"})
 
 
@@ -241,24 +245,50 @@ class Backpropagation:
         flow = self.flow([node])
         # What a helper computes is freed by a backward in it, or for its calls that are backpropagated.
         backpropagated = not flow.own_calls.isdisjoint(freed.calls)
+        _, containers = self._losses
         return any(
             isinstance(key, Binding)
             and key in (freed.places if backpropagated or key in flow.own else freed.own)
-            and self._attached(key)
+            and (self._attached(key) or key in containers)
             for key in flow.places
         )
 
     def is_loss(self, node: cst.BaseExpression) -> bool:
-        """Whether a name is one that ``backward`` is called on, so that it must be a tensor with a graph."""
+        """Whether ``backward`` is called on a name, so that it must be a tensor with a graph.
+
+        So is an item of a container all of whose items are added up for ``backward``.
+        """
+        if isinstance(node, cst.Subscript):
+            return self.holds_losses(node.value)
         if not isinstance(node, cst.Name):
             return False
         bindings = self.module.bindings(node)
-        return bool(bindings) and all(binding in self._losses for binding in bindings)
+        losses, _ = self._losses
+        return bool(bindings) and all(b in losses or self.is_summand(b) for b in bindings)
+
+    def is_summand(self, binding: Binding) -> bool:
+        """Whether a loop goes over the items of a container that are added up for ``backward``."""
+        if binding.kind not in _LOOPS or binding.value is None:
+            return False
+        container = _container_of(binding.value, binding.path)
+        return container is not None and self.holds_losses(container)
+
+    def holds_losses(self, node: cst.BaseExpression) -> bool:
+        """Whether a name is that of a dict or list whose items are added up for ``backward``."""
+        if not isinstance(node, cst.Name):
+            return False
+        _, containers = self._losses
+        bindings = self.module.bindings(node) if containers else ()
+        return bool(bindings) and all(binding in containers for binding in bindings)
 
     @cached_property
-    def _losses(self) -> frozenset[Binding]:
-        """The definitions of losses: of what ``backward`` is called on, and of the terms called after one."""
+    def _losses(self) -> tuple[frozenset[Binding], frozenset[Binding]]:
+        """The definitions of losses, and of containers of losses.
+
+        Losses are what ``backward`` is called on, and the terms called after one.
+        """
         found: set[Binding] = set()
+        containers: set[Binding] = set()
         waiting = [(loss, False) for backward in self.passes for loss in backward.losses]
         while waiting:
             node, term = waiting.pop()
@@ -281,9 +311,60 @@ class Backpropagation:
                         waiting += [(one, True), (other, True)]
                 case cst.Call(func=cst.Attribute(attr=cst.Name("scale")), args=[argument]):
                     waiting.append((argument.value, term))
+                case cst.Call(args=[argument, *_]) if self.module.qualified(node.func) == "builtins.sum":
+                    container = self._summed(argument.value)
+                    if container is not None:
+                        containers.update(self.module.bindings(container))
+                case cst.Call():
+                    found.update(self._compared(node))
                 case _:
                     pass
-        return frozenset(found)
+        return frozenset(found), frozenset(containers)
+
+    def _compared(self, call: cst.Call) -> tuple[Binding, ...]:
+        """The definitions of the one argument that a criterion can have the graph of its result from.
+
+        ``criterion(prediction, target)`` of which the file knows that the target has no graph.
+        """
+        criterion = self.module.value(call.func)
+        if criterion.kind is not Kind.MODULE or criterion.definition is not None:
+            return ()
+        if not CRITERION_NAME.match(last_name(call.func) or "") and criterion.cls not in NN_LOSSES:
+            return ()
+        given = [argument.value for argument in call.args]
+        open_ones = [one for one in given if not self._has_no_graph(one)]
+        if len(given) < 2 or len(open_ones) != 1 or not isinstance(open_ones[0], cst.Name):
+            return ()
+        bindings = self.module.bindings(open_ones[0])
+        return bindings if all(binding.kind is BindingKind.ASSIGN for binding in bindings) else ()
+
+    def _has_no_graph(self, node: cst.BaseExpression) -> bool:
+        value = self.module.value(node)
+        return value.kind in _HOST or (value.tensorlike and value.graph is Graph.DETACHED)
+
+    def _summed(self, summed: cst.BaseExpression) -> cst.Name | None:
+        """The name of the container whose items ``sum`` adds up, by itself or times their weights.
+
+        Not if a condition picks some, for the others may be reports: all but those that have a weight.
+        """
+        if not isinstance(summed, (cst.GeneratorExp, cst.ListComp)):
+            return _container_of(summed, ())
+        loop = summed.for_in
+        if loop.inner_for_in is not None or not all(_has_weight(c.test, summed.elt) for c in loop.ifs):
+            return None
+        terms = (
+            (summed.elt.left, summed.elt.right)
+            if isinstance(summed.elt, cst.BinaryOperation) and isinstance(summed.elt.operator, cst.Multiply)
+            else (summed.elt,)
+        )
+        for term in terms:
+            for binding in self.module.bindings(term) if isinstance(term, cst.Name) else ():
+                if binding.kind is BindingKind.COMPREHENSION and binding.value is not None:
+                    return _container_of(binding.value, binding.path)
+            if isinstance(term, cst.Subscript) and isinstance(term.value, cst.Name):
+                if term.value.value in (last_name(loop.iter), _owner_name(loop.iter)):
+                    return term.value
+        return None
 
     def _is_called_loss(self, node: cst.Name) -> bool:
         """Whether a tensor goes by the name of a loss."""
@@ -519,6 +600,44 @@ class Backpropagation:
             if isinstance(augmented.target, cst.Subscript):
                 add(augmented.target, [augmented.value])
         return filled
+
+
+def _container_of(iterable: cst.BaseExpression, path: tuple[object, ...]) -> cst.Name | None:
+    """The name of the container whose items a loop takes: those of ``x``, ``x.values()``, ``x.items()``."""
+    match iterable:
+        case cst.Name() if not path:
+            return iterable
+        case cst.Call(func=cst.Attribute(value=cst.Name() as owner, attr=cst.Name("values")), args=[]):
+            return owner if not path else None
+        case cst.Call(func=cst.Attribute(value=cst.Name() as owner, attr=cst.Name("items")), args=[]):
+            return owner if path == (1,) else None
+        case _:
+            return None
+
+
+def _has_weight(test: cst.BaseExpression, term: cst.BaseExpression) -> bool:
+    """Whether a condition asks for a weight: ``loss[k] * weights[k] for k in loss if k in weights``."""
+    if not isinstance(term, cst.BinaryOperation):
+        return False
+    factors = {_container_name(term.left), _container_name(term.right)}
+    match test:
+        case cst.Comparison(comparisons=[cst.ComparisonTarget(operator=cst.In(), comparator=cst.Name(name))]):
+            return name in factors
+        case _:
+            return False
+
+
+def _container_name(factor: cst.BaseExpression) -> str | None:
+    return last_name(factor.value) if isinstance(factor, cst.Subscript) else None
+
+
+def _owner_name(iterable: cst.BaseExpression) -> str | None:
+    """The ``x`` of ``x.keys()``."""
+    match iterable:
+        case cst.Call(func=cst.Attribute(value=cst.Name(owner), attr=cst.Name("keys"))):
+            return owner
+        case _:
+            return None
 
 
 def _last_word(node: cst.BaseExpression) -> str:

@@ -22,6 +22,7 @@ from torchlint.syntax import SyntaxTree
 
 _FUNCTIONS = (cst.FunctionDef, cst.Lambda)
 _PICTURES = frozenset({"PIL.Image.Image", "numpy.ndarray"})
+_ITEMS = frozenset({"items", "keys"})
 _MAPPING_METHODS = frozenset({"items", "keys", "values", "get", "update"})
 
 
@@ -46,6 +47,16 @@ class Clues:
             if spelt is not None:
                 found.setdefault(spelt, []).append((attribute, attribute.attr.value))
         return found
+
+    def has_items(self, name: cst.Name) -> bool:
+        """Whether a variable is asked for its items or keys, which no tensor has."""
+        return name.value in self._mappings and bool(self.used_attributes(name) & _ITEMS)
+
+    @cached_property
+    def _mappings(self) -> frozenset[str]:
+        """The names that are asked for items or keys somewhere in the file."""
+        found = self._attributes_of.items()
+        return frozenset(spelt for spelt, uses in found if any(attr in _ITEMS for _, attr in uses))
 
     def _uses_of(self, node: cst.CSTNode) -> list[tuple[cst.CSTNode, str]]:
         spelt = dotted_text(node)

@@ -25,6 +25,11 @@ CRITERION_NAME = re.compile(
     r"^(?!(\w+_)?(stop|stopping|convergence|termination|split|selection|acceptance)_criteri)(\w+_)?(criterion(?!_(fn|func|function)$)|loss_?(fn|func|function))(_\w+)?$",
     re.IGNORECASE,
 )
+# Functions that make what they are called after: ``build_criterion``.
+MAKER_NAME = re.compile(
+    r"^_*(get|build|make|create|choose|select|init|setup|prepare|configure|define|load|instantiate|construct)_",
+    re.IGNORECASE,
+)
 # Libraries beside torch whose models are written in the same words.
 OTHER_FRAMEWORKS = frozenset(
     {"caffe", "chainer", "cv2", "flax", "jittor", "keras", "mindspore", "mlx", "mxnet", "oneflow", "paddle"}

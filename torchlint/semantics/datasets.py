@@ -340,7 +340,8 @@ class Datasets:
                     return False
             elif isinstance(node, (cst.For, cst.From)):
                 source = node.iter if isinstance(node, cst.For) else node.item
-                if not self._is_plain_source(source, 0):
+                opens = isinstance(node, cst.For) and self._opens_items(node)
+                if not opens and not self._is_plain_source(source, 0):
                     return False
             elif isinstance(node, cst.Return) and node.value is not None:
                 if not self._is_plain_source(node.value, 0) and not isinstance(node.value, cst.Call):
@@ -400,6 +401,19 @@ class Datasets:
                 return self._is_indexed(node)
             case _:
                 return self.module.value(node).kind in (Kind.LIST, Kind.NDARRAY, Kind.TENSOR, Kind.TUPLE)
+
+    def _opens_items(self, loop: cst.For) -> bool:
+        """Whether a loop opens one file after the other: ``for path in self.files: with open(path) …``."""
+        if not isinstance(loop.target, cst.Name) or not isinstance(loop.iter, cst.Attribute):
+            return False
+        return any(
+            isinstance(call, cst.Call)
+            and self.module.qualified(call.func) in _PLAIN_SOURCES
+            and bool(call.args)
+            and isinstance(call.args[0].value, cst.Name)
+            and call.args[0].value.value == loop.target.value
+            for call in self.tree.descendants(loop.body)
+        )
 
     def _is_plain_binding(self, binding: Binding, depth: int) -> bool:
         value = binding.value

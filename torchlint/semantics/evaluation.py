@@ -12,11 +12,12 @@ import libcst as cst
 
 from torchlint.semantics.api.results import FACTORIES
 from torchlint.semantics.asides import Asides
-from torchlint.semantics.conventions import COPY_NAME
+from torchlint.semantics.conventions import COPY_NAME, OTHER_FRAMEWORKS
 from torchlint.semantics.names import BindingKind
 from torchlint.semantics.places import Grad, Phase
 from torchlint.semantics.retention import kept
 from torchlint.semantics.spellings import last_name
+from torchlint.semantics.untrained import Untrained
 from torchlint.semantics.values import Graph, Kind, Value, item_of
 
 if TYPE_CHECKING:
@@ -64,6 +65,7 @@ _PART = re.compile(
     r"|text_model|vision_model|language_model)\d?$"
 )
 _HOPS = 3
+_LOADS = re.compile(r"load|from_pretrained|pretrained=|checkpoint|ckpt|weights", re.IGNORECASE)
 _SCORES = re.compile(r"(?:^|_)(?:eval|evaluate|evaluation|val|valid|validate|validation|test)(?:_|$)")
 _SWITCHES_ON = frozenset(
     {"torch.enable_grad", "torch.set_grad_enabled", "torch.autograd.grad", "torch.inference_mode"}
@@ -73,7 +75,8 @@ _TRAINS_OR_EXPORTS = re.compile(r"optim|\.step\(|requires_grad|autograd|\.train\
 # Code that wants gradients of its input, or may.
 _NEEDS_GRADIENTS = re.compile(
     r"attack|adversar|fgsm|(?:^|_)pgd|saliency|grad_?cam|gradients?|attribut|influence|explain|interpret"
-    r"|(?:^|_)infer_(?!ence)|hessian|jacobian|deep_?dream|style_?transfer|inversion|invert|guid(?:ed|ance)",
+    r"|(?:^|_)infer_(?!ence)|hessian|jacobian|deep_?dream|style_?transfer|inversion|invert|guid(?:ed|ance)"
+    r"|(?:^|_)forces?(?:_|$)",
     re.IGNORECASE,
 )
 
@@ -84,12 +87,14 @@ class Region:
 
     ``escapes``: a tensor with its graph leaves it for code that this file does not show. ``training``: what
     the code asks before it trains, if it runs for training as well; then autograd must stay on for that.
+    ``untrained``: the pass is part of training, but its model is not; no statements if it cannot stand alone.
     """
 
     function: cst.FunctionDef | None
     statements: tuple[cst.CSTNode, ...]
     escapes: bool
     training: cst.BaseExpression | None = None
+    untrained: bool = False
 
 
 class Evaluation:
@@ -106,9 +111,11 @@ class Evaluation:
         Of several in the same code only the first one is told.
         """
         if not self._evaluates(call):
-            return self._in_both_modes(call)
+            return self._of_untrained(call) or self._in_both_modes(call)
         function = self.module.function(call)
-        if self._is_test(function, call):
+        if self.module.is_test:
+            return None
+        if self._is_test(function, call) or self._is_of_test(function):
             return None
         if isinstance(function, cst.Lambda) or (function is not None and self._is_callback(function)):
             return None
@@ -206,6 +213,49 @@ class Evaluation:
     def _asides(self) -> Asides:
         return Asides(self.module)
 
+    @cached_property
+    def _untrained(self) -> Untrained:
+        return Untrained(self.module)
+
+    def _of_untrained(self, call: cst.Call) -> Region | None:
+        """The statement of a pass, in training, of a model that the file makes and never trains."""
+        module = self.module
+        if (
+            not call.args
+            or module.phase(call) is not Phase.TRAINING
+            or module.qualified(call.func) is not None
+        ):
+            return None
+        if _NO_MODEL.search(last_name(call.func) or "") or not self._untrained.runs(call):
+            return None
+        function = module.function(call)
+        if isinstance(function, cst.Lambda) or module.grad(call) is not Grad.ON or module.is_test:
+            return None
+        if self._is_switched_on(call) or self._wants_gradients(function) or self._is_frozen(call.func):
+            return None
+        statement = self.tree.statement(call)
+        statements = (statement,) if self._stands_alone(call, statement) else ()
+        return Region(None, statements, escapes=True, untrained=True)
+
+    def _stands_alone(self, call: cst.Call, statement: cst.CSTNode) -> bool:
+        """Whether a statement computes nothing with a graph beside a pass of an untrained model."""
+        if not isinstance(statement, cst.SimpleStatementLine) or len(statement.body) != 1:
+            return False
+        inside = {call, *self.tree.descendants(call)}
+        for inner in self.tree.descendants(statement):
+            if inner in inside or not isinstance(inner, (cst.Name, cst.Call)) or self._is_target(inner):
+                continue
+            if isinstance(inner, cst.Call) and self.tree.contains(inner, call):
+                continue
+            value = self.module.value(inner)
+            if value.kind is Kind.UNKNOWN or (value.tensorlike and value.graph is not Graph.DETACHED):
+                named = isinstance(inner, cst.Name) and isinstance(
+                    self.tree.parent(inner), (cst.Attribute, cst.Arg)
+                )
+                if not named or value.tensorlike:
+                    return False
+        return True
+
     def _in_both_modes(self, call: cst.Call) -> Region | None:
         """The statement of a forward pass that a loop makes for training and for validation alike."""
         if not self.module.backpropagation.passes or self.module.phase(call) is not Phase.UNKNOWN:
@@ -245,6 +295,18 @@ class Evaluation:
         # ``pytest`` needs no import; what it runs gets nothing to work on, and asserts.
         inside = self.tree.descendants(function.body)
         return not function.params.params and any(isinstance(node, cst.Assert) for node in inside)
+
+    def _is_of_test(self, function: cst.CSTNode | None) -> bool:
+        """Whether unit tests call a function, and nothing else does."""
+        callers = self.module.callers(function) if isinstance(function, cst.FunctionDef) else []
+        around = [self.module.function(caller) for caller in callers]
+        return bool(around) and all(
+            isinstance(outer, cst.FunctionDef)
+            and outer.name.value.startswith("test_")
+            and outer not in self.module.iterations.processes
+            and not self.module.callers(outer)
+            for outer in around
+        )
 
     def _is_callback(self, function: cst.FunctionDef) -> bool:
         """Whether a function is called from elsewhere, in the mode on there.
@@ -382,14 +444,36 @@ class Evaluation:
 
     def _tries_out(self, call: cst.Call) -> bool:
         """Whether a made-up input is tried out: to warm up, to count operations, to see what shape comes."""
+        if self._is_inspected(call):
+            return True
         if self.module.loops(call):
             return False
-        if isinstance(self.tree.parent(call), cst.Expr):
-            return True
-        made = self.module.value(call.args[0].value).origin
-        if not isinstance(made, cst.Call) or self.module.function(made) is not self.module.function(call):
+        return self._is_dropped(call) or self._is_demonstration(call)
+
+    def _is_demonstration(self, call: cst.Call) -> bool:
+        """Whether a file that defines a model shows, when it is run by itself, that the model runs.
+
+        Nothing was loaded or trained, and what goes in is random.
+        """
+        if self.module.function(call) is not None or self.module.backpropagation.passes:
             return False
-        return self.module.qualified(made.func) in FACTORIES and self._is_dropped(call)
+        guards = (around for around in self.tree.ancestors(call) if isinstance(around, cst.If))
+        script = next(guards, None) if self.module.main_guarded(call) else self.tree.root
+        if script is None or _LOADS.search(self.tree.source(script)) is not None:
+            return False
+        return any(self._is_random(argument.value, _HOPS + 1) for argument in call.args)
+
+    def _is_random(self, node: cst.BaseExpression, hops: int) -> bool:
+        """Whether random numbers, or a constant, are all that a value is made from."""
+        for inner in (node, *self.tree.descendants(node)):
+            if isinstance(inner, cst.Call):
+                made = self.module.qualified(inner.func) or ""
+                if made in FACTORIES or made.startswith("numpy.random."):
+                    return True
+            for binding in self.module.bindings(inner) if isinstance(inner, cst.Name) and hops else ():
+                if binding.value is not None and self._is_random(binding.value, hops - 1):
+                    return True
+        return False
 
     def _is_dropped(self, call: cst.Call) -> bool:
         """Whether nothing is read of a result but its shape and type."""
@@ -401,6 +485,8 @@ class Evaluation:
             case cst.Assign(targets=[cst.AssignTarget(target=target)]):
                 names = [target] if isinstance(target, cst.Name) else self.tree.descendants(target)
                 bindings = [self.module.names.by_node.get(n) for n in names if isinstance(n, cst.Name)]
+                if None in bindings:
+                    return False  # an attribute, or an item of something
                 reads = [use for b in bindings if b is not None for use in self.module.uses(b)]
             case _:
                 pass
@@ -418,7 +504,9 @@ class Evaluation:
                 call = self.tree.parent(parent)
                 asked = self.module.qualified(call.func) if isinstance(call, cst.Call) else None
                 return asked in ("builtins.len", "builtins.type", "builtins.isinstance")
-            case cst.For(target=cst.Name() as target) if parent.iter is read:
+            case cst.For(target=cst.Name() as target) | cst.CompFor(target=cst.Name() as target) if (
+                parent.iter is read
+            ):
                 binding = self.module.binding_of(target)
                 return binding is None or all(self._is_inspected(use) for use in self.module.uses(binding))
             case _:
@@ -484,9 +572,36 @@ class Evaluation:
             return False
         if any(isinstance(n, cst.Name) and n.value == "grad_fn" for n in self.tree.descendants(function)):
             return True
+        if self._is_of_other_framework(function) or self._says_so(function):
+            return True
         owner = self.module.classes.owner(function)
         names = [function.name.value] + ([owner.name.value] if owner is not None else [])
         return any(_NEEDS_GRADIENTS.search(name) for name in names)
+
+    def _says_so(self, function: cst.FunctionDef) -> bool:
+        """``preprocess(x, no_grad=False)``"""
+        return "no_grad=False" in self.tree.text and any(
+            isinstance(arg, cst.Arg)
+            and arg.keyword is not None
+            and arg.keyword.value == "no_grad"
+            and self.module.value(arg.value).constant is False
+            for arg in self.tree.descendants(function.body)
+        )
+
+    def _is_of_other_framework(self, function: cst.FunctionDef) -> bool:
+        """Whether a function works on the arrays of another library, in a file that uses torch as well."""
+        if not self._other_frameworks:
+            return False
+        names = {n.value for n in self.tree.descendants(function) if isinstance(n, cst.Name)}
+        return not names.isdisjoint(self._other_frameworks)
+
+    @cached_property
+    def _other_frameworks(self) -> frozenset[str]:
+        """The names under which the file imports libraries whose models are no modules of torch."""
+        bindings = (b for found in self.module.names.module_scope.bindings.values() for b in found)
+        return frozenset(
+            b.name for b in bindings if (b.imported or "").partition(".")[0] in OTHER_FRAMEWORKS - {"cv2"}
+        )
 
     def _is_frozen(self, model: cst.BaseExpression) -> bool:
         """Whether the file turns gradients off for all parameters of a model of this name."""

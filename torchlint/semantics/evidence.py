@@ -37,6 +37,8 @@ _ASKING_ONLY = frozenset(
 )
 # Who asks where a model is, does not expect it in host memory.
 _WHERE_MODEL_IS = re.compile(r"next\([\w.]*parameters\(\)\)\.device")
+# Data that this file fetches itself, or takes to be in host memory.
+_SHOWS_PLACE = re.compile(r"loader|\.numpy\(\)|from_numpy|np\.asarray|['\"]cpu['\"]", re.IGNORECASE)
 _DEVICE_WORDS = ("cuda", "mps", "xpu", "npu", "hpu")
 
 
@@ -115,8 +117,10 @@ def _imports_framework(tree: SyntaxTree, names: Names) -> bool:
 def defined_for_others(tree: SyntaxTree, names: Names, inference: Inference) -> bool:
     """Whether the file defines modules and neither trains nor runs them itself."""
     modules = [node for node in tree.nodes(cst.ClassDef) if inference.classes.info(node).kind is Kind.MODULE]
-    if not modules or imports_test_library(names):  # what a test defines is there for that test
+    if imports_test_library(names):  # what a test defines is there for that test
         return False
+    if not modules:
+        return _trains_given_model(tree, names)
     for attribute in tree.nodes(cst.Attribute):
         if attribute.attr.value == "backward" and isinstance(tree.parent(attribute), cst.Call):
             owner = tree.enclosing(attribute, cst.ClassDef)
@@ -130,6 +134,33 @@ def defined_for_others(tree: SyntaxTree, names: Names, inference: Inference) -> 
         for node in tree.nodes(cst.Comparison)
     )
     return not guard or not _runs_model(tree, inference)
+
+
+def _trains_given_model(tree: SyntaxTree, names: Names) -> bool:
+    """Whether a class optimizes a model that it is given, and gets its data from others as well.
+
+    Whoever makes the model and the data puts both on a device. A loader would show what is not moved.
+    """
+    text = tree.text
+    if ".backward(" not in text or "__main__" in text or _SHOWS_PLACE.search(text) is not None:
+        return False
+    for call in tree.nodes(cst.Call):
+        match call:
+            case cst.Call(
+                args=[cst.Arg(value=cst.Call(func=cst.Attribute(value=cst.Name() as model, attr=method))), *_]
+            ) if method.value == "parameters" and (names.qualified(call.func) or "").startswith(
+                "torch.optim."
+            ):
+                bindings = names.bindings(model)
+                if bindings and all(
+                    isinstance(binding.node, cst.Param)
+                    and tree.enclosing(binding.node, cst.ClassDef) is not None
+                    for binding in bindings
+                ):
+                    return True
+            case _:
+                pass
+    return False
 
 
 def _is_made(tree: SyntaxTree, inference: Inference, definition: cst.ClassDef) -> bool:

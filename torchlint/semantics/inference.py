@@ -259,6 +259,9 @@ class Inference:
             or any(self.clues.taken_as_tensor(b) for b in bindings)
         ):
             return replace(result, kind=Kind.TENSOR)
+        if result.kind is Kind.TENSOR and self.clues.has_items(node):
+            # A criterion of another file gives a dict of terms; what comes beside a loss may be a report.
+            return UNKNOWN if any(b.path for b in bindings) else replace(result, kind=Kind.BATCH)
         if result.kind is Kind.UNKNOWN:
             shown = self.clues.by_use(node)
             if shown.tensorlike and any(map(self._left_torch, bindings)):
@@ -714,6 +717,8 @@ class Inference:
                     return Value(Kind.DEVICE, device=base.device)
                 if attr in results.TENSOR_METHODS or attr in DISTRIBUTION_METHODS:
                     return self._method(base, attr)
+                if attr in ("items", "keys"):
+                    return self._method(base, attr)  # of a dict of them; no batch has a field of that name
                 if attr in ("meta", "metadata"):
                     return UNKNOWN  # what is known of a picture besides its pixels stays on the host
                 fact = results.TENSOR_ATTRIBUTES.get(attr)

@@ -17,7 +17,7 @@ from torchlint.semantics import dtypes
 from torchlint.semantics.api import results
 from torchlint.semantics.classes import kind_of_class
 from torchlint.semantics.clues import asked_by_dimension
-from torchlint.semantics.conventions import CRITERION_NAME
+from torchlint.semantics.conventions import CRITERION_NAME, MAKER_NAME
 from torchlint.semantics.evaluator import Evaluator
 from torchlint.semantics.names import dotted_text
 from torchlint.semantics.spellings import last_name
@@ -612,6 +612,8 @@ class Library:
                 return NUMBER
         spelt = func.attr.value if isinstance(func, cst.Attribute) else getattr(func, "value", "")
         if isinstance(spelt, str) and CRITERION_NAME.match(spelt):
+            if MAKER_NAME.match(spelt):
+                return MODULE
             return self._tensor_result([self._value(a.value) for a in node.args], node, attached=True)
         for arg in node.args[:_WRAPPED]:
             # An unknown wrapper around a loader (a progress bar, a prefetcher) still yields batches.
@@ -743,7 +745,8 @@ class Library:
 
     @staticmethod
     def _batch_method(base: Value, name: str) -> Value:
-        item = replace(base, kind=Kind.TENSOR) if base.device is Device.ACCELERATOR else base
+        kind = Kind.TENSOR if base.device is Device.ACCELERATOR else Kind.BATCH
+        item = replace(base, kind=kind, part=True)
         if name == "items":
             return Value(Kind.ITERATOR, item=Value(Kind.TUPLE, elements=(STRING, item)))
         if name == "keys":

@@ -1043,9 +1043,21 @@ class Loaders:
     def constant(self, call: cst.Call, name: str) -> object:
         """The constant that a loader gets for a parameter; ``MISSING`` if it is not certain."""
         argument = self.module.argument(call, name)
-        if argument.given and self._from_parameter(argument.node):
+        if argument.given and (self._from_parameter(argument.node) or self._may_be_none(argument.node)):
             return MISSING
         return argument.constant
+
+    def _may_be_none(self, node: cst.BaseExpression | None) -> bool:
+        """Whether one of several values is None: ``2 if workers > 0 else None``."""
+        branches: list[cst.BaseExpression | None] = [node]
+        if isinstance(node, cst.Name):
+            branches = [b.value for b in self.names.bindings(node) if b.kind is BindingKind.ASSIGN]
+        if isinstance(node, cst.Name) and len(branches) > 1:
+            return any(b is not None and self.module.value(b).kind is Kind.NONE for b in branches)
+        return any(
+            isinstance(b, cst.IfExp) and Kind.NONE in {self.module.value(x).kind for x in (b.body, b.orelse)}
+            for b in branches
+        )
 
 
 def _waits(call: cst.Call, module: Module) -> bool | None:

@@ -19,6 +19,7 @@ _SUMS = (cst.Add, cst.Subtract)
 _PRODUCTS = (cst.Multiply, cst.Divide)
 # What is assigned where something is added up or collected.
 _KEEPING = (cst.BinaryOperation, cst.IfExp, cst.ListComp, cst.DictComp)
+_DEFAULTS = "collections.defaultdict"
 _DISPLAYS = (cst.List, cst.Tuple, cst.Set)
 
 
@@ -69,9 +70,8 @@ def _kept(
                 and _new_key(target, module)
             ):
                 yield target.value, node.value
-            if isinstance(node.value, (cst.ListComp, cst.DictComp)):
-                element = node.value.elt if isinstance(node.value, cst.ListComp) else node.value.value
-                yield target, element
+            elif isinstance(node.value, (cst.ListComp, cst.DictComp)):
+                yield target, node.value
         case cst.Call(func=cst.Attribute(attr=cst.Name(method), value=owner)):
             callee = module.callee(node)
             if isinstance(callee, cst.FunctionDef):
@@ -85,23 +85,60 @@ def _kept(
                     yield owner, arguments[1]
                 elif meters and method == "update" and arguments and _is_average(owner, module):
                     yield owner, arguments[0]
+            elif method == "update" and module.value(owner).kind is Kind.DICT:
+                yield from ((owner, value) for value in _put_under_new_keys(node, module))
+        case _:
+            pass
+
+
+def _put_under_new_keys(call: cst.Call, module: Module) -> Iterator[cst.BaseExpression]:
+    """What ``totals.update({f"loss/{step}": loss})`` stores under keys that are others each time."""
+    match call.args:
+        case [cst.Arg(value=cst.Dict(elements=elements))]:
+            for pair in elements:
+                if isinstance(pair, cst.DictElement) and _differs(pair.key, module):
+                    yield pair.value
         case _:
             pass
 
 
 def _is_average(owner: cst.BaseExpression, module: Module) -> bool:
-    """Whether a meter of another file adds up what it is given: the `AverageMeter` that everybody copies."""
+    """Whether a meter of another file adds up what it is given: the `AverageMeter` that everybody copies.
+
+    It may be one of many: ``meters[name]``.
+    """
+    one_of_many = isinstance(owner, cst.Subscript)
+    if isinstance(owner, cst.Subscript):
+        owner = owner.value
     bindings: Sequence[Binding | AttributeBinding] = ()
     if isinstance(owner, cst.Attribute):
         bindings = module.names.attributes.get(owner.attr.value, ())
     elif isinstance(owner, cst.Name):
         bindings = module.bindings(owner)
     assigned = [_assigned(binding) for binding in bindings]
-    return bool(assigned) and all(
-        isinstance(value, cst.Call)
-        and (module.qualified(value.func) or last_name(value.func) or "").endswith("AverageMeter")
-        for value in assigned
-    )
+    if one_of_many:
+        assigned = [made for value in assigned for made in _made_items(value, module)]
+    return bool(assigned) and all(_makes_average(value, module) for value in assigned)
+
+
+def _makes_average(value: cst.BaseExpression | None, module: Module) -> bool:
+    name = value.func if isinstance(value, cst.Call) else value
+    if not isinstance(name, (cst.Name, cst.Attribute)):
+        return False
+    return (module.qualified(name) or last_name(name) or "").endswith("AverageMeter")
+
+
+def _made_items(value: cst.BaseExpression | None, module: Module) -> list[cst.BaseExpression | None]:
+    """What makes the items of a dict or list: ``{k: Meter() for k in names}``, ``defaultdict(Meter)``."""
+    match value:
+        case cst.DictComp(value=item) | cst.ListComp(elt=item):
+            return [item]
+        case cst.Dict(elements=elements) | cst.List(elements=elements):
+            return [element.value for element in elements]
+        case cst.Call(args=[cst.Arg(value=maker)]) if module.qualified(value.func) == _DEFAULTS:
+            return [maker.body if isinstance(maker, cst.Lambda) else maker]
+        case _:
+            return [None]
 
 
 def _assigned(binding: Binding | AttributeBinding) -> cst.BaseExpression | None:
@@ -130,6 +167,13 @@ def _terms(module: Module, value: cst.BaseExpression, target: str) -> list[cst.B
     """The terms of ``target + ...`` that are added to ``target``; None where the value is no such sum."""
     if isinstance(value, (cst.Name, cst.Attribute, cst.Subscript)) and module.tree.source(value) == target:
         return []
+    match value:
+        case cst.Call(func=cst.Attribute(value=owner, attr=cst.Name("get")), args=[cst.Arg(value=key), *_]):
+            # ``totals.get(name, 0) + loss``
+            same = f"{module.tree.source(owner)}[{module.tree.source(key)}]" == target
+            return [] if same else None
+        case _:
+            pass
     if not isinstance(value, cst.BinaryOperation):
         return None
     left, right = _terms(module, value.left, target), _terms(module, value.right, target)
@@ -147,9 +191,44 @@ def _new_key(target: cst.Subscript, module: Module) -> bool:
     if module.value(target.value).kind not in (Kind.DICT, Kind.LIST):
         return False
     return any(
-        isinstance(element.slice, cst.Index) and module.value(element.slice.value).constant is MISSING
+        isinstance(element.slice, cst.Index) and _differs(element.slice.value, module)
         for element in target.slice
     )
+
+
+def _differs(key: cst.BaseExpression, module: Module, step: cst.CSTNode | None = None) -> bool:
+    """Whether a key is another one in each iteration: ``losses[epoch]`` is overwritten by every batch.
+
+    ``step``: the loop whose iterations count, the innermost if None. What a loop inside of it runs over
+    comes again each time: ``best[i]`` for each ``i`` of a batch.
+    """
+    if module.value(key).constant is not MISSING:
+        return False
+    parts = (key, *module.tree.descendants(key))
+    if any(isinstance(part, (cst.Call, cst.Attribute)) for part in parts):
+        return True
+    if step is None:
+        step = next((loop for loop in module.loops(key) if isinstance(loop, (cst.For, cst.While))), None)
+    if step is None:
+        return True
+    bindings = (b for part in parts if isinstance(part, cst.Name) for b in module.bindings(part))
+    return any(
+        module.tree.contains(step, binding.node)
+        and (binding.kind is not BindingKind.LOOP or binding.value is getattr(step, "iter", None))
+        for binding in bindings
+    )
+
+
+def overwritten(node: cst.CSTNode, place: cst.BaseExpression, step: cst.CSTNode, module: Module) -> bool:
+    """Whether an item of ``place`` that an assignment sets is set again by the next iteration of a loop."""
+    match node:
+        case cst.Assign(targets=[cst.AssignTarget(target=cst.Subscript(value=owner) as target)]) if (
+            owner is place
+        ):
+            keys = [e.slice.value for e in target.slice if isinstance(e.slice, cst.Index)]
+            return not any(_differs(key, module, step) for key in keys)
+        case _:
+            return False
 
 
 def _items(stored: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
@@ -159,6 +238,8 @@ def _items(stored: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
     elif isinstance(stored, cst.Dict):
         for pair in stored.elements:
             yield from _items(pair.value)
+    elif isinstance(stored, (cst.ListComp, cst.DictComp)):
+        yield stored.elt if isinstance(stored, cst.ListComp) else stored.value
     else:
         yield stored
 

@@ -27,6 +27,8 @@ from torchlint.semantics.api.results import (
     METHOD_SYNCS,
     READING_SCALARS,
     SIZED_BY_SCALARS,
+    TENSOR_ATTRIBUTES,
+    TENSOR_METHODS,
 )
 from torchlint.semantics.dimensions import has_no_dimension
 from torchlint.semantics.origins import computed_elsewhere, runs_given_model
@@ -514,7 +516,11 @@ def _sliced_by(module: Module, node: cst.Subscript) -> bool:
         for bound in (element.slice.lower, element.slice.upper, element.slice.step)
         if bound is not None and bound.__class__ not in _LITERALS
     ]
-    return any(may_be_on_device(module, bound) for bound in bounds)
+    return any(
+        may_be_on_device(module, bound)
+        and not _is_open_part(module, bound.value if isinstance(bound, cst.Subscript) else bound)
+        for bound in bounds
+    )
 
 
 def indexed_by_number(module: Module, node: cst.Subscript) -> cst.BaseExpression | None:
@@ -709,8 +715,30 @@ def asking_function(module: Module, call: cst.Call) -> str | None:
         compared = qualified in _EXTREMES and any(may_be_on_device(module, value) for value in positional)
         return qualified if compared else None
     if may_be_on_device(module, first):
-        return qualified
+        return None if _may_be_list(module, first) else qualified
     return qualified if qualified != "builtins.sum" and _compared_by(module, call, first) else None
+
+
+def _may_be_list(module: Module, node: cst.BaseExpression) -> bool:
+    """Whether what is given to ``sum()`` or ``any()`` may be a list after all.
+
+    A model of another file gives lengths beside its scores, and a criterion a list of losses: a loss that is
+    one tensor has nothing to go through.
+    """
+    if isinstance(node, cst.Subscript):
+        return _may_be_list(module, node.value)
+    return _is_open_part(module, node) or has_no_dimension(module, node) is not False
+
+
+def _is_open_part(module: Module, node: cst.BaseExpression) -> bool:
+    """Whether a name stands for one of several results of a model, and nothing shows it to be a tensor."""
+    if not isinstance(node, cst.Name) or not module.value(node).part:
+        return False
+    clues = module.inference.clues
+    used = clues.used_attributes(node) - _COMPARING_METHODS
+    if any(attr in TENSOR_METHODS or attr in TENSOR_ATTRIBUTES for attr in used):
+        return False
+    return not any(clues.taken_as_tensor(binding) for binding in module.bindings(node))
 
 
 def _compared_by(module: Module, call: cst.Call, items: cst.BaseExpression) -> bool:

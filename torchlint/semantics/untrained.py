@@ -1,0 +1,365 @@
+"""Models that a file makes, loads or copies and never trains: teachers, target networks, frozen extractors.
+
+Their passes stand in the middle of training, and what they give is a target or an input. A model counts only
+if the file shows all of it: what makes it, that it has parameters, whose parameters every optimizer of the
+file gets, and that the model is handed to nobody who might train it. By its name alone nothing is a teacher.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchlint.semantics.names import AttributeBinding, Binding, BindingKind
+from torchlint.semantics.spellings import last_name
+from torchlint.semantics.values import Graph, Kind, Value
+
+if TYPE_CHECKING:
+    from torchlint.semantics.module import Module
+
+_HOPS = 3
+_PARAMETERS = frozenset({"parameters", "named_parameters"})
+# What hands on the parameters that it is given.
+_PASSING_ON = frozenset(
+    {"builtins.list", "builtins.filter", "builtins.tuple", "itertools.chain", "itertools.chain.from_iterable"}
+)
+_COPIES = frozenset({"copy.deepcopy", "copy.copy"})
+_WRAPPERS = frozenset(
+    {
+        "torch.compile",
+        "torch.nn.DataParallel",
+        "torch.nn.parallel.DataParallel",
+        "torch.nn.parallel.DistributedDataParallel",
+    }
+)
+_LIBRARIES = ("torchvision.models.", "timm.create_model", "torch.hub.load")
+# Members of a model that are asked for by who trains it.
+_TRAINING = frozenset({"zero_grad", "backward", "step", "fit", "training_step", "requires_grad_"})
+# What gradients are read for, other than by an optimizer.
+_BY_HAND = frozenset({"grad", "retain_grad", "register_hook", "register_full_backward_hook"})
+_OF_HOST = frozenset(
+    {Kind.NUMBER, Kind.STRING, Kind.BOOL, Kind.NONE, Kind.SHAPE, Kind.NDARRAY, Kind.DEVICE, Kind.DTYPE}
+)
+
+
+class Untrained:
+    """The models of one file that no optimizer ever sees."""
+
+    def __init__(self, module: Module) -> None:
+        self.module = module
+        self.tree = module.tree
+        self._known: dict[tuple[str, bool], bool] = {}
+
+    def runs(self, call: cst.Call) -> bool:
+        """Whether a call is a pass of such a model over what has no graph, so that autograd is of no use."""
+        module = self.module
+        if not call.args or module.qualified(call.func) is not None or not self._trained:
+            return False
+        if module.value(call.func).kind not in (Kind.MODULE, Kind.UNKNOWN) or not self.holds(call.func):
+            return False
+        return all(self._has_no_graph(argument.value) for argument in call.args)
+
+    def holds(self, model: cst.BaseExpression, hops: int = _HOPS) -> bool:
+        """Whether an expression is such a model, under its own name or that of a parameter."""
+        if not isinstance(model, (cst.Name, cst.Attribute)) or not hops:
+            return False
+        if isinstance(model, cst.Name):
+            bindings = self.module.bindings(model)
+            if bindings and all(binding.kind is BindingKind.PARAMETER for binding in bindings):
+                return all(self._is_passed(binding, hops) for binding in bindings)
+        elif not isinstance(model.value, cst.Name):
+            return False
+        name = last_name(model)
+        if name is None or name in self._trained:
+            return False
+        owned = isinstance(model, cst.Attribute)
+        if (name, owned) not in self._known:
+            self._known[name, owned] = self._is_kept_apart(name, owned)
+        return self._known[name, owned]
+
+    def _is_passed(self, parameter: Binding, hops: int) -> bool:
+        """Whether all callers of the function pass such a model for a parameter."""
+        function = parameter.scope.node
+        callers = self.module.callers(function) if isinstance(function, cst.FunctionDef) else []
+        if not callers or parameter.name in self._trained:
+            return False
+        given = [self.module.argument(caller, parameter.name).node for caller in callers]
+        return all(node is not None and self.holds(node, hops - 1) for node in given)
+
+    # ------------------------------------------------------------------ what is trained
+
+    @cached_property
+    def _trained(self) -> frozenset[str]:
+        """The names of all models whose parameters an optimizer gets; none if this cannot be told of each."""
+        module = self.module
+        if not module.backpropagation.passes or "add_param_group" in self.tree.text:
+            return frozenset()
+        if any(node.attr.value in _BY_HAND for node in self.tree.nodes(cst.Attribute)):
+            return frozenset()
+        found: set[str] = set()
+        for call in self.tree.nodes(cst.Call):
+            word = last_name(call.func) or ""
+            if not word[:1].isupper() and "opt" not in word.lower():
+                continue
+            given = self._optimized(call)
+            names = self._owners(given, _HOPS) if given is not None else frozenset()
+            if names is None:
+                return frozenset()
+            found |= names
+        return frozenset(found)
+
+    def _optimized(self, call: cst.Call) -> cst.BaseExpression | None:
+        """What a call that makes an optimizer gets, of whatever library; the call itself if this is open."""
+        dotted = self.module.qualified(call.func) or ""
+        if dotted.startswith("torch.optim.lr_scheduler."):
+            return None
+        if dotted.startswith("torch.optim."):
+            return self.module.argument(call, "params").node or call
+        given = next((a.value for a in call.args if last_name(a.value) in _PARAMETERS), None)
+        if given is not None:
+            return given
+        if self.module.callee(call) is not None or not isinstance(
+            self.tree.parent(call), (cst.Assign, cst.Return)
+        ):
+            return None
+        made = "opt" in (last_name(call.func) or "").lower() or self.module.value(call).kind is Kind.OPTIMIZER
+        return call if made else None
+
+    def _owners(self, given: cst.BaseExpression, hops: int) -> set[str] | frozenset[str] | None:
+        """The names of the models that parameters belong to; None if one of them cannot be told."""
+        parts: list[cst.BaseExpression] = []
+        match given:
+            case cst.Call(func=cst.Attribute(value=owner, attr=cst.Name(method))) if method in _PARAMETERS:
+                return self._names_of(owner, hops)
+            case cst.Call() if self.module.qualified(given.func) in _PASSING_ON:
+                parts = [a.value for a in given.args if not isinstance(a.value, cst.Lambda)]
+            case cst.List() | cst.Tuple():
+                parts = [element.value for element in given.elements]
+            case cst.Dict():
+                parts = [e.value for e in given.elements if isinstance(e, cst.DictElement) and _is_params(e)]
+            case cst.BinaryOperation(operator=cst.Add()):
+                parts = [given.left, given.right]
+            case cst.ListComp() | cst.GeneratorExp():
+                parts = [given.for_in.iter]
+            case cst.Name() if hops and self.module.bindings(given):
+                bindings = self.module.bindings(given)
+                if any(b.value is None or b.path or b.kind is not BindingKind.ASSIGN for b in bindings):
+                    return None
+                if any(self._is_filled(binding) for binding in bindings):
+                    return None
+                parts = [binding.value for binding in bindings if binding.value is not None]
+            case _:
+                return None
+        found: set[str] = set()
+        for part in parts:
+            owners = self._owners(part, hops - 1) if hops else None
+            if owners is None:
+                return None
+            found |= owners
+        return found or None
+
+    def _is_filled(self, binding: Binding) -> bool:
+        """Whether a list of parameters is filled after it is made."""
+        return any(isinstance(self.tree.parent(use), cst.Attribute) for use in self.module.uses(binding))
+
+    def _names_of(self, model: cst.BaseExpression, hops: int) -> set[str] | None:
+        """The names that a model goes by: also what callers pass for a parameter; None if it has no name.
+
+        A part (``net.head.parameters()``) says nothing of the rest, so that the whole counts as trained.
+        """
+        found: set[str] = set()
+        while isinstance(model, cst.Attribute):
+            found.add(model.attr.value)
+            model = model.value
+        if not isinstance(model, cst.Name):
+            return None
+        if model.value == "self":
+            return found or None  # all of what the object holds
+        found.add(model.value)
+        for binding in self.module.bindings(model):
+            function = binding.scope.node
+            if binding.kind is BindingKind.LOOP:
+                return None
+            if binding.kind is not BindingKind.PARAMETER:
+                continue
+            if not isinstance(function, cst.FunctionDef) or not hops:
+                return None
+            for caller in self.module.callers(function):
+                given = self.module.argument(caller, binding.name).node
+                names = self._names_of(given, hops - 1) if given is not None else None
+                if names is None:
+                    return None
+                found |= names
+        return found
+
+    # ------------------------------------------------------------------ what is not
+
+    def _is_kept_apart(self, name: str, owned: bool) -> bool:
+        """Whether all that goes by a name is made here, has parameters, and is handed to nobody.
+
+        ``owned``: the name is that of an attribute.
+        """
+        made = list(self._made(name, owned))
+        makers = [value for value in made if not self._passes_on(value, name)]
+        if not makers or not all(isinstance(maker, cst.Call) for maker in makers):
+            return False
+        uses = list(self._reads(name, owned))
+        if not any(self._shows_parameters(maker) for maker in makers) and not any(
+            attr in ("load_state_dict", *_PARAMETERS) for _, attr in uses
+        ):
+            return False
+        if any(attr in _TRAINING for _, attr in uses):
+            return False
+        return all(attr is not None or self._is_harmless(read, name) for read, attr in uses)
+
+    def _made(self, name: str, owned: bool) -> Iterator[cst.BaseExpression | None]:
+        """All values that a name or attribute is given anywhere; None for one that is unpacked."""
+        bindings: list[Binding | AttributeBinding] = []
+        if owned:
+            bindings += self.module.names.attributes.get(name, ())
+        else:
+            for read in self.module.names.reads.get(name, ()):
+                bindings += (b for b in self.module.bindings(read) if b.kind is not BindingKind.PARAMETER)
+        for binding in dict.fromkeys(bindings):
+            plain = binding.kind is BindingKind.ASSIGN and not binding.path
+            value = binding.value if plain else None
+            if not (isinstance(value, cst.Name) and value.value == "None"):
+                yield value
+
+    def _passes_on(self, value: cst.BaseExpression | None, name: str) -> bool:
+        """Whether a value is the same model again: wrapped, or moved."""
+        match value:
+            case cst.Call(args=[cst.Arg(value=inner), *_]) if self.module.qualified(value.func) in _WRAPPERS:
+                return last_name(inner) == name
+            case cst.Call(func=cst.Attribute(value=cst.Name() | cst.Attribute() as owner)):
+                return last_name(owner) == name
+            case _:
+                return False
+
+    def _shows_parameters(self, maker: cst.BaseExpression | None) -> bool:
+        """Whether what makes a model shows that it has parameters: it makes one that is trained as well."""
+        while isinstance(maker, cst.Call):
+            dotted = self.module.qualified(maker.func) or ""
+            if dotted in _COPIES or dotted.startswith(_LIBRARIES) or dotted.endswith(".from_pretrained"):
+                return True
+            if dotted.rpartition(".")[2] in self._made_for_training or (
+                isinstance(maker.func, cst.Name) and maker.func.value in self._made_for_training
+            ):
+                return True
+            # ``Net().to(device).eval()``
+            maker = maker.func.value if isinstance(maker.func, cst.Attribute) else None
+        return False
+
+    @cached_property
+    def _made_for_training(self) -> frozenset[str]:
+        """The names of the functions and classes that make the models which are trained."""
+        found = set()
+        for name in self._trained:
+            for value in (*self._made(name, False), *self._made(name, True)):
+                while isinstance(value, cst.Call):
+                    if isinstance(value.func, cst.Name):
+                        found.add(value.func.value)
+                    value = value.func.value if isinstance(value.func, cst.Attribute) else None
+        return frozenset(found)
+
+    def _reads(self, name: str, owned: bool) -> Iterator[tuple[cst.CSTNode, str | None]]:
+        """Where a model of this name is read, and the member that it is asked for there."""
+        reads: list[cst.CSTNode] = []
+        if owned:
+            attributes = (node for node in self.tree.nodes(cst.Attribute) if node.attr.value == name)
+            reads += (n for n in attributes if not isinstance(self.tree.parent(n), cst.AssignTarget))
+        else:
+            reads += self.module.names.reads.get(name, ())
+        for read in reads:
+            parent = self.tree.parent(read)
+            owned = isinstance(parent, cst.Attribute) and parent.value is read
+            yield read, parent.attr.value if isinstance(parent, cst.Attribute) and owned else None
+
+    def _is_harmless(self, read: cst.CSTNode, name: str) -> bool:
+        """Whether a use of a model as a value trains nothing: it is called, wrapped, copied or shown."""
+        parent = self.tree.parent(read)
+        match parent:
+            case cst.Call() if parent.func is read:
+                return True
+            case cst.Comparison() | cst.ComparisonTarget() | cst.If() | cst.BooleanOperation():
+                return True
+            case cst.Element():
+                display = self.tree.parent(parent)
+                return isinstance(self.tree.parent(display), cst.For) if display is not None else False
+            case cst.Arg():
+                call = self.tree.parent(parent)
+                if not isinstance(call, cst.Call):
+                    return False
+                around = self.tree.parent(call)
+                dotted = self.module.qualified(call.func)
+                if dotted in _COPIES or isinstance(around, cst.Expr):
+                    return True
+                if isinstance(self.module.callee(call), cst.FunctionDef):
+                    return True
+                return isinstance(around, cst.Assign) and self._passes_on(call, name)
+            case _:
+                return False
+
+    # ------------------------------------------------------------------ what goes in
+
+    def _has_no_graph(self, node: cst.BaseExpression, hops: int = _HOPS * 2) -> bool:
+        """Whether an expression certainly has no graph but that of other such models."""
+        value = self.module.value(node)
+        if _is_bare(value) or not hops:
+            return _is_bare(value)
+        match node:
+            case cst.Name():
+                bindings = self.module.bindings(node)
+                return bool(bindings) and all(self._binds_no_graph(binding, hops - 1) for binding in bindings)
+            case cst.Call():
+                return self.runs(node) or self._computes_no_graph(node, hops - 1)
+            case cst.BinaryOperation():
+                return self._has_no_graph(node.left, hops - 1) and self._has_no_graph(node.right, hops - 1)
+            case cst.UnaryOperation():
+                return self._has_no_graph(node.expression, hops - 1)
+            case cst.Subscript():
+                return self._has_no_graph(node.value, hops - 1)
+            case cst.List() | cst.Tuple():
+                return all(self._has_no_graph(element.value, hops - 1) for element in node.elements)
+            case cst.Attribute():
+                return value.kind is Kind.UNKNOWN and self._is_setting(node)
+            case _:
+                return False
+
+    def _binds_no_graph(self, binding: Binding, hops: int) -> bool:
+        if binding.value is None or binding.kind not in (BindingKind.ASSIGN, BindingKind.AUGMENT):
+            return False
+        before = binding.kind is BindingKind.ASSIGN or (
+            isinstance(binding.node, cst.BaseExpression) and self._has_no_graph(binding.node, hops)
+        )
+        return before and self._has_no_graph(binding.value, hops)
+
+    def _computes_no_graph(self, call: cst.Call, hops: int) -> bool:
+        """The same of a function of torch, or a method of a tensor, by what it is given."""
+        arguments = [argument.value for argument in call.args]
+        if not (self.module.qualified(call.func) or "").startswith("torch."):
+            if not isinstance(call.func, cst.Attribute) or not self.module.value(call.func.value).tensorlike:
+                return False
+            arguments.append(call.func.value)
+        return all(self._has_no_graph(argument, hops) for argument in arguments)
+
+    def _is_setting(self, node: cst.Attribute) -> bool:
+        """``self.max_action``: what a constructor was given, and is no tensor of this file."""
+        assigned = self.module.names.attributes.get(node.attr.value, ())
+        return bool(assigned) and all(
+            isinstance(a.value, cst.Name)
+            and all(b.kind is BindingKind.PARAMETER for b in self.module.bindings(a.value))
+            for a in assigned
+        )
+
+
+def _is_bare(value: Value) -> bool:
+    """Whether a value has no graph for certain."""
+    return value.kind in _OF_HOST or (value.tensorlike and value.graph is Graph.DETACHED)
+
+
+def _is_params(pair: cst.DictElement) -> bool:
+    return isinstance(pair.key, cst.SimpleString) and pair.key.evaluated_value == "params"
