@@ -6,6 +6,8 @@ For each row of ``torchlint/semantics/api/upgrades.py`` every minor release of i
 nothing is imported. A name or parameter is ``there``, ``deprecated`` if the library's own words say so, or
 ``gone``, and its replacement is there or not. The wheels are downloaded with pip (the Python files of all
 releases that are known take 700 MB). Exits with 1 if a release is otherwise than its row says.
+
+Parameters whose first release a rule waits for are looked up in that release and in the one before.
 """
 
 from __future__ import annotations
@@ -22,11 +24,17 @@ import platformdirs
 from benchmarks.libraries import Found, Library, fetch, releases
 from torchlint.releases import RELEASES
 from torchlint.semantics.api.upgrades import UPGRADES, Upgrade
+from torchlint.semantics.optimizers import TAKES_FUSED_SINCE
 
 RESULTS = Path(__file__).parent / "results" / "apis.json"
 THERE, DEPRECATED, GONE = "there", "deprecated", "gone"
 
 Entry = dict[str, Any]
+
+ARRIVALS = tuple(
+    ("torch", f"torch.optim.{name}", "fused", since) for name, since in TAKES_FUSED_SINCE.items()
+)
+"""Package, function or class, parameter, and the release that it came with."""
 
 
 def key(row: Upgrade) -> dict[str, str]:
@@ -99,6 +107,17 @@ def contradictions(entry: Entry, row: Upgrade, known: list[str]) -> Iterator[str
             yield f"`{row.replacement}` is there since {there}, not {claimed}"
 
 
+def arrival(package: str, symbol: str, argument: str, since: str, folder: Path) -> Entry:
+    """Whether a parameter is there in the release that it came with, as is said, and in the one before."""
+    known = releases(package)
+    entry: Entry = {"symbol": symbol, "argument": argument, "state": {}, "evidence": {}}
+    for release in known[known.index(since) - 1 : known.index(since) + 1]:
+        found = Library(fetch(package, release, folder)).argument(symbol, argument)
+        entry["state"][release] = GONE if found is None else THERE
+        entry["evidence"][release] = _shown(found)
+    return entry
+
+
 @click.command()
 @click.option(
     "--folder",
@@ -112,8 +131,11 @@ def contradictions(entry: Entry, row: Upgrade, known: list[str]) -> Iterator[str
 def main(folder: Path, output: Path, only: str) -> None:
     """Check the table of upgrades against the releases of the libraries."""
     held: dict[str, Entry] = {}
+    arrived: dict[str, Entry] = {}
     if output.exists():
-        held = {json.dumps(key_of(entry)): entry for entry in json.loads(output.read_text("utf-8"))["rows"]}
+        results = json.loads(output.read_text("utf-8"))
+        held = {json.dumps(key_of(entry)): entry for entry in results["rows"]}
+        arrived = {json.dumps(key_of(entry)): entry for entry in results.get("arrivals", ())}
     wrong = 0
     entries: list[Entry] = []
     libraries: dict[str, dict[str, Library]] = {}
@@ -132,9 +154,20 @@ def main(folder: Path, output: Path, only: str) -> None:
         for reason in contradictions(entry, row, known):
             wrong += 1
             click.echo(f"{' '.join(key(row).values())}: {reason}")
+    arrivals: list[Entry] = []
+    for package, symbol, argument, since in ARRIVALS:
+        before = arrived.get(json.dumps({"symbol": symbol, "argument": argument}))
+        if before is None or only in f"{symbol} {argument}":
+            before = arrival(package, symbol, argument, since, folder)
+        arrivals.append(before)
+        if list(before["state"].values()) != [GONE, THERE] or since not in before["state"]:
+            wrong += 1
+            click.echo(f"{symbol} {argument}: {before['state']}, not since {since}")
     lines = ",\n".join(f"  {json.dumps(entry)}" for entry in entries)
+    came = ",\n".join(f"  {json.dumps(entry)}" for entry in arrivals)
     looked_at = json.dumps({name: releases(name) for name in RELEASES})
-    output.write_text(f'{{"releases": {looked_at},\n "rows": [\n{lines}\n]}}\n', encoding="utf-8")
+    text = f'{{"releases": {looked_at},\n "rows": [\n{lines}\n],\n "arrivals": [\n{came}\n]}}\n'
+    output.write_text(text, encoding="utf-8")
     click.echo(f"{len(entries)} rows, {wrong} contradictions")
     sys.exit(1 if wrong else 0)
 

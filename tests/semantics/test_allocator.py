@@ -57,6 +57,8 @@ def test_what_sets_it(semantic_model: Callable[[str], Module], line: str, variab
         ("expandable_segments:yes", [None]),
         ("expandable_segments", [None]),
         ("max_split_size_mb:8", [None]),
+        ("garbage_collection_threshold:80", [None]),
+        ("garbage_collection_threshold:1.0", [None]),
         ("memory_fraction_limit:0.5", [None]),
         ("expandable_segments:True;max_split_size_mb:128", [None]),
     ],

@@ -56,6 +56,7 @@ OPTIONS: Final = frozenset([*_VALUED.split(), *_SWITCHED.split()])
 
 _SWITCHES = frozenset(_SWITCHED.split())
 _SMALLEST_SPLIT = 20
+_NUMBER = re.compile(r"\d+(?:\.\d*)?")
 _INITIALISING = frozenset(f"torch.cuda.{name}" for name in _ASKING.split())
 _ONLY_NAMING = frozenset(
     {"torch.device", "torch.set_default_device", "torch.autocast", "torch.amp.autocast", "torch.Generator"}
@@ -164,6 +165,8 @@ def mistakes(setting: Setting) -> Iterator[Mistake]:
             yield Mistake(words, why, f"{key}:{right}" if right else None)
         elif key == "max_split_size_mb" and value.isdecimal() and int(value) < _SMALLEST_SPLIT:
             yield Mistake(words, f"`{key}` has to be at least {_SMALLEST_SPLIT}", None)
+        elif key == "garbage_collection_threshold" and _NUMBER.fullmatch(value) and not 0 < float(value) < 1:
+            yield Mistake(words, f"`{key}` is a share of the memory, between 0 and 1", None)
 
 
 def _meant(key: str, colon: str, value: str) -> str | None:
