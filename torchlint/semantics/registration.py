@@ -615,8 +615,8 @@ class _Attribute:
             case cst.Attribute(attr=cst.Name(name)):
                 return name in (_ONLY_OF_DICT if mapping else _ONLY_OF_LIST)
             case cst.BinaryOperation(operator=cst.Add()):
-                # Only what a `ModuleList` stands in front of is added to it.
-                return mapping or parent.right is read
+                # A list takes no `ModuleList` behind it; another attribute is taken for one as well.
+                return mapping or (parent.right is read and not isinstance(parent.left, cst.Attribute))
             case cst.BinaryOperation():
                 return True
             case cst.Comparison(comparisons=[cst.ComparisonTarget(operator=operator), *_]):
