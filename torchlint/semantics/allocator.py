@@ -158,6 +158,9 @@ def mistakes(setting: Setting) -> Iterator[Mistake]:
             yield Mistake(words, f"`{key}` is no option of the allocator", _meant(key, colon, value))
         elif not value:
             yield Mistake(words, f"`{key}` has no value", None)
+        elif ";" in value and ":" in value:
+            parted = re.sub(r"\s*;\s*", ",", words)
+            yield Mistake(words, "options are parted by commas, not by semicolons", parted)
         elif key in _SWITCHES and value not in ("True", "False"):
             right = value.capitalize() if value.lower() in ("true", "false") else None
             right = {"1": "True", "0": "False"}.get(value, right)
