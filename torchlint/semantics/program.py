@@ -79,7 +79,7 @@ _EXACTING = (
     ),
 )
 _EXACTING_NAME = re.compile(
-    r"grad(?:ient)?_?penalt|(?:^|_)(?:r1|gp)_(?:reg|gamma|lambda|weight)|hessian|jacobian"
+    r"grad(?:ient)?_?penalt|(?:^|_)(?:r1|gp)_(?:reg|gamma|lambda|weight)|hessian|jacobian|(?:^|[_-])unrolled(?:_|$)"
 )
 _TF32 = re.compile(r"tf32|float32_matmul_precision|fp32_precision", re.IGNORECASE)
 _REDUCED = re.compile(
