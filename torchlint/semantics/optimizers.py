@@ -42,7 +42,8 @@ _OTHER_ENGINES = re.compile(
 )
 # What scales the loss, or may: a step whose gradients are infinite is left out then.
 _SCALING = re.compile(
-    r"scaler|fp16|float16\b(?<!bfloat16)|\bamp\b|autocast|mixed_precision|Accelerator\b", re.I
+    r"scaler|fp16|(?<!b)float16|mixed_precision|(?-i:Accelerator)\b|(?:use_|native_|enable_|\.)amp\b(?!\.|\s+import)",
+    re.IGNORECASE,
 )
 # What asks tensors where they are, to put others there, goes wherever they go.
 _FOLLOWING = re.compile(r"(?:\bdevice\s*=\s*)?[\w.\])]+\.device\b")
