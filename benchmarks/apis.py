@@ -11,6 +11,8 @@ Exits with 1 if a release is otherwise than its row says.
 
 It also lists what the table lacks (``"missing"`` in the result): public names that a release no longer has,
 and what the newest one gives up in its own words.
+
+Parameters whose first release a rule waits for are looked up in that release and in the one before.
 """
 
 from __future__ import annotations
@@ -28,11 +30,17 @@ from benchmarks.libraries import Found, Library, archive, fetch, releases
 from benchmarks.missing import PACKAGES, missing
 from torchlint.releases import RELEASES
 from torchlint.semantics.api.upgrades import UPGRADES, Upgrade
+from torchlint.semantics.optimizers import TAKES_FUSED_SINCE
 
 RESULTS = Path(__file__).parent / "results" / "apis.json"
 THERE, DEPRECATED, GONE = "there", "deprecated", "gone"
 
 Entry = dict[str, Any]
+
+ARRIVALS = tuple(
+    ("torch", f"torch.optim.{name}", "fused", since) for name, since in TAKES_FUSED_SINCE.items()
+)
+"""Package, function or class, parameter, and the release that it came with."""
 
 
 def key(row: Upgrade) -> dict[str, str]:
@@ -126,6 +134,17 @@ def contradictions(entry: Entry, row: Upgrade, known: list[str]) -> Iterator[str
             yield f"`{row.replacement}` is there since {there}, not {claimed}"
 
 
+def arrival(package: str, symbol: str, argument: str, since: str, folder: Path) -> Entry:
+    """Whether a parameter is there in the release that it came with, as is said, and in the one before."""
+    known = releases(package)
+    entry: Entry = {"symbol": symbol, "argument": argument, "state": {}, "evidence": {}}
+    for release in known[known.index(since) - 1 : known.index(since) + 1]:
+        found = Library(fetch(package, release, folder)).argument(symbol, argument)
+        entry["state"][release] = GONE if found is None else THERE
+        entry["evidence"][release] = _shown(found)
+    return entry
+
+
 @click.command()
 @click.option(
     "--folder",
@@ -139,11 +158,12 @@ def contradictions(entry: Entry, row: Upgrade, known: list[str]) -> Iterator[str
 @click.option("--only", default="", help="Rows whose symbol or argument holds this text.")
 def main(folder: Path, output: Path, held: bool, only: str) -> None:
     """Check the table of upgrades against the releases of the libraries."""
-    results: dict[str, Entry] = {}
+    known_rows: dict[str, Entry] = {}
+    arrived: dict[str, Entry] = {}
     if output.exists():
-        results = {
-            json.dumps(key_of(entry)): entry for entry in json.loads(output.read_text("utf-8"))["rows"]
-        }
+        earlier = json.loads(output.read_text("utf-8"))
+        known_rows = {json.dumps(key_of(entry)): entry for entry in earlier["rows"]}
+        arrived = {json.dumps(key_of(entry)): entry for entry in earlier.get("arrivals", ())}
     wrong = 0
     entries: list[Entry] = []
     libraries: dict[str, dict[str, Library]] = {}
@@ -151,7 +171,7 @@ def main(folder: Path, output: Path, held: bool, only: str) -> None:
         if row.package not in RELEASES:
             continue
         known = releases(row.package)
-        before = results.get(json.dumps(key(row)))
+        before = known_rows.get(json.dumps(key(row)))
         in_full = before is not None and held and "looked_at" not in before
         if before is not None and (in_full or only not in f"{row.symbol} {row.argument} {row.value}"):
             entries.append(before)
@@ -172,12 +192,24 @@ def main(folder: Path, output: Path, held: bool, only: str) -> None:
         for reason in contradictions(entry, row, known):
             wrong += 1
             click.echo(f"{' '.join(key(row).values())}: {reason}")
+    arrivals: list[Entry] = []
+    for package, symbol, argument, since in ARRIVALS:
+        before = arrived.get(json.dumps({"symbol": symbol, "argument": argument}))
+        if before is None or (not held and only in f"{symbol} {argument}"):
+            before = arrival(package, symbol, argument, since, folder)
+        arrivals.append(before)
+        if list(before["state"].values()) != [GONE, THERE] or since not in before["state"]:
+            wrong += 1
+            click.echo(f"{symbol} {argument}: {before['state']}, not since {since}")
     lines = ",\n".join(f"  {json.dumps(entry)}" for entry in entries)
+    came = ",\n".join(f"  {json.dumps(entry)}" for entry in arrivals)
     looked_at = json.dumps({name: releases(name) for name in RELEASES})
     lacking = _lacking(folder, output)
-    output.write_text(
-        f'{{"releases": {looked_at},\n "missing": {lacking},\n "rows": [\n{lines}\n]}}\n', encoding="utf-8"
+    text = (
+        f'{{"releases": {looked_at},\n "missing": {lacking},\n "rows": [\n{lines}\n],\n'
+        f' "arrivals": [\n{came}\n]}}\n'
     )
+    output.write_text(text, encoding="utf-8")
     click.echo(f"{len(entries)} rows, {wrong} contradictions")
     sys.exit(1 if wrong else 0)
 

@@ -82,6 +82,8 @@ def onednn_fusion_conflict(call: cst.Call, module: Module) -> Iterator[Finding]:
     if switch is None:
         return
     related = ((switch, "the fusion is switched on here"),)
+    if call is not switch and _in_another_branch(call, switch, module):
+        return
     if name == _OPTIMIZE:
         yield Finding(
             call,
@@ -120,6 +122,21 @@ def _switched_on(module: Module) -> cst.Call | None:
     switches = [call for call in module.tree.nodes(cst.Call) if module.qualified(call.func) == _ENABLE]
     values = [module.value(call.args[0].value).constant if call.args else None for call in switches]
     return switches[0] if switches and all(value is True for value in values) else None
+
+
+def _in_another_branch(call: cst.Call, switch: cst.Call, module: Module) -> bool:
+    """Whether a condition sends the program either to the switch or to ``call``."""
+    ours = dict(_branches(switch, module))
+    return any(ours.get(holder, branch) is not branch for holder, branch in _branches(call, module))
+
+
+def _branches(node: cst.CSTNode, module: Module) -> Iterator[tuple[cst.CSTNode, cst.CSTNode]]:
+    """The conditions around a node, with the branch of each that holds it."""
+    child = node
+    for parent in module.tree.ancestors(node):
+        if isinstance(parent, (cst.If, cst.IfExp, cst.Match)):
+            yield parent, child
+        child = parent
 
 
 def _measured_cold(call: cst.Call, module: Module) -> cst.Call | None:

@@ -53,8 +53,8 @@ def modules_in_plain_list(statement: cst.Assign | cst.AnnAssign, module: Module)
 
     The fix is unsafe where the list is used for more than indexing, iterating and filling, where the keys of
     a dict are not all in sight, and where the file loads weights, which lack the modules that are registered
-    now. None is offered if something in it may be no module, where the list is assigned in several places,
-    and in front of `super().__init__()`.
+    now. None is offered if something in it may be no module, where the list is assigned in several places or
+    something is asked of it that `nn.ModuleList` lacks, as `reverse()` is, and before `super().__init__()`.
 
     ## References
 
@@ -82,7 +82,7 @@ def _fix(hidden: Hidden, statement: cst.CSTNode, container: str, module: Module)
     spelling = module.spell(f"torch.nn.{container}", hidden.made)
     if spelling is None or not hidden.only_modules or not registered_in_time(module, statement):
         return None
-    if not all(map(may_be_key, hidden.keys or ())):
+    if hidden.needs_builtin or not all(map(may_be_key, hidden.keys or ())):
         return None
     known = hidden.known and (not hidden.mapping or hidden.keys is not None)
     grade = module.safe if known and hidden.plainly_used and not module.loads_weights else module.unsafe

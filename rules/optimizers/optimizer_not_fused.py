@@ -25,9 +25,10 @@ def optimizer_not_fused(call: cst.Call, module: Module) -> Iterator[Finding]:
     where `foreach=False`, or `fused=False` alone, makes the step go through the parameters one by one, and
     about the private classes of `torch.optim._multi_tensor`.
 
-    Plain `SGD` is left alone: its multi-tensor form already is a single pass. So are optimizers of a few
-    tensors that are listed by hand, differentiable ones, those with sparse gradients, and programs for the
-    CPU or for TPUs.
+    Plain `SGD` is left alone: its multi-tensor form already is a single pass. So is `SGD` with momentum where
+    mixed precision may scale the loss: if the scaler leaves out the first step, the fused form goes on with
+    buffers of momentum that nothing has been written to (torch 2.13). So are optimizers of a few tensors that
+    are listed by hand, differentiable ones, those with sparse gradients, and programs for the CPU and TPUs.
 
     ## Why is this bad?
     Since torch 2.0 the default on a GPU is the multi-tensor (foreach) form. It launches one kernel for each
@@ -56,6 +57,8 @@ def optimizer_not_fused(call: cst.Call, module: Module) -> Iterator[Finding]:
     ## References
     - [torch.optim: which implementation is chosen](https://docs.pytorch.org/docs/2.13/optim.html)
     - [AdamW](https://docs.pytorch.org/docs/2.13/generated/torch.optim.AdamW.html)
+    - [Fused SGD, which came with torch 2.3](https://github.com/pytorch/pytorch/pull/94791)
+    - [Fused SGD and steps that a scaler leaves out](https://github.com/LibreYOLO/libreyolo/pull/771)
     - [Lightning: fused Adam and gradient clipping](https://github.com/Lightning-AI/pytorch-lightning/pull/15555)
     """
     made = made_optimizer(call, module)
@@ -108,15 +111,18 @@ def _is_open(argument: Argument) -> bool:
 def _gains(made: MadeOptimizer, module: Module) -> bool:
     """Whether there is a fused form, with fewer passes than the default has."""
     since = made.fusible_since
-    return since is not None and module.target.admits(since) and not made.steps_in_one_pass
+    if since is None or not module.target.admits(since):
+        return False
+    return not made.steps_in_one_pass and not made.loses_first_momentum
 
 
 def _fuse(made: MadeOptimizer, module: Module) -> Fix | None:
     """Ask for the fused form, or where there is none, for the default."""
     if _in_lightning(made.call, module):
         return None
-    if made.fusible_since is None:
-        return module.unsafe("Remove `foreach=False`", module.remove_argument(made.call, "foreach"))
+    if made.fusible_since is None or made.loses_first_momentum:
+        name = "foreach" if module.argument(made.call, "foreach").given else "fused"
+        return module.unsafe(f"Remove `{name}=False`", module.remove_argument(made.call, name))
     if not made.fusible_anywhere:
         return None
     old = module.argument(made.call, "foreach").arg

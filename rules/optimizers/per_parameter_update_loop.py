@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.rule import WARNING, Finding, rule
+from torchlint.semantics.foreach import PUBLIC_SINCE
 from torchlint.semantics.module import Module
 from torchlint.semantics.multitensor import as_one_call, clipped_to
 from torchlint.semantics.updates import Change, UpdateLoop, runs_every_step, update_loop
@@ -52,15 +53,21 @@ def per_parameter_update_loop(loop: cst.For, module: Module) -> Iterator[Finding
     ```
 
     `torch.optim.swa_utils.AveragedModel(model, multi_avg_fn=get_ema_multi_avg_fn(decay))` keeps the copy as
-    well. The operations themselves, `torch._foreach_lerp_` and its kin, are private by their names up to
-    torch 2.13; later releases document them as `torch.foreach`.
+    well. The operations themselves are public as `torch.foreach` since torch 2.15; before,
+    `torch._foreach_lerp_` and its kin are private by their names.
 
     ## Fix safety
     There is a fix for averages of the parameters of two modules, and for gradients clipped to a value on both
     sides. It is unsafe: the average is rounded differently in the last digits, it needs both modules to have
     the same parameters in the same dtype, and `clip_grad_value_` passes over parameters without a gradient.
-    There is none for states, since they hold integers that cannot be averaged so, where the file casts
-    anything to a shorter dtype, and where a variable of the loop is read behind it.
+    Where every release that may run the program is torch 2.15 or newer, there is one by `torch.foreach` for
+    weights that are clipped, parameters that are copied and gradients that are multiplied: it gives the same
+    bits, but is a beta.
+
+    There is none for states, since they hold integers that cannot be averaged so; for buffers and gradients
+    that may be None, since `torch.foreach` takes no empty lists; for gradients that are divided, which rounds
+    otherwise; and for the states of optimizers. Nor is there one where the file casts averages to a shorter
+    dtype, and where a variable of the loop is read behind it.
 
     ## References
     - [AveragedModel and get_ema_multi_avg_fn](https://docs.pytorch.org/docs/2.13/optim.html)
@@ -82,6 +89,7 @@ def per_parameter_update_loop(loop: cst.For, module: Module) -> Iterator[Finding
 
 def _instead(found: UpdateLoop, module: Module) -> str:
     """What does the same to all parameters in a few kernels."""
+    foreach = "torch.foreach." if module.target.at_least(PUBLIC_SINCE) else "torch._foreach_"
     match found.change:
         case Change.AVERAGE:
             return "`torch.optim.swa_utils.get_ema_multi_avg_fn` averages all of them at once"
@@ -90,10 +98,10 @@ def _instead(found: UpdateLoop, module: Module) -> str:
         case Change.CLIP if clipped_to(found.loop, module) is not None:
             return "`torch.nn.utils.clip_grad_value_` clips all of them at once"
         case Change.CLIP | Change.CLAMP:
-            return "`torch._foreach_clamp_min_` and `torch._foreach_clamp_max_` clip all of them at once"
+            return f"`{foreach}clamp_min_` and `{foreach}clamp_max_` clip all of them at once"
         case Change.SCALE:
-            return "`torch._foreach_mul_` scales all of them at once"
+            return f"`{foreach}mul_` scales all of them at once"
         case Change.NORM:
             return "`torch.nn.utils.clip_grad_norm_` returns it, and takes all of them at once"
         case Change.COPY:
-            return "`torch._foreach_copy_` copies all of them at once"
+            return f"`{foreach}copy_` copies all of them at once"

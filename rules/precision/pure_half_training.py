@@ -19,8 +19,9 @@ from torchlint.semantics.module import Module
 )
 def pure_half_training(call: cst.Call, module: Module) -> Iterator[Finding]:
     """## What it does
-    Finds models that are cast to float16 as a whole, `model.half()` or `model.to(torch.float16)`, and trained
-    so by an optimizer of torch, without a scaler and without weights in float32.
+    Finds models that are cast to float16 as a whole, `model.half()` or `model.to(torch.float16)`, or whose
+    weights are loaded so, `from_pretrained(…, torch_dtype=torch.float16)`, and trained by an optimizer of
+    torch, without a scaler and without weights in float32.
 
     Models that are cast back for training, that are evaluated only or trained in part, and programs with
     apex, DeepSpeed and the like, which keep weights in float32, are left alone.

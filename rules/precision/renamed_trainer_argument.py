@@ -62,10 +62,10 @@ def renamed_trainer_argument(call: cst.Call, module: Module) -> Iterator[Finding
     ## Fix safety
 
     Safe: the new name means the same in every release that may run the program. It is unsafe beside or in
-    `**kwargs`, which may hold the new name, too, where the file reads the attribute of that name later, and
-    for an optimizer that is replaced by another one. No fix is offered for arguments without a successor, for
-    those that became a value of another one unless they are True or False, and where the new name is given,
-    too.
+    `**kwargs`, which may hold the new name, too, where the file reads the attribute of that name later, which
+    is then renamed with it, and for an optimizer that is replaced by another one. No fix is offered for
+    arguments without a successor, for those that became a value of another one unless they are True or False,
+    where the new name is given, too, and where the old one is read of the arguments of a trainer.
 
     ## References
 
@@ -117,21 +117,33 @@ def _fix(call: cst.Call, given: Given, module: Module) -> Fix | None:
             code = f"{code} if {module.source(given.value)} else {row.switched_off}"
         value = module.replace(given.value, code)
         edits = edits + value if edits is not None and value is not None else None
-    read = _read_later(call, row.argument, module)
+    reads, elsewhere = _read_later(call, row.argument, module)
+    if elsewhere or (reads and row.switched_on):
+        return None
+    for read in reads:
+        attribute = module.replace(read.attr, row.replacement)
+        edits = edits + attribute if edits is not None and attribute is not None else None
     hidden = any(other.star == "**" for other in call.args)
-    make = module.unsafe if read or hidden or not row.exact else module.safe
+    make = module.unsafe if reads or hidden or not row.exact else module.safe
     return make(message, edits)
 
 
-def _read_later(call: cst.Call, name: str, module: Module) -> bool:
-    """Whether the file reads the attribute of an argument's name, of what the call makes or of a trainer."""
+def _read_later(call: cst.Call, name: str, module: Module) -> tuple[list[cst.Attribute], bool]:
+    """The attributes of an argument's name that the file reads of what the call makes.
+
+    The second result tells whether it may do so elsewhere, of the arguments that a trainer has.
+    """
+    reads: list[cst.Attribute] = []
     for read in module.tree.nodes(cst.Attribute):
         if read.attr.value != name:
             continue
         match read.value:
             case cst.Name() as owner:
-                if any(binding.value is call for binding in module.bindings(owner)):
-                    return True
+                made = [binding.value for binding in module.bindings(owner)]
+                if call in made:
+                    if len(made) > 1:
+                        return [], True
+                    reads.append(read)
             case cst.Attribute(attr=cst.Name("args" | "training_args")):
-                return True
-    return False
+                return [], True
+    return reads, False

@@ -40,6 +40,17 @@ def test_the_result_holds_no_row_that_the_table_lacks() -> None:
     assert set(looked_at()) == {json.dumps(apis.key(row)) for row in UPGRADES if row.package in RELEASES}
 
 
+@pytest.mark.parametrize(("package", "symbol", "argument", "since"), apis.ARRIVALS)
+def test_parameters_came_with_the_release_that_rules_wait_for(
+    package: str, symbol: str, argument: str, since: str
+) -> None:
+    held = json.loads(apis.RESULTS.read_text(encoding="utf-8"))["arrivals"]
+    (entry,) = [row for row in held if (row["symbol"], row["argument"]) == (symbol, argument)]
+    known = releases(package)
+    before = known[known.index(since) - 1]
+    assert entry["state"] == {before: apis.GONE, since: apis.THERE}
+
+
 @pytest.mark.parametrize("row", UPGRADES)
 def test_a_row_is_written_as_rules_look_for_it(row: Upgrade) -> None:
     assert row.symbol == canonical(row.symbol)

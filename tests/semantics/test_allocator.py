@@ -57,8 +57,17 @@ def test_what_sets_it(semantic_model: Callable[[str], Module], line: str, variab
         ("expandable_segments:yes", [None]),
         ("expandable_segments", [None]),
         ("max_split_size_mb:8", [None]),
+        ("garbage_collection_threshold:80", [None]),
+        (
+            "max_split_size_mb:64;garbage_collection_threshold:0.6",
+            ["max_split_size_mb:64,garbage_collection_threshold:0.6"],
+        ),
+        ("garbage_collection_threshold:1.0", [None]),
         ("memory_fraction_limit:0.5", [None]),
-        ("expandable_segments:True;max_split_size_mb:128", [None]),
+        (
+            "expandable_segments:True;max_split_size_mb:128",
+            ["expandable_segments:True,max_split_size_mb:128"],
+        ),
     ],
 )
 def test_what_torch_makes_of_it(

@@ -55,6 +55,7 @@ OPTIONS: Final = frozenset([*_VALUED.split(), *_SWITCHED.split()])
 
 _SWITCHES = frozenset(_SWITCHED.split())
 _SMALLEST_SPLIT = 20
+_NUMBER = re.compile(r"\d+(?:\.\d*)?")
 
 
 def configurations(module: Module, node: cst.Assign | cst.Call) -> Iterator[Setting]:
@@ -96,6 +97,9 @@ def mistakes(setting: Setting) -> Iterator[Mistake]:
             yield Mistake(words, f"`{key}` is no option of the allocator", _meant(key, colon, value))
         elif not value:
             yield Mistake(words, f"`{key}` has no value", None)
+        elif ";" in value and ":" in value:
+            parted = re.sub(r"\s*;\s*", ",", words)
+            yield Mistake(words, "options are parted by commas, not by semicolons", parted)
         elif key in _SWITCHES and value not in ("True", "False"):
             right = value.capitalize() if value.lower() in ("true", "false") else None
             right = {"1": "True", "0": "False"}.get(value, right)
@@ -103,6 +107,8 @@ def mistakes(setting: Setting) -> Iterator[Mistake]:
             yield Mistake(words, why, f"{key}:{right}" if right else None)
         elif key == "max_split_size_mb" and value.isdecimal() and int(value) < _SMALLEST_SPLIT:
             yield Mistake(words, f"`{key}` has to be at least {_SMALLEST_SPLIT}", None)
+        elif key == "garbage_collection_threshold" and _NUMBER.fullmatch(value) and not 0 < float(value) < 1:
+            yield Mistake(words, f"`{key}` is a share of the memory, between 0 and 1", None)
 
 
 def _meant(key: str, colon: str, value: str) -> str | None:

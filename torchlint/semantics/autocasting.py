@@ -20,7 +20,13 @@ if TYPE_CHECKING:
     from torchlint.semantics.module import Module
 
 _AUTOCASTS = frozenset({"torch.autocast", "torch.cuda.amp.autocast", "torch.cpu.amp.autocast"})
-_SCALERS = frozenset({"torch.amp.GradScaler", "torch.cuda.amp.GradScaler"})
+_SCALERS = frozenset(
+    {
+        "torch.amp.GradScaler",
+        "torch.cuda.amp.GradScaler",
+        "torch.distributed.fsdp.sharded_grad_scaler.ShardedGradScaler",
+    }
+)
 _LOW = "torch.bfloat16"
 # Where a program may turn to float16, it has a scaler for that.
 _FLOAT16 = re.compile(r"(?<!b)float16|\bfp16|\bhalf\b|set_autocast")

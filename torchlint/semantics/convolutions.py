@@ -73,6 +73,16 @@ _ALL_THE_WAY = re.compile(
     r"|mobile_?net|mnas_?net|efficient_?net|reg_?net|fcn|deeplab|u_?net|dla|dpn|xception|seg_?net)(?!\w*rcnn)\w*$",
     re.IGNORECASE,
 )
+_IMAGES = re.compile(
+    r"(?:^|_)(?:torchvision|images?|imgs?)(?:$|_)|cifar|image_?net|image_?folder", re.IGNORECASE
+)
+_PRODUCTS = re.compile(
+    r"transformer|attention|attn|bert|gpt|vit(?:$|_|\d)|swin|mixer|^clip$|clip_(?:model|vit|text)|open_?clip|mlp|lstm"
+    r"|gru(?:$|_)|token|embed|(?:^|_)text(?:$|_)|vocab|llm|caption|latent",
+    re.IGNORECASE,
+)
+# The network of style transfer is called a transformer, and convolves.
+_STYLE = re.compile(r"(?:^|_|-)style_?(?:image|weight|size|loss)", re.IGNORECASE)
 _RANDOM = frozenset({"torch.randn", "torch.rand", "torch.zeros", "torch.ones", "torch.empty"})
 
 
@@ -139,9 +149,13 @@ def _only_convolves(module: Module, model: Trained) -> bool:
     if any(map(_CONVOLVES.match, names)):
         return module.program.in_sight(model) and not any(map(_MULTIPLIES.match, names))
     makers = module.program.makers(model)
-    return bool(makers) and all(
-        any(map(_ALL_THE_WAY.search, _names_of_network(module, call))) for call in makers
-    )
+    if makers and all(any(map(_ALL_THE_WAY.search, _names_of_network(module, call))) for call in makers):
+        return True
+    # Nothing tells what a network of another file does to images; most convolve.
+    if module.program.in_sight(model) or any(map(_MULTIPLIES.match, names)):
+        return False
+    program = module.program
+    return program.mentions(_IMAGES) and (program.mentions(_STYLE) or not program.mentions(_PRODUCTS))
 
 
 def one_size(module: Module) -> bool:

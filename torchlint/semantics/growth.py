@@ -23,7 +23,7 @@ from torchlint.diagnostics import Edit, Fix
 from torchlint.semantics.accumulation import writes_to
 from torchlint.semantics.api.memory import READING_METHODS
 from torchlint.semantics.api.results import TENSOR_METHODS
-from torchlint.semantics.names import Binding, BindingKind, ScopeKind
+from torchlint.semantics.names import Binding, BindingKind, ScopeKind, leaves
 from torchlint.semantics.sharing import Fate, fate
 from torchlint.semantics.spellings import last_name
 
@@ -492,10 +492,15 @@ def _is_plain(module: Module, growth: Growth, loop: StatementLoop, binding: Bind
     for holder in tree.ancestors(loop):
         if holder is function:
             break
-        if isinstance(holder, cst.Try):
+        if isinstance(holder, cst.Try) and tree.contains(holder.body, loop):
+            # Behind an error in the loop, what has been joined so far is missing.
+            goes_on = any(not leaves(handler.body) for handler in holder.handlers)
             elsewhere = [*holder.handlers, *([holder.finalbody] if holder.finalbody else [])]
-            if any(tree.contains(part, use) for part in elsewhere for use in module.uses(binding)):
-                return False
+            for use in module.uses(binding):
+                if any(tree.contains(part, use) for part in elsewhere):
+                    return False
+                if goes_on and not tree.contains(holder.body, use):
+                    return False
     return not any(
         isinstance(node, (cst.Global, cst.Nonlocal))
         and re.search(rf"\b{binding.name}\b", module.source(node))

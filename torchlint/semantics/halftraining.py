@@ -16,22 +16,27 @@ if TYPE_CHECKING:
 # What keeps weights in float32 beside those of the model, or scales the loss; and what trains a part only.
 _HELP = re.compile(
     r"scaler|loss_?scal|scale_loss|static_loss|apex|deepspeed|fairscale|megatron|colossalai|master|stochastic_round"
-    r"|FP16_?Optimizer|fp16_?optimizer|bitsandbytes|accelerat|lightning|\blora|peft|requires_grad",
+    r"|convert_weights|convert_models|\.(?:data|grad)\.float\(|FP16_?Optimizer|fp16_?optimizer|bitsandbytes|accelerat|lightning|\blora|peft|requires_grad",
     re.IGNORECASE,
 )
 _HALF = frozenset({"torch.float16", "torch.half"})
 _PASSING_ON = frozenset({"cuda", "to", "train", "eval", "requires_grad_", "share_memory"})
+_WRAPPERS = frozenset({"torch.nn.DataParallel", "torch.nn.parallel.DistributedDataParallel", "torch.compile"})
 
 
 def trained_in_half(call: cst.Call, module: Module) -> cst.Call | None:
     """The optimizer of torch for the parameters of a model that ``call`` casts to float16, if it is trained.
 
-    ``call`` is ``model.half()`` or ``model.to(torch.float16)``. None where something keeps the small numbers.
+    ``call`` is ``model.half()``, ``model.to(torch.float16)``, or what loads weights in float16,
+    ``Model.from_pretrained(name, torch_dtype=torch.float16)``. None where something keeps the small numbers.
     """
-    if not _casts_to_half(call, module) or _HELP.search(module.tree.text):
+    loads = _loads_in_half(call, module)
+    if not (loads or _casts_to_half(call, module)) or _HELP.search(module.tree.text):
         return None
     assert isinstance(call.func, cst.Attribute)
-    if module.value(call.func.value).kind is not Kind.MODULE or module.evaluated_only(call):
+    # What is not known for a module is one if an optimizer takes its `parameters()`, as is asked below.
+    owner = Kind.MODULE if loads else module.value(call.func.value).kind
+    if owner not in (Kind.MODULE, Kind.UNKNOWN) or module.evaluated_only(call):
         return None
     if not module.backpropagation.passes or _trained_before(call, module):
         return None
@@ -41,7 +46,8 @@ def trained_in_half(call: cst.Call, module: Module) -> cst.Call | None:
     for made in module.tree.nodes(cst.Call):
         value = module.value(made)
         if value.kind is Kind.OPTIMIZER and value.origin is made and _is_of_torch(made, module):
-            if made.args and _takes_parameters(made.args[0].value, model, module):
+            given = module.argument(made, "params").node
+            if given is not None and _takes_parameters(given, model, module):
                 return made
     return None
 
@@ -68,6 +74,17 @@ def _casts_to_half(call: cst.Call, module: Module) -> bool:
             return False
 
 
+def _loads_in_half(call: cst.Call, module: Module) -> bool:
+    """``Model.from_pretrained(name, torch_dtype=torch.float16)``; ``dtype`` is its name since 4.56."""
+    if not (isinstance(call.func, cst.Attribute) and call.func.attr.value == "from_pretrained"):
+        return False
+    for arg in call.args:
+        if arg.keyword is not None and arg.keyword.value in ("torch_dtype", "dtype"):
+            value = module.value(arg.value)
+            return value.constant == "float16" or (value.kind is Kind.DTYPE and value.cls in _HALF)
+    return False
+
+
 def _is_of_torch(made: cst.Call, module: Module) -> bool:
     return (module.value(made).cls or "").startswith("torch.optim.")
 
@@ -76,9 +93,15 @@ def _what_holds_it(call: cst.Call, module: Module) -> Subject:
     """The variable or attribute that holds the model: that which the result is assigned to, or the owner."""
     whole: cst.CSTNode = call
     parent = module.tree.parent(whole)
-    while isinstance(parent, cst.Attribute) and parent.attr.value in _PASSING_ON:
-        outer = module.tree.parent(parent)
+    while True:
+        outer = module.tree.parent(parent) if parent is not None else None
         if not isinstance(outer, cst.Call):
+            break
+        wraps = isinstance(parent, cst.Arg) and parent is outer.args[0]
+        if not (
+            (isinstance(parent, cst.Attribute) and parent.attr.value in _PASSING_ON)
+            or (wraps and module.qualified(outer.func) in _WRAPPERS)
+        ):
             break
         whole, parent = outer, module.tree.parent(outer)
     match parent:
@@ -96,6 +119,8 @@ def _takes_parameters(given: cst.BaseExpression, model: Subject, module: Module)
     match given:
         case cst.Call(func=cst.Attribute(attr=cst.Name("parameters"), value=owner), args=[]):
             return module.iterations.subject(owner, ()).is_certainly(model)
+        case cst.Call(func=cst.Name("list"), args=[cst.Arg(value=inner)]):
+            return _takes_parameters(inner, model, module)
         case _:
             return False
 

@@ -2,7 +2,7 @@
 
 ``get_ema_multi_avg_fn`` (torch 2.1) gives the function with which ``AveragedModel`` averages all parameters
 at once, and ``clip_grad_value_`` clips all gradients at once since torch 2.0. The operations on lists of
-tensors that both are made of (``torch._foreach_lerp_``) are private by their names up to torch 2.13.
+tensors that both are made of (``torch._foreach_lerp_``) are private by their names before torch 2.15.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.diagnostics import Edit, Fix
+from torchlint.semantics.foreach import PUBLIC_SINCE, of_whole_lists
 from torchlint.semantics.updates import Change, UpdateLoop
 from torchlint.semantics.values import Kind
 
@@ -38,7 +39,17 @@ def as_one_call(found: UpdateLoop, module: Module) -> Fix | None:
         return _average(found.loop, module)
     if found.change is Change.CLIP and module.target.at_least("2.0"):
         return _clip(found.loop, module)
+    if found.change in (Change.CLAMP, Change.COPY, Change.SCALE) and module.target.at_least(PUBLIC_SINCE):
+        return _by_foreach(found.loop, module)
     return None
+
+
+def _by_foreach(loop: cst.For, module: Module) -> Fix | None:
+    made = of_whole_lists(loop, module)
+    if made is None:
+        return None
+    code, imports = made
+    return module.unsafe("Replace the loop by `torch.foreach`", _instead_of(loop, code, module), imports)
 
 
 def _needed_later(loop: cst.For, module: Module) -> bool:

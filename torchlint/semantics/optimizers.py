@@ -1,7 +1,7 @@
 """The optimizers of torch that a file makes: of which class, for which parameters, in which form.
 
-Which releases have which form was read off their documentation: ``fused`` came with torch 1.13 (Adam), 2.0
-(AdamW), 2.3 (SGD) and 2.13 (Adagrad on GPUs), and fused kernels for the CPU with 2.4.
+Which releases have which form was read off their sources and documentation: ``fused`` came with torch 1.13
+(Adam), 2.0 (AdamW), 2.3 (SGD) and 2.13 (Adagrad on GPUs), and fused kernels for the CPU with 2.4.
 """
 
 from __future__ import annotations
@@ -21,7 +21,13 @@ if TYPE_CHECKING:
 
 _NAME = re.compile(r"torch\.optim\.(?:\w+\.)?([A-Z]\w*)")
 _LEGACY = "_multi_tensor"
-_FUSED_SINCE = {"Adam": "1.13", "AdamW": "2.0", "SGD": "2.3", "Adagrad": "2.13"}
+FUSED_SINCE = {"Adam": "1.13", "AdamW": "2.0", "SGD": "2.3", "Adagrad": "2.13"}
+"""The first release in which a class has a fused kernel for GPUs."""
+
+TAKES_FUSED_SINCE = {"Adam": "1.13", "AdamW": "2.0", "SGD": "2.3", "Adagrad": "2.4"}
+"""The first release in which a class has the parameter: that of ``Adagrad`` was for the CPU alone at first.
+``python -m benchmarks.apis`` reads it from the releases."""
+
 _FUSED_ON_CPU_SINCE = "2.4"
 _MULTI_TENSOR = frozenset(
     {
@@ -33,6 +39,11 @@ _MULTI_TENSOR = frozenset(
 _OTHER_ENGINES = re.compile(
     r"^\s*(?:import|from)\s+(?:torch_xla|torch_npu|torch_directml|higher|deepspeed|colossalai)\b",
     re.MULTILINE,
+)
+# What scales the loss, or may: a step whose gradients are infinite is left out then.
+_SCALING = re.compile(
+    r"scaler|fp16|(?<!b)float16|mixed_precision|(?-i:Accelerator)\b|(?:use_|native_|enable_|\.)amp\b(?!\.|\s+import)",
+    re.IGNORECASE,
 )
 # What asks tensors where they are, to put others there, goes wherever they go.
 _FOLLOWING = re.compile(r"(?:\bdevice\s*=\s*)?[\w.\])]+\.device\b")
@@ -54,7 +65,7 @@ class MadeOptimizer:
     @property
     def fusible_since(self) -> str | None:
         """The first release in which this class has a fused kernel for GPUs; None if none has."""
-        return _FUSED_SINCE.get(self.name)
+        return FUSED_SINCE.get(self.name)
 
     @property
     def fusible_anywhere(self) -> bool:
@@ -69,6 +80,17 @@ class MadeOptimizer:
             return False
         found = (self.module.argument(self.call, name) for name in ("momentum", "weight_decay"))
         return all(argument.constant == 0 for argument in found)
+
+    @property
+    def loses_first_momentum(self) -> bool:
+        """Whether a first step that a scaler leaves out leaves the momentum of a fused ``SGD`` undefined.
+
+        The fused kernel is called all the same, and returns without a look at the buffers that were made for
+        it; the next step takes what lies in them for the momentum. So it is up to torch 2.13 at least.
+        """
+        if self.name != "SGD" or self.module.argument(self.call, "momentum").constant == 0:
+            return False
+        return _SCALING.search(self.module.tree.text) is not None
 
     @property
     def differentiable(self) -> bool:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from torchlint.semantics.places import Hot
 
 _SETUP = frozenset({"__init__", "__post_init__", "__new__", "setup", "configure_model"})
+_DISPLAYS = (cst.Dict, cst.DictElement, cst.DictComp, cst.List, cst.Tuple, cst.Element, cst.ListComp)
 _RESETS = ("compiler.reset(", "_dynamo.reset(")
 
 
@@ -172,6 +173,16 @@ def _targets(module: Module, node: cst.Call | cst.Decorator) -> list[cst.CSTNode
     if isinstance(node.func, cst.Attribute) and module.qualified(node.func) is None:
         return [node.func]
     statement = module.tree.parent(node)
+    while isinstance(statement, _DISPLAYS):
+        statement = module.tree.parent(statement)
+    if isinstance(statement, cst.Arg):
+        # ``cache.update({...})`` keeps it as well.
+        call = module.tree.parent(statement)
+        match call:
+            case cst.Call(func=cst.Attribute(value=owner, attr=cst.Name("update" | "setdefault" | "append"))):
+                return [owner]
+            case _:
+                return []
     match statement:
         case cst.Assign(targets=targets):
             return [target.target for target in targets]

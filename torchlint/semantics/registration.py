@@ -56,6 +56,10 @@ _OWN_METHODS = frozenset(
 _ASKING = frozenset(f"builtins.{name}" for name in ("len", "range", "print", "isinstance", "bool"))
 _HARMLESS_LIBRARIES = ("builtins.", "copy.", "itertools.", "math.", "numpy.", "torch.")
 _GOING_THROUGH = frozenset(f"builtins.{name}" for name in ("enumerate", "zip", "reversed", "iter", "list"))
+# What `nn.ModuleList` and `nn.ModuleDict` lack, and what tells them from a list or dict.
+_ONLY_OF_LIST = frozenset({"clear", "copy", "count", "index", "remove", "reverse", "sort"})
+_ONLY_OF_DICT = frozenset({"copy", "fromkeys", "get", "popitem", "setdefault"})
+_BY_TYPE = frozenset({"builtins.isinstance", "builtins.type"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +69,7 @@ class Hidden:
     ``keys`` are those of a dict, None where the file does not show them all. ``only_modules``: everything in
     it is a module, and this is the only place that makes it; ``known``: their classes are in sight.
     ``plainly_used``: it is only indexed, iterated over and filled as ``nn.ModuleList`` or ``nn.ModuleDict``
-    can be.
+    can be. ``needs_builtin``: something is done with it that those cannot do.
     """
 
     made: cst.BaseExpression
@@ -74,6 +78,7 @@ class Hidden:
     only_modules: bool
     known: bool
     plainly_used: bool
+    needs_builtin: bool
 
 
 def hidden_modules(module: Module, target: cst.Attribute, value: cst.BaseExpression) -> Hidden | None:
@@ -143,6 +148,7 @@ class _Attribute:
             known=all(self.module.value(member).kind is Kind.MODULE for member in members),
             plainly_used=all(self._plain_use(read, mapping) for read in self.reads)
             and not self._read_outside(),
+            needs_builtin=any(self._needs_builtin(read, mapping) for read in self.reads),
         )
 
     # ------------------------------------------------------------------ the attribute
@@ -596,6 +602,35 @@ class _Attribute:
             case cst.Attribute():
                 allowed = ("keys", "values", "items", "update") if mapping else ("append", "extend", "insert")
                 return parent.attr.value in allowed
+            case _:
+                return False
+
+    def _needs_builtin(self, read: cst.Attribute, mapping: bool) -> bool:
+        """Whether a use asks for what ``nn.ModuleList`` or ``nn.ModuleDict`` lacks: ``layers.reverse()``."""
+        parent = self.tree.parent(read)
+        match parent:
+            case cst.Attribute(attr=cst.Name("pop")):
+                call = self.tree.parent(parent)
+                return isinstance(call, cst.Call) and len(call.args) != 1
+            case cst.Attribute(attr=cst.Name(name)):
+                return name in (_ONLY_OF_DICT if mapping else _ONLY_OF_LIST)
+            case cst.BinaryOperation(operator=cst.Add()):
+                # A list takes no `ModuleList` behind it; another attribute is taken for one as well.
+                return mapping or (parent.right is read and not isinstance(parent.left, cst.Attribute))
+            case cst.BinaryOperation():
+                return True
+            case cst.Comparison(comparisons=[cst.ComparisonTarget(operator=operator), *_]):
+                return isinstance(operator, (cst.Equal, cst.NotEqual))
+            case cst.ComparisonTarget(operator=operator):
+                return isinstance(operator, (cst.Equal, cst.NotEqual))
+            case cst.AugAssign():
+                return not isinstance(parent.operator, cst.AddAssign)
+            case cst.Subscript(slice=[cst.SubscriptElement(slice=cst.Slice())]):
+                return isinstance(self.tree.parent(parent), (cst.AssignTarget, cst.AugAssign))
+            case cst.Arg():
+                call = self.tree.parent(parent)
+                called = self.module.qualified(call.func) if isinstance(call, cst.Call) else None
+                return called in _BY_TYPE
             case _:
                 return False
 

@@ -177,6 +177,8 @@ def left_in_full_precision(module: Module, call: cst.Call) -> bool:
     dotted = module.qualified(call.func) or ""
     if dotted.startswith("trl.") or taker(module, call) != TRAINING_ARGUMENTS or _is_handed_on(call):
         return False
+    if _stands_in(module, call):
+        return False
     given = {arg.keyword.value for arg in call.args if arg.keyword is not None}
     if not (given & _OF_TRAINING or _trains(module)):
         return False
@@ -190,6 +192,31 @@ def left_in_full_precision(module: Module, call: cst.Call) -> bool:
     if _REDUCED & set(module.names.attributes) or _TF32.search(text) or "mixed_precision" in text:
         return False
     return not any(_has_small_weights(module, other) for other in module.tree.nodes(cst.Call))
+
+
+def _stands_in(module: Module, call: cst.Call) -> bool:
+    """Whether a call makes what callers may pass themselves: ``if arguments is None: arguments = …``."""
+    child: cst.CSTNode = call
+    for parent in module.tree.ancestors(call):
+        match parent:
+            case cst.FunctionDef() | cst.Lambda() | cst.ClassDef():
+                return False
+            case cst.If(
+                test=cst.Comparison(
+                    left=cst.Name() as name,
+                    comparisons=[cst.ComparisonTarget(operator=cst.Is(), comparator=cst.Name("None"))],
+                ),
+                body=body,
+            ) if child is body:
+                if any(isinstance(binding.node, cst.Param) for binding in module.bindings(name)):
+                    return True
+            case cst.BooleanOperation(operator=cst.Or(), left=cst.Name() as name):
+                if any(isinstance(binding.node, cst.Param) for binding in module.bindings(name)):
+                    return True
+            case _:
+                pass
+        child = parent
+    return False
 
 
 def _trains(module: Module) -> bool:

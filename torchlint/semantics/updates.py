@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, TypeGuard
 import libcst as cst
 
 from torchlint.semantics.api.results import TENSOR_METHODS
+from torchlint.semantics.conventions import OTHER_FRAMEWORKS
 from torchlint.semantics.names import BindingKind
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import Kind
@@ -32,6 +33,8 @@ _KEYED = frozenset({"named_parameters", "named_buffers", "items"})
 _COLLECTION_NAME = re.compile(r"(?:^|_)(?:params|parameters|state_dict|sd)\d?$")
 # What leaves the tensor that it is asked for as it is.
 _VIEWS = frozenset({"data", "detach", "clone", "to", "cpu", "cuda", "float", "double", "half", "type_as"})
+# What is asked of a tensor without a look at its numbers.
+_ASKED = frozenset({"device", "dtype", "shape", "ndim", "requires_grad", "is_cuda"})
 _SCALING = frozenset({"mul_", "div_", "multiply_", "divide_"})
 _ADDING = frozenset({"add_", "sub_", "subtract_"})
 _CLAMPING = frozenset({"clamp_", "clip_", "clamp_min_", "clamp_max_"})
@@ -88,7 +91,7 @@ class UpdateLoop:
 
 def update_loop(loop: cst.For, module: Module) -> UpdateLoop | None:
     """What a loop does to each parameter; None if it does something else, or to a few tensors only."""
-    if loop.orelse is not None or loop.asynchronous is not None:
+    if loop.orelse is not None or loop.asynchronous is not None or _without_torch(module):
         return None
     if not _over_parameters(loop.iter, module, _HOPS) or not _may_change(loop, module):
         return None
@@ -103,6 +106,11 @@ def update_loop(loop: cst.For, module: Module) -> UpdateLoop | None:
         if change in changes:
             return UpdateLoop(loop, change, tuple(effects))
     return None
+
+
+def _without_torch(module: Module) -> bool:
+    """Whether the file is written for another framework, whose parameters look the same."""
+    return "torch" not in module.tree.text and module.program.imports(tuple(OTHER_FRAMEWORKS))
 
 
 def runs_every_step(found: UpdateLoop, module: Module) -> bool:
@@ -135,13 +143,24 @@ def _called_from_elsewhere(node: cst.CSTNode, module: Module) -> bool:
         if not isinstance(function, cst.FunctionDef) or function in seen:
             continue
         seen.add(function)
-        if _ONCE.search(function.name.value):
+        if _ONCE.search(function.name.value) or _trains_beside(function, current, module):
             continue
         callers = module.callers(function)
         if not callers:
             return True
         waiting.extend(call for call in callers if not module.throttled(call))
     return False
+
+
+def _trains_beside(function: cst.FunctionDef, node: cst.CSTNode, module: Module) -> bool:
+    """Whether a function has a loop of training of its own, and ``node`` stands before or behind that."""
+    loops = [
+        loop
+        for backward in module.backpropagation.passes
+        if module.function(backward.call) is function
+        for loop in module.loops(backward.call)
+    ]
+    return bool(loops) and not any(module.tree.contains(loop, node) for loop in loops)
 
 
 # --- what is gone over ------------------------------------------------------------------------------
@@ -472,8 +491,9 @@ class _Body:
                 return self._clamped(node, target, value)
             if _is_gradient(target):
                 return None
-            change = Change.STEP if self._follows(target, others) else Change.AVERAGE
-            return Effect(change, node, target, others)
+            if self._follows(target, others):
+                return Effect(Change.STEP, node, target, others)
+            return Effect(None if self._adds(value, target) else Change.AVERAGE, node, target, others)
         if copies and self._tensor(value) is not None and not _is_gradient(target):
             return Effect(Change.COPY, node, target, others)
         if copies and others:
@@ -481,6 +501,21 @@ class _Body:
         clones = isinstance(value, cst.Call) and last_name(value.func) == "clone"
         in_place = isinstance(node, cst.Assign) and isinstance(node.targets[0].target, cst.Attribute)
         return Effect(Change.COPY, node, target, others) if clones and in_place and others else None
+
+    def _adds(self, value: cst.BaseExpression, target: str) -> bool:
+        """``t - rate * (a - b)``: the whole of the tensor, and something that it has no part in."""
+        while isinstance(value, cst.Call) and isinstance(value.func, cst.Attribute):
+            if value.func.attr.value not in _VIEWS:
+                return False
+            value = value.func.value
+        match value:
+            case cst.BinaryOperation(operator=cst.Add(), left=left, right=right):
+                pairs = [(left, right), (right, left)]
+            case cst.BinaryOperation(operator=cst.Subtract(), left=left, right=right):
+                pairs = [(left, right)]
+            case _:
+                return False
+        return any(self._tensor(one) == target and target not in self._mentioned(two) for one, two in pairs)
 
     def _clamped(self, node: cst.CSTNode, target: str, value: cst.BaseExpression) -> Effect | None:
         """What is set to a function of itself: clamped, or scaled."""
@@ -541,6 +576,8 @@ class _Body:
         waiting: list[cst.CSTNode] = [node]
         while waiting:
             current = waiting.pop()
+            if isinstance(current, cst.Attribute) and current.attr.value in _ASKED:
+                continue
             if isinstance(current, cst.BaseExpression):
                 tensor = self._tensor(current)
                 if tensor is not None:

@@ -43,6 +43,8 @@ _OTHER_KEYWORDS = {
     "torch.set_deterministic": frozenset({"d"}),
 }
 
+_TYPE_QUESTIONS = frozenset({"builtins.isinstance", "builtins.issubclass"})
+
 
 def upgrade_at(module: Module, node: cst.CSTNode) -> Upgrade | None:
     """The row of the table for a name or attribute that is read, whole as it is spelt; else None."""
@@ -125,6 +127,40 @@ def upgraded(module: Module, node: cst.BaseExpression) -> Edits | None:
     with it, those of other names that the same statement imports as well. The calls must be such that the
     replacement can take what they pass.
     """
+    asked = _asked_for_type(module, node)
+    edits = _upgraded(module, node)
+    return _together(edits, asked) if edits is not None else None
+
+
+def _asked_for_type(module: Module, node: cst.BaseExpression) -> Edits | None:
+    """The edits where the file asks for the type of what was given up, ``isinstance(s, torch.a.Old)``.
+
+    What the replacement makes is no ``Old``; what ``Old`` makes, which was made of the replacement, is one of
+    those. None where the question is asked by an imported name, which other edits may move or not.
+    """
+    row, found = upgrade_at(module, node), list[Edit]()
+    if row is None or row.replacement is None:
+        return ()
+    for call in module.tree.nodes(cst.Call):
+        if module.qualified(call.func) not in _TYPE_QUESTIONS or len(call.args) != 2:
+            continue
+        for part in module.tree.descendants(call.args[1]):
+            if not isinstance(part, (cst.Name, cst.Attribute)):
+                continue
+            other = upgrade_at(module, part)
+            # An import is moved with all its names, whichever of them is looked at.
+            if other is None or other.replacement is None or _parent(other.symbol) != _parent(row.symbol):
+                continue
+            package = other.replacement.partition(".")[0]
+            if isinstance(part, cst.Attribute) and module.qualified(_root(part)) == package:
+                spelt = _root(part).value + other.replacement[len(package) :]
+                found.extend(module.replace(part, spelt) or ())
+            elif other is row and module.bindings(_root(part)) != module.bindings(_root(node)):
+                return None
+    return tuple(found)
+
+
+def _upgraded(module: Module, node: cst.BaseExpression) -> Edits | None:
     row = upgrade_at(module, node)
     root = _root(node)
     bindings = [binding for binding in module.bindings(root) if not _is_none(binding)]
@@ -442,6 +478,8 @@ def _moved(module: Module, statement: Import, rows: list[Upgrade]) -> Edits | No
     places = {_parent(row.replacement or "") for row in rows}
     if len(places) != 1 or any(_last(row.symbol) != _last(row.replacement or "") for row in rows):
         return None
+    if _imports_all_of_old(module):
+        return None
     exported = _exported(module)
     if any(binding.name in exported or not _sole(module, binding) for binding in bound):
         return None
@@ -456,6 +494,16 @@ def _moved(module: Module, statement: Import, rows: list[Upgrade]) -> Edits | No
     if statement.module is None or _last(names[0]) != _last(place):
         return None
     return module.replace(statement.module, _parent(place))
+
+
+def _imports_all_of_old(module: Module) -> bool:
+    """Whether a star brings the old names in once more: ``from torch.cuda.amp import *``."""
+    return any(
+        isinstance(statement.names, cst.ImportStar)
+        and statement.module is not None
+        and module.source(statement.module) in _MODULES
+        for statement in module.tree.nodes(cst.ImportFrom)
+    )
 
 
 def _sole(module: Module, binding: Binding) -> bool:
