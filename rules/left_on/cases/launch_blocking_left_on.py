@@ -22,7 +22,7 @@ from torch import nn
 
 SIZES = {"small": (64, 32), "medium": (1024, 1024), "large": (4096, 4096)}
 BLOCKS = 8
-UPDATES = 4
+UPDATES = 16
 
 
 class Residual(nn.Module):

@@ -141,11 +141,13 @@ class Kernels:
         self._profile.__enter__()
 
     def found(self, steps: int) -> dict[str, Any]:
-        """End, and count per step."""
+        """End, and count per step; nothing where the program has run a profiler of its own."""
         torch.cuda.synchronize()
-        self._profile.__exit__(None, None, None)
+        events = recorded(self._profile)
+        if events is None:
+            return {}
         kernels = to_device = to_host = 0
-        for event in self._profile.events():
+        for event in events:
             if event.device_type != torch.autograd.DeviceType.CUDA:
                 continue
             if event.name.startswith("Memcpy HtoD"):
@@ -179,7 +181,19 @@ class Collectives:
 
     def found(self) -> dict[str, Any]:
         """End, and count: of a program's step, since that is what ran meanwhile."""
-        self._profile.__exit__(None, None, None)
-        return {
-            "collectives": float(sum(event.name.startswith("c10d::") for event in self._profile.events()))
-        }
+        events = recorded(self._profile)
+        if events is None:
+            return {}
+        return {"collectives": float(sum(event.name.startswith("c10d::") for event in events))}
+
+
+def recorded(profile: Any) -> list[Any] | None:
+    """End a profile, and what it has seen; None if the program has run a profiler of its own meanwhile.
+
+    There is one profiler a process, and the end of one that began later ends them all.
+    """
+    try:
+        profile.__exit__(None, None, None)
+        return list(profile.events())
+    except (RuntimeError, AssertionError):
+        return None
