@@ -235,7 +235,8 @@ class Module:
         if package == TORCH:
             return self.target
         own = self.settings.libraries.get(package, Target.unknown())
-        return own if own.lower is not None else beside(self.target, package)
+        known = own.lower is not None or own.upper is not None
+        return own if known else beside(self.target, package)
 
     @cached_property
     def repetition(self) -> Repetition:

@@ -855,7 +855,6 @@ _MOVED_PREFIXES = (
     ("torch.nn.parallel.distributed.", "torch.nn.parallel."),
     ("torch.distributed.fsdp.fully_sharded_data_parallel.", "torch.distributed.fsdp."),
     ("torch.distributed.fsdp._fully_shard.", "torch.distributed.fsdp."),
-    ("torch.distributed._composable.fsdp.fully_shard.", "torch.distributed._composable.fsdp."),
     ("torch.nn.parameter.", "torch.nn."),
     ("torch._tensor.", "torch."),
     ("torch.optim.optimizer.", "torch.optim."),

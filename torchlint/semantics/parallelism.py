@@ -56,6 +56,7 @@ _WRAPPERS = {
     FULLY_SHARD: Wrapping.FULLY_SHARD,
     "torch.distributed._composable.fully_shard": Wrapping.FULLY_SHARD,
     "torch.distributed._composable.fsdp.fully_shard": Wrapping.FULLY_SHARD,
+    "torch.distributed._composable.fsdp.fully_shard.fully_shard": Wrapping.FULLY_SHARD,
     "torch.distributed._composable.replicate": Wrapping.DDP,
     "torch.distributed._composable.replicate.replicate": Wrapping.DDP,
     "apex.parallel.DistributedDataParallel": Wrapping.DDP,
