@@ -181,7 +181,7 @@ class Library:
         if name not in named and not (name in words and _decorated_for(function, name)):
             if arguments.kwarg is None or name not in words:
                 return None
-        return Found(self._place(owner), _mark(_said(function), name))
+        return Found(self._place(owner), _mark(_said(function), name) or _default_says_so(arguments, name))
 
     # ------------------------------------------------------------------ names
 
@@ -382,6 +382,19 @@ def _said(node: ast.AST) -> list[str]:
         texts += [text for each in ast.walk(node) for text in _deprecating(each)]
         return [*texts, *(text for statement in node.body for text in _strings(statement))]
     return [*_deprecating(getattr(node, "value", node)), *_strings(node)]
+
+
+def _default_says_so(arguments: ast.arguments, name: str) -> str | None:
+    """``verbose="deprecated"``: the default of a parameter that is given up; None for any other."""
+    positional = [*arguments.posonlyargs, *arguments.args]
+    given = [
+        *zip(reversed(positional), reversed(arguments.defaults), strict=False),
+        *zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True),
+    ]
+    for parameter, default in given:
+        if parameter.arg == name and isinstance(default, ast.Constant) and default.value == "deprecated":
+            return f'{name}="deprecated"'
+    return None
 
 
 def _deprecating(node: ast.AST) -> list[str]:

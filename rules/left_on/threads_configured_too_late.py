@@ -18,14 +18,14 @@ from torchlint.semantics.threads import unread_settings
     severity=WARNING,
     fix="unsafe",
     on=(cst.Assign, cst.Call),
-    mentions=("OMP_|MKL_NUM_THREADS|OPENBLAS_NUM_THREADS", "environ|putenv", "torch|numpy"),
+    mentions=("OMP_|KMP_|MKL_NUM_THREADS|OPENBLAS_NUM_THREADS", "environ|putenv", "torch|numpy"),
 )
 def threads_configured_too_late(node: cst.Assign | cst.Call, module: Module) -> Iterator[Finding]:
     """
     ## What it does
 
-    Finds `OMP_NUM_THREADS`, `OMP_PROC_BIND`, `GOMP_CPU_AFFINITY`, `MKL_NUM_THREADS` and their like set in
-    `os.environ` after torch has been imported, and `OPENBLAS_NUM_THREADS` after NumPy.
+    Finds `OMP_NUM_THREADS`, `OMP_PROC_BIND`, `GOMP_CPU_AFFINITY`, `MKL_NUM_THREADS`, `KMP_AFFINITY` and their
+    like set in `os.environ` after torch has been imported, and `OPENBLAS_NUM_THREADS` after NumPy.
 
     What the file sets for processes that it starts is left alone, and so is what it sets beside
     `torch.set_num_threads()`, or in a function that only other files call.
@@ -35,7 +35,8 @@ def threads_configured_too_late(node: cst.Assign | cst.Call, module: Module) -> 
     The libraries read these variables once, when they are loaded. In torch's packages for Linux that is the
     import: with torch 2.13, what was set between `import torch` and the first operation changed neither the
     number of threads nor the processors that they ran on. Nothing says so, and the program runs with as many
-    threads as the machine has processors, in each of its processes. On other systems the OpenMP runtime may
+    threads as the machine has processors, in each of its processes. Intel's runtime, where it is preloaded,
+    reads the `KMP_*` variables while torch is imported, too. On other systems the OpenMP runtime may
     read them somewhat later, at its first use.
 
     ## Example

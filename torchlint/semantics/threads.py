@@ -4,7 +4,9 @@ The OpenMP runtime of torch's wheels for Linux (libgomp) reads its variables whe
 torch is imported, and MKL reads its own then, too. OpenBLAS, which NumPy brings, reads them when NumPy is
 imported. Tried with torch 2.13 and NumPy 2.4: ``OMP_NUM_THREADS``, ``OMP_PROC_BIND``, ``GOMP_CPU_AFFINITY``
 and ``MKL_NUM_THREADS``, set between the import and the first operation, changed nothing, and neither did
-``OPENBLAS_NUM_THREADS`` after NumPy. What is set after NumPy and before torch, torch reads.
+``OPENBLAS_NUM_THREADS`` after NumPy. What is set after NumPy and before torch, torch reads. Intel's runtime
+(2026.2, preloaded) reads its ``KMP_*`` variables when torch calls it first, while it is imported: set just
+before, ``KMP_BLOCKTIME`` and ``KMP_SETTINGS`` were obeyed, and set just after, they were not.
 """
 
 from __future__ import annotations
@@ -29,9 +31,10 @@ from torchlint.semantics.spellings import last_name
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
 
-# Intel's runtime (KMP_*) reads its variables at its first use, which need not be the import.
+# ``KMP_DUPLICATE_LIB_OK`` is asked whenever a second runtime is loaded, by any later import.
 _OF_TORCH = (
     "OMP_(?:NUM_THREADS|PROC_BIND|PLACES|WAIT_POLICY|DYNAMIC|SCHEDULE)|GOMP_CPU_AFFINITY|MKL_NUM_THREADS"
+    r"|KMP_(?!DUPLICATE_LIB_OK)\w+"
 )
 _READ_BY_TORCH = re.compile(_OF_TORCH)
 _READ_BY_NUMPY = re.compile("OPENBLAS_NUM_THREADS")

@@ -31,15 +31,15 @@ def _linear_algebra() -> tuple[Upgrade, ...]:
 
     return (
         row("cholesky", "cholesky", "1.8", "1.9", "2.14"),
-        row("qr", "qr", "1.8", "1.9", "2.14"),
+        row("qr", "qr", "1.8", "1.8", "2.14"),
         row("symeig", "eigh", "1.8", "1.9", "2.0"),
         row("chain_matmul", "multi_dot", "1.9", "1.9"),
-        row("matrix_rank", "matrix_rank", "1.8", "1.9", "1.13"),
+        row("matrix_rank", "matrix_rank", "1.8", "1.8", "1.13"),
         row("triangular_solve", "solve_triangular", "1.11", "1.11"),
         row("lu_solve", "lu_solve", "1.13", "1.13"),
         Upgrade(
             symbol="torch.lu",
-            deprecated="1.11",
+            deprecated="1.13",
             replacement="torch.linalg.lu_factor",
             since="1.11",
             exact=True,
@@ -207,11 +207,11 @@ def _given_up() -> tuple[Upgrade, ...]:
     saved = "use `torch.export.save` and `torch.export.load` for exported programs"
     return (
         *(
-            Upgrade(symbol=f"torch.jit.{name}", deprecated="2.10", note=note, source=_TORCHSCRIPT)
-            for names, note in (
-                ("script trace script_method", script),
-                ("save load", saved),
-                ("freeze optimize_for_inference", "`torch.compile` optimises without it"),
+            Upgrade(symbol=f"torch.jit.{name}", deprecated=since, note=note, source=_TORCHSCRIPT)
+            for names, since, note in (
+                ("script trace script_method", "2.10", script),
+                ("save load", "2.10", saved),
+                ("freeze optimize_for_inference", "2.11", "`torch.compile` optimises without it"),
             )
             for name in names.split()
         ),
@@ -225,9 +225,9 @@ def _given_up() -> tuple[Upgrade, ...]:
         ),
         Upgrade(
             symbol="torch.nn.utils.weight_norm",
-            deprecated="2.0",
+            deprecated="2.1",
             replacement="torch.nn.utils.parametrizations.weight_norm",
-            since="2.0",
+            since="2.1",
             note="under which the parameters have other names in the state dict",
             source=f"{_DOCS}torch.nn.utils.weight_norm.html",
         ),
@@ -241,7 +241,7 @@ def _given_up() -> tuple[Upgrade, ...]:
         ),
         Upgrade(
             symbol="torch.set_default_tensor_type",
-            deprecated="2.1",
+            deprecated="2.3",
             replacement="torch.set_default_dtype",
             note="and `torch.set_default_device`",
             source=f"{_DOCS}torch.set_default_tensor_type.html",
@@ -257,7 +257,7 @@ def _given_up() -> tuple[Upgrade, ...]:
         *(
             Upgrade(
                 symbol=f"torch.distributed.checkpoint.{old}",
-                deprecated="2.3",
+                deprecated="2.2",
                 replacement=f"torch.distributed.checkpoint.{new}",
                 since="2.2",
                 note="which takes its other arguments by keyword",
@@ -360,12 +360,12 @@ def _private() -> tuple[Upgrade, ...]:
         _moved("utils._pytree._register_pytree_node", "utils._pytree.register_pytree_node", "2.2", compiler),
         _moved("_six.inf", "inf", "1.7", six, removed="2.0"),
         *(
-            Upgrade(symbol=f"torch._six.{name}", removed="2.0", note=note, source=six)
-            for name, note in (
-                ("string_classes", "use `(str, bytes)`"),
-                ("int_classes", "use `int`"),
-                ("container_abcs", "use `collections.abc`"),
-                ("PY3", "every release needs Python 3"),
+            Upgrade(symbol=f"torch._six.{name}", removed=removed, note=note, source=six)
+            for name, removed, note in (
+                ("string_classes", "2.0", "use `(str, bytes)`"),
+                ("int_classes", "1.9", "use `int`"),
+                ("container_abcs", "1.9", "use `collections.abc`"),
+                ("PY3", "1.8", "every release needs Python 3"),
             )
         ),
         Upgrade(
