@@ -38,7 +38,9 @@ def private_api(node: cst.Attribute | cst.ImportFrom, module: Module) -> Iterato
     ```python
     from torch.optim.lr_scheduler import _LRScheduler
 
+
     class Warmup(_LRScheduler): ...
+
 
     torch._dynamo.reset()
     ```
@@ -48,7 +50,9 @@ def private_api(node: cst.Attribute | cst.ImportFrom, module: Module) -> Iterato
     ```python
     from torch.optim.lr_scheduler import LRScheduler
 
+
     class Warmup(LRScheduler): ...
+
 
     torch.compiler.reset()
     ```

@@ -55,9 +55,7 @@ def torchvision_api(node: cst.Call | cst.Import, module: Module) -> Iterator[Fin
     ## Use instead
 
     ```python
-    transform = v2.Compose(
-        [v2.ToImage(), v2.ToDtype(torch.float32, scale=True), v2.Normalize(mean, std)]
-    )
+    transform = v2.Compose([v2.ToImage(), v2.ToDtype(torch.float32, scale=True), v2.Normalize(mean, std)])
     ```
 
     ## Fix safety
