@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import enum
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeGuard
+from typing import TYPE_CHECKING, TypeGuard, TypeVar
 
 import libcst as cst
 
@@ -19,6 +19,8 @@ from torchlint.semantics.values import MISSING, Kind
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
+
+_Found = TypeVar("_Found")
 
 _HOPS = 8
 
@@ -74,15 +76,7 @@ class Unscaled:
 
 def unscaled(call: cst.Call, module: Module) -> Unscaled | None:
     """How gradients of several batches are added up and divided by nothing; None if that is not proved."""
-    for iteration in module.iterations.running(call):
-        found = _Search(iteration, module).unscaled(call)
-        if found is not None:
-            return found
-    for iteration in module.iterations.around(call):
-        found = _Search(iteration, module).unscaled_within(call)
-        if found is not None:
-            return found
-    return None
+    return _first(call, module, _Search.unscaled, _Search.unscaled_within)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,12 +97,22 @@ class Accumulation:
 
 def accumulation(call: cst.Call, module: Module) -> Accumulation | None:
     """How the gradients of a backward pass are added up for a step that is taken now and then."""
+    return _first(call, module, _Search.accumulation, _Search.accumulation_within)
+
+
+def _first(
+    call: cst.Call,
+    module: Module,
+    running: Callable[[_Search, cst.Call], _Found | None],
+    within: Callable[[_Search, cst.Call], _Found | None],
+) -> _Found | None:
+    """What is found first: in an iteration that runs ``call``, or else in one around it."""
     for iteration in module.iterations.running(call):
-        found = _Search(iteration, module).accumulation(call)
+        found = running(_Search(iteration, module), call)
         if found is not None:
             return found
     for iteration in module.iterations.around(call):
-        found = _Search(iteration, module).accumulation_within(call)
+        found = within(_Search(iteration, module), call)
         if found is not None:
             return found
     return None
