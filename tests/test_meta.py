@@ -40,6 +40,7 @@ LAYERS = (
     ("torchlint.selectors",),
     ("torchlint.config", "torchlint.files"),
     ("torchlint.suppressions",),
+    ("torchlint.fingerprints",),
     ("torchlint.checker",),
     ("torchlint.fixer",),
     ("torchlint.runner",),
