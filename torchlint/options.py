@@ -109,7 +109,7 @@ def _says(*args: Any, **kwargs: Any) -> Mapping[str, Setting]:
     return {"setting": Setting(*args, **kwargs)}
 
 
-FORMATS = ("full", "concise", "grouped", "json", "json-lines", "github")
+FORMATS = ("full", "concise", "grouped", "json", "json-lines", "github", "markdown")
 DEFAULT_SELECT = ("TL",)
 
 _FIX, _REPORT, _RULES, _FILES, _RUN = Section

@@ -375,6 +375,10 @@ def _renderer(chosen: Options) -> Callable[[Report], str]:
         from torchlint.render import github
 
         return github.render
+    if name == "markdown":
+        from torchlint.render import markdown
+
+        return markdown.render
     if name == "concise":
         from torchlint.render import concise
 
