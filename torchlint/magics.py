@@ -163,7 +163,7 @@ def _filled(cell: str, spans: list[Span]) -> str:
 
 def _filler(cell: str, span: Span) -> str:
     """Something of the same length, with the same newlines, that parses where a magic stood."""
-    before = cell[: span.start].replace("\r", "\n").rpartition("\n")[2]
+    before = cell[max(cell.rfind("\n", 0, span.start), cell.rfind("\r", 0, span.start)) + 1 : span.start]
     joined = span.end < len(cell) and cell[span.end] not in "\r\n"
     first = True
 

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import codecs
 import re
-from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import accumulate
 from pathlib import Path
 
 from torchlint import ipynb, magics
@@ -96,8 +97,8 @@ class Notebook(Source):
                 continue
             lead = _LEAD if masked.indented else ""
             start = at + len(lead)
-            spans = [*masked.spans, *(Span(*found.span()) for found in _UNREADABLE.finditer(source))]
-            masks += [Mask(start + span.start, source[span.start : span.end]) for span in sorted(spans)]
+            spans = sorted([*masked.spans, *_unreadable(source, masked.spans)])
+            masks += [Mask(start + span.start, source[span.start : span.end]) for span in spans]
             cells.append(Cell(number, at, start, start + len(source)))
             parts += [lead, masked.text, "\n"]
             at = cells[-1].end + 1
@@ -131,6 +132,14 @@ class Notebook(Source):
         place, first = self.position(min(max(offset, cell.start), cell.end)), self.position(cell.start)
         return Position(place.row - first.row + 1, place.column, cell.number)
 
+    def part(self, cell: int | None) -> Part | None:
+        """The cell of this number."""
+        return self._parts.get(cell)
+
+    @cached_property
+    def _parts(self) -> dict[int | None, Part]:
+        return {part.cell: part for part in self.parts}
+
     @cached_property
     def parts(self) -> tuple[Part, ...]:
         """The cells, each as its author wrote it."""
@@ -142,14 +151,14 @@ class Notebook(Source):
     def _original(self, cell: Cell) -> str:
         parts, at = [], cell.start
         for mask in self._masks_in(cell.start, cell.end):
-            # A character that cannot be read may stand in a magic.
-            if mask.start >= at:
-                parts += [self.text[at : mask.start], mask.original]
-                at = mask.end
+            parts += [self.text[at : mask.start], mask.original]
+            at = mask.end
         return "".join([*parts, self.text[at : cell.end]])
 
     def _masks_in(self, start: int, end: int) -> Sequence[Mask]:
-        return [mask for mask in self.masks if start <= mask.end and mask.start <= end]
+        """The masks that share a character or a border with a range."""
+        first = bisect_left(self.masks, start, key=lambda mask: mask.end)
+        return self.masks[first : bisect_right(self.masks, end, first, key=lambda mask: mask.start)]
 
     # ------------------------------------------------------------------ fixes
 
@@ -176,6 +185,9 @@ class Notebook(Source):
                 return None
         if end > cell.end:
             return None
+        if start == cell.end and content.startswith(("\r", "\n")):
+            # What follows is another cell, from which no empty lines have to part what is added.
+            content = content.rstrip("\r\n")
         whole = Edit(Span(start, end), content)
         return whole if all(self._spares(whole, mask) for mask in self._masks_in(start, end)) else None
 
@@ -193,14 +205,15 @@ class Notebook(Source):
         Raises:
             ValueError: they do not make it.
         """
-        growth = [
-            (edit.span.end, len(edit.content) - (edit.span.end - edit.span.start)) for edit in set(edits)
-        ]
-        if len(text) - len(self.text) != sum(by for _, by in growth):
+        made = sorted(set(edits))
+        ends = [edit.span.end for edit in made]
+        growth = [0, *accumulate(len(edit.content) - (edit.span.end - edit.span.start) for edit in made)]
+        if len(text) - len(self.text) != growth[-1]:
             raise ValueError("the cells of a notebook cannot be told apart in another text")
 
         def moved(offset: int, *, inclusive: bool) -> int:
-            return offset + sum(by for end, by in growth if end < offset or (inclusive and end == offset))
+            """Where a place is afterwards: behind what is inserted there, or before it."""
+            return offset + growth[(bisect_right if inclusive else bisect_left)(ends, offset)]
 
         cells = [
             Cell(
@@ -233,3 +246,10 @@ class Notebook(Source):
         sources = {part.cell: part.text for part in self.parts if part.cell is not None}
         data = self.document.with_sources(sources).encode("utf-8")
         return codecs.BOM_UTF8 + data if self.bom else data
+
+
+def _unreadable(source: str, masked: Sequence[Span]) -> Iterator[Span]:
+    """The characters of a cell that no program may hold, as far as they are not masked with a magic."""
+    for found in _UNREADABLE.finditer(source):
+        if not any(span.start <= found.start() < span.end for span in masked):
+            yield Span(*found.span())
