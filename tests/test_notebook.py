@@ -189,9 +189,11 @@ def test_broken_json_is_a_diagnostic(use_rules: UseRules) -> None:
 @pytest.mark.parametrize("path", ALL, ids=lambda path: path.name)
 def test_the_cells_are_those_that_nbformat_reads(path: Path) -> None:
     text = path.read_text("utf-8-sig")
-    read = nbformat.reads(text, as_version=nbformat.NO_CONVERT)
+    read: Any = nbformat.reads(text, as_version=nbformat.NO_CONVERT)  # type: ignore[no-untyped-call]
     cells = [cell for sheet in read.get("worksheets", [read]) for cell in sheet["cells"]]
-    sources = {number: cell.get("source", cell.get("input")) for number, cell in enumerate(cells, start=1)}
+    sources: dict[int | None, str] = {
+        number: cell.get("source", cell.get("input")) for number, cell in enumerate(cells, start=1)
+    }
     parts = Source.read(path).parts
     assert {part.cell: part.text for part in parts} == {part.cell: sources[part.cell] for part in parts}
 
@@ -221,7 +223,7 @@ def test_a_fixed_notebook_is_valid_and_the_same_but_for_its_sources(path: Path) 
     books = [json.loads(file.read_text("utf-8-sig")) for file in (before, path)]
     sources = []
     for book in books:
-        nbformat.validate(nbformat.from_dict(book))
+        nbformat.validate(nbformat.from_dict(book))  # type: ignore[no-untyped-call]
         cells = [cell for sheet in book.get("worksheets", [book]) for cell in sheet["cells"]]
         sources.append([cell.pop("source", None) or cell.pop("input", None) for cell in cells])
     assert books[0] == books[1]
@@ -294,7 +296,7 @@ def test_an_unused_suppression_is_removed_from_its_cell(use_rules: UseRules) -> 
 
 def fitted(source: Source, start: int, end: int, content: str) -> tuple[Edit, ...] | None:
     found = source.fitted(Fix("Go", (Edit(Span(start, end), content),), Applicability.SAFE))
-    return found and found.edits
+    return None if found is None else found.edits
 
 
 @pytest.mark.parametrize(
