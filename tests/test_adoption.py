@@ -151,6 +151,54 @@ def test_what_cannot_be_followed_ends_the_run_with_2(args: list[str], said: str)
     assert said in result.stderr
 
 
+def notebook(*cells: str, printed: str = "") -> str:
+    """The JSON of a notebook with these code cells, the first of which printed something."""
+    outputs = [{"name": "stdout", "output_type": "stream", "text": [printed]}]
+    made: list[dict[str, Any]] = [
+        {
+            "cell_type": "code",
+            "execution_count": None,
+            "id": f"cell-{number}",
+            "metadata": {},
+            "outputs": outputs if number == 1 else [],
+            "source": text.splitlines(keepends=True),
+        }
+        for number, text in enumerate(cells, 1)
+    ]
+    metadata = {"language_info": {"name": "python"}}
+    return json.dumps({"cells": made, "metadata": metadata, "nbformat": 4, "nbformat_minor": 5}, indent=1)
+
+
+def cells(path: Path) -> list[str]:
+    """The sources of the cells of a notebook."""
+    return ["".join(cell["source"]) for cell in json.loads(path.read_text())["cells"]]
+
+
+def test_of_a_notebook_the_changed_cells_count(git: Any) -> None:
+    path = git.write("n.ipynb", notebook("%pip list\nbad()", "worse()", "bad()\nworse()"))
+    git.commit()
+    path.write_text(notebook("%pip list\nbad()", "worse()", "bad()\nx = 1\nworse()", printed="something"))
+
+    assert places("--changed-since", "main") == ["n.ipynb:1 ZZ101", "n.ipynb:3 ZZ102"]
+    assert lint("--changed-since", "main", "--fix").exit_code == 1
+    assert cells(path) == ["%pip list\nbad()", "worse()", "good()\ngood()\nx = 1\nworse()"]
+    assert lint("--changed-since", "main", "--add-noqa").exit_code == 0
+    assert cells(path)[1:] == ["worse()", "good()\ngood()\nx = 1\nworse()  # noqa: ZZ102"]
+    assert lint("--add-noqa").exit_code == 0
+    assert cells(path)[:2] == ["%pip list\nbad()  # noqa: ZZ101", "worse()  # noqa: ZZ102"]
+
+
+def test_a_notebook_has_entries_in_a_baseline(git: Any) -> None:
+    path = git.write("n.ipynb", notebook("%pip list\nbad()", "worse()"))
+    lint("--baseline", "known.json", "--update-baseline", "n.ipynb")
+    listed = json.loads((git.top / "known.json").read_text())["findings"]
+    path.write_text(notebook("x = 1", "worse()", "%pip list\nbad()", "worse()"))
+
+    assert [(item["code"], item["line"]) for item in listed] == [("ZZ101", "bad()"), ("ZZ102", "worse()")]
+    (found,) = json.loads(lint("--baseline", "known.json", "--output-format", "json", "n.ipynb").stdout)
+    assert (found["code"], found["cell"]) == ("ZZ102", 4)
+
+
 # --- baselines -------------------------------------------------------------------------------------------
 
 

@@ -10,6 +10,7 @@ import libcst as cst
 import pytest
 
 from torchlint.options import LintSettings
+from torchlint.registry import rules
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.scope import Scope
 from torchlint.semantics.module import Module
@@ -110,6 +111,18 @@ def test_where_a_line_ends_in_a_string_the_comment_goes_above(
         "    # torchlint: ignore[ZZ102]\n    worse() + \\\n  2\n"
     )
     assert done.diagnostics == []
+
+
+@pytest.mark.parametrize("name", ["fine_tuning", "windows", "one_line", "escaped_strings"])
+def test_comments_in_the_cells_of_notebooks(name: str) -> None:
+    path = FIXTURES / "notebooks" / f"{name}.ipynb"
+    settings = LintSettings(rules=tuple(rules()))
+    done = silence(Source.read(path), settings, Scope())
+    again = silence(Source.from_bytes(done.source.to_bytes(), path), settings, Scope())
+
+    assert done.silenced and not done.diagnostics
+    assert again.source.to_bytes() == done.source.to_bytes()
+    assert done.source.to_bytes().count(b"# noqa: TL") > path.read_bytes().count(b"# noqa: TL")
 
 
 @pytest.mark.parametrize("path", sorted(FIXTURES.glob("*/bad.py")), ids=lambda path: path.parent.name)

@@ -128,11 +128,12 @@ class Baseline:
 def entries(source: Source, diagnostics: Sequence[Diagnostic], root: Path) -> list[Entry]:
     """The entries for all findings in ``source``; what must never be silenced gets none."""
     names = fingerprints(diagnostics, lambda _: source.text, root)
-    return [
-        Entry(relative(item.path, root), item.code, _shown(source.line(item.start.row)), name)
-        for item, name in zip(diagnostics, names, strict=True)
-        if item.code not in NEVER_SUPPRESSED
-    ]
+    found = []
+    for item, name in zip(diagnostics, names, strict=True):
+        if item.code not in NEVER_SUPPRESSED:
+            line = _shown(source.line(source.position(item.span.start).row))
+            found.append(Entry(relative(item.path, root), item.code, line, name))
+    return found
 
 
 def _shown(line: str) -> str:

@@ -28,14 +28,19 @@ class Sorted:
 class Scope:
     """What a run is about in one file; without arguments, everything.
 
-    ``rows`` are the lines that count, None for all. ``known`` are the fingerprints that the baseline holds
-    of the file, with paths relative to ``root``. ``content`` is what to check instead of the file's bytes.
+    ``rows`` are the lines that count, None for all: those of the file, after `within` those of its text.
+    ``known`` are the fingerprints that the baseline holds of the file, with paths relative to ``root``.
+    ``content`` is what to check instead of the file's bytes.
     """
 
     rows: Rows | None = None
     known: frozenset[str] = frozenset()
     root: Path = field(default_factory=Path)
     content: bytes | None = None
+
+    def within(self, source: Source) -> Scope:
+        """The scope with the lines of the text of ``source`` for those of its file."""
+        return self if self.rows is None else replace(self, rows=source.rows_of(self.rows))
 
     def sort_out(self, source: Source, diagnostics: Sequence[Diagnostic]) -> Sorted:
         """Tell the findings in ``source`` apart; all of them have to be given."""

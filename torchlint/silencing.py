@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from torchlint import parsing, registry
-from torchlint.checker import check
-from torchlint.diagnostics import Diagnostic, Edit, Span
+from torchlint.checker import breaks, check
+from torchlint.diagnostics import Applicability, Diagnostic, Edit, Fix, Span
 from torchlint.fixer import apply
 from torchlint.options import LintSettings
 from torchlint.scope import Scope
@@ -25,12 +25,17 @@ _MAX_ROUNDS = 3
 
 @dataclass(frozen=True)
 class Silenced:
-    """A text with comments, how many findings they silence, and what is left to report of it."""
+    """A file with comments, how many findings they silence, and what is left to report of it."""
 
-    text: str
+    source: Source
     silenced: int
     diagnostics: list[Diagnostic]
     known: frozenset[str] = frozenset()
+
+    @property
+    def text(self) -> str:
+        """The text with the comments."""
+        return self.source.text
 
 
 def silence(source: Source, settings: LintSettings, scope: Scope, reason: str = "") -> Silenced:
@@ -38,19 +43,25 @@ def silence(source: Source, settings: LintSettings, scope: Scope, reason: str = 
     count = 0
     found = scope.sort_out(source, check(source, settings))
     for _ in range(_MAX_ROUNDS):
-        edits = list(_edits(source, found.shown, reason))
+        edits = [edit for edit in _edits(source, found.shown, reason) if _fits(source, edit)]
         if not edits:
             break
-        text = apply(source.text, edits)
-        if parsing.breaks(text) and not parsing.breaks(source.text):
+        changed = source.with_text(apply(source.text, edits), edits)
+        if breaks(changed) and not breaks(source):
             break
-        moved, changed = scope.moved(source, edits), source.with_text(text)
+        moved = scope.moved(source, edits)
         left = moved.sort_out(changed, check(changed, settings))
         if len(left.shown) >= len(found.shown):
             break
         count += len(found.shown) - len(left.shown)
         source, scope, found = changed, moved, left
-    return Silenced(source.text, count, found.shown, found.known)
+    return Silenced(source, count, found.shown, found.known)
+
+
+def _fits(source: Source, edit: Edit) -> bool:
+    """Whether the edit may be made: in a notebook it stays within its cell, and away from magics."""
+    added = Fix("Add a comment", (edit,), Applicability.SAFE)
+    return source.fitted(added) == added
 
 
 def _edits(source: Source, diagnostics: Sequence[Diagnostic], reason: str) -> Iterator[Edit]:
@@ -58,7 +69,7 @@ def _edits(source: Source, diagnostics: Sequence[Diagnostic], reason: str) -> It
     by_row: defaultdict[int, dict[str, None]] = defaultdict(dict)
     for diagnostic in diagnostics:
         if diagnostic.code not in NEVER_SUPPRESSED:
-            by_row[diagnostic.noqa_row][diagnostic.code] = None
+            by_row[_row(source, diagnostic)][diagnostic.code] = None
     if not by_row:
         return
     lines = read_lines(source, parsing.comments(source.text))
@@ -70,6 +81,12 @@ def _edits(source: Source, diagnostics: Sequence[Diagnostic], reason: str) -> It
             above[first] |= codes
     for row, codes in above.items():
         yield _above(source, row, list(codes), reason)
+
+
+def _row(source: Source, diagnostic: Diagnostic) -> int:
+    """The row of the text at whose end a comment silences the finding."""
+    part = source.part(diagnostic.cell)
+    return diagnostic.noqa_row + (source.position(part.start).row - 1 if part else 0)
 
 
 def _trailing(source: Source, row: int, codes: Sequence[str], reason: str) -> Edit:

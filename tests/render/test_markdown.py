@@ -51,6 +51,12 @@ def test_the_code_links_to_its_page() -> None:
     assert row.startswith('| <a href="https&#58;//example.org/a&#34;b"><code>TL202</code></a> item')
 
 
+def test_a_place_in_a_notebook_names_the_cell() -> None:
+    row = table(replace(finding(path="n.ipynb"), cell=3))[-1]
+
+    assert "<code>n.ipynb&#58;cell 3&#58;14&#58;18</code>" in row
+
+
 def test_nothing_in_names_and_messages_is_markup() -> None:
     evil = "a|b`c<img src=x>[x](y)\n| ::error::*@you*"
     row = table(finding(f"odd ` {evil} `x|y`", f"{evil}.py"))[-1]

@@ -58,7 +58,7 @@ class Adoption:
         if outside:
             warn(f"{plural(outside, 'file')} outside of the repository {changes.top} left out")
         for path in changes.missing:
-            if path.suffix == ".py":
+            if path.suffix in (".py", ".pyw", ".ipynb"):
                 warn(f"{path} is staged but not in the working tree, and was not checked")
         touched = tuple(path for path in files if changes.of(path) is not None)
         chosen = self._chosen

@@ -6,7 +6,7 @@ import re
 
 from torchlint.diagnostics import Diagnostic
 from torchlint.render import summary
-from torchlint.render.report import Report, plural, visible
+from torchlint.render.report import Report, plural, spot, visible
 
 # GitHub takes no more than 1 MiB of a summary, and nobody reads that much.
 _MAX_ROWS = 500
@@ -35,7 +35,7 @@ def render(report: Report) -> str:
 
 
 def _row(report: Report, diagnostic: Diagnostic) -> str:
-    place = f"{report.shown(diagnostic.path)}:{diagnostic.start.row}:{diagnostic.start.column}"
+    place = f"{report.shown(diagnostic.path)}:{spot(diagnostic)}"
     rule = _code(diagnostic.code)
     if diagnostic.url:
         rule = f'<a href="{_text(diagnostic.url)}">{rule}</a>'
