@@ -137,6 +137,7 @@ def test_files_of_no_repository_are_left_out_with_a_word(git: Any, tmp_path: Pat
         (["--baseline", "b"], "there is no such file; `--update-baseline` writes one"),
         (["--baseline", "old.py"], "old.py: it is not valid JSON"),
         (["--add-noqa", "--fix"], "run it without --fix"),
+        (["--add-noqa", "--ignore-noqa"], "contradict each other"),
         (["--add-noqa=one\ntwo"], "a reason has one line"),
         (["--add-noqa", "-"], "--add-noqa is about files"),
         (["--report", "json"], "--report takes FORMAT=FILE"),
@@ -298,6 +299,15 @@ def test_comments_are_added_and_a_second_run_finds_nothing(work: Path) -> None:
     lint("--add-noqa=known since 2019")
     assert (work / "other.py").read_text() == "worse()  # noqa: ZZ102 known since 2019\n"
     assert lint("--add-noqa").stdout == "All checks passed!\n0 findings silenced by comments.\n"
+
+
+def test_comments_are_added_where_a_change_is(git: Any) -> None:
+    path = git.write("old.py", "bad()\nworse()\nworse()\n")
+
+    assert lint("--add-noqa", "--changed-since", "main", ".").exit_code == 0
+    assert path.read_text() == "bad()\nworse()\nworse()  # noqa: ZZ102\n"
+    assert lint("--add-noqa=x", "--select", "ZZ101", "--", "old.py").exit_code == 0
+    assert path.read_text() == "bad()  # noqa: ZZ101 x\nworse()\nworse()  # noqa: ZZ102\n"
 
 
 def test_a_comment_that_cannot_be_encoded_is_not_added(git: Any) -> None:

@@ -22,7 +22,7 @@ _GIT = (
     "--no-pager",
     "--no-optional-locks",
     *("-c", "core.quotepath=off"),
-    *("-c", "core.fsmonitor=false"),
+    *("-c", "core.fsmonitor="),
     *("-c", "diff.relative=false"),
 )
 _DIFF = (

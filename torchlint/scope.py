@@ -8,12 +8,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from torchlint.changes import Rows
 from torchlint.diagnostics import Diagnostic, Edit
 from torchlint.fingerprints import fingerprints
 from torchlint.source import Source
 from torchlint.suppressions import NEVER_SUPPRESSED
+
+if TYPE_CHECKING:
+    from torchlint.changes import Rows
 
 
 @dataclass(frozen=True)

@@ -231,6 +231,8 @@ def _check(chosen: Options, *, stdin: bool) -> None:
     for one, other in together:
         if given[one] and given[other]:
             raise click.UsageError(f"{one} and {other} cannot be combined")
+    if given["--add-noqa"] and chosen.ignore_noqa:
+        raise click.UsageError("--add-noqa and --ignore-noqa contradict each other")
     if given["--add-noqa"] and fixing:
         raise click.UsageError("--add-noqa silences findings; run it without --fix, --fix-only and --diff")
     if chosen.update_baseline and chosen.diff:
