@@ -12,15 +12,17 @@ from torchlint.render.report import Report, Text
 def render(report: Report) -> str:
     """An array of objects, indented, keys sorted."""
     found = [_object(report, diagnostic) for diagnostic in report.diagnostics]
-    return json.dumps(found, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
+    return dumps(found, indent=2) + "\n"
 
 
 def render_lines(report: Report) -> str:
     """One object a line."""
-    return "".join(
-        json.dumps(_object(report, diagnostic), sort_keys=True, ensure_ascii=False) + "\n"
-        for diagnostic in report.diagnostics
-    )
+    return "".join(dumps(_object(report, diagnostic)) + "\n" for diagnostic in report.diagnostics)
+
+
+def dumps(value: Any, *, indent: int | None = None, sort_keys: bool = True) -> str:
+    """JSON in ASCII: no character of a program drives the terminal, and every encoding can hold it."""
+    return json.dumps(value, indent=indent, sort_keys=sort_keys).replace("\x7f", "\\u007f")
 
 
 def _object(report: Report, diagnostic: Diagnostic) -> dict[str, Any]:
@@ -35,7 +37,7 @@ def _object(report: Report, diagnostic: Diagnostic) -> dict[str, Any]:
         "name": diagnostic.name,
         "noqa_row": diagnostic.noqa_row or diagnostic.start.row,
         "severity": diagnostic.severity.value,
-        "url": diagnostic.url,
+        "url": report.url(diagnostic),
     }
 
 
