@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 from torchlint.diagnostics import Diagnostic, Position
@@ -21,8 +22,15 @@ def render_lines(report: Report) -> str:
 
 
 def dumps(value: Any, *, indent: int | None = None, sort_keys: bool = True) -> str:
-    """JSON in ASCII: no character of a program drives the terminal, and every encoding can hold it."""
-    return json.dumps(value, indent=indent, sort_keys=sort_keys).replace("\x7f", "\\u007f")
+    """JSON in ASCII: no character of a program drives the terminal, and every encoding can hold it.
+
+    Half a surrogate pair, as names that are no text have them, becomes U+FFFD: strict readers refuse it.
+    """
+    text = json.dumps(value, indent=indent, sort_keys=sort_keys).replace("\x7f", "\\u007f")
+    return _ESCAPE.sub(lambda escape: "\\ufffd" if escape["lone"] else escape[0], text)
+
+
+_ESCAPE = re.compile(r"\\(?:u(?:d[89ab]..\\ud[c-f]..|(?P<lone>d[89a-f]..))|.)")
 
 
 def _object(report: Report, diagnostic: Diagnostic) -> dict[str, Any]:

@@ -128,8 +128,9 @@ def _rule(rule: Rule) -> dict[str, Any]:
 
 def _tags(rule: Rule) -> list[str]:
     """What the rule is about: the folder of its file is its family."""
-    family = rule.check.__module__.split(".")[-2:-1]
-    return ["pytorch", "performance", *(name.replace("_", "-") for name in family)]
+    family = "".join(rule.check.__module__.split(".")[-2:-1]).replace("_", "-")
+    subject = [] if family == "linter" else ["performance"]
+    return ["pytorch", *subject, *filter(None, [family])]
 
 
 def _cut(text: str) -> str:
