@@ -22,7 +22,8 @@ def applied(suggestion: Any, text: str) -> str:
         starts[place["line"] - 1] + place["column"] - 1
         for place in (suggestion["range"]["start"], suggestion["range"]["end"])
     )
-    return (data[:start] + suggestion["text"].encode() + data[end:]).decode()
+    inserted: str = suggestion["text"]
+    return (data[:start] + inserted.encode() + data[end:]).decode()
 
 
 def test_a_suggestion_does_what_the_fix_does(every: Report) -> None:
