@@ -125,15 +125,22 @@ def plural(count: int, noun: str) -> str:
     return f"{count} {noun}{'es' if noun.endswith('x') else 's'}"
 
 
-def help_of(diagnostic: Diagnostic) -> str | None:
-    """What to do about a finding, an imperative sentence without a full stop; None if nobody knows."""
-    return diagnostic.fix.message if diagnostic.fix is not None else None
-
-
 def spot(diagnostic: Diagnostic) -> str:
     """``row:column`` of a finding; ``cell 3:row:column`` in a notebook."""
     cell = "" if diagnostic.cell is None else f"cell {diagnostic.cell}:"
     return f"{cell}{diagnostic.start.row}:{diagnostic.start.column}"
+
+
+def headline(report: Report, diagnostic: Diagnostic) -> str:
+    """``TL202 [*] message``, as the human formats begin."""
+    code = report.paint(diagnostic.code, severity_color(diagnostic.severity), bold=True)
+    mark = f"[{report.paint('*', 'cyan')}] " if report.fixable(diagnostic) else ""
+    return f"{code} {mark}{visible(diagnostic.message)}"
+
+
+def help_of(diagnostic: Diagnostic) -> str | None:
+    """What to do about a finding, an imperative sentence without a full stop; None if nobody knows."""
+    return diagnostic.fix.message if diagnostic.fix is not None else None
 
 
 def without_cell(diagnostic: Diagnostic) -> Diagnostic:
@@ -147,10 +154,3 @@ def without_cell(diagnostic: Diagnostic) -> Diagnostic:
     start = Position(1, 1)
     message = f"cell {diagnostic.cell}, line {diagnostic.start.row}: {diagnostic.message}"
     return replace(diagnostic, start=start, end=start, noqa_row=1, message=message, related=())
-
-
-def headline(report: Report, diagnostic: Diagnostic) -> str:
-    """``TL202 [*] message``, as the human formats begin."""
-    code = report.paint(diagnostic.code, severity_color(diagnostic.severity), bold=True)
-    mark = f"[{report.paint('*', 'cyan')}] " if report.fixable(diagnostic) else ""
-    return f"{code} {mark}{visible(diagnostic.message)}"
