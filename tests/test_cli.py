@@ -203,6 +203,8 @@ def test_the_version_as_json() -> None:
         (["config"], {"libcst", "rich"}),
         (["--show-files"], {"libcst", "rich"}),
         (["--isolated", "clean.py"], {"libcst", "rich"}),
+        (["rule", "TL202", "--output-format", "json"], {"libcst", "rich"}),
+        (["--isolated", "--output-format", "sarif", "clean.py"], {"libcst", "rich"}),
     ],
 )
 def test_start_up_imports_only_what_is_needed(args: list[str], absent: set[str]) -> None:

@@ -11,7 +11,6 @@ from typing import Protocol
 
 from torchlint import links
 from torchlint.diagnostics import Applicability, Diagnostic, Position, Severity
-from torchlint.fingerprints import relative
 from torchlint.rule import Rule
 
 STDIN = Path("-")
@@ -82,6 +81,8 @@ class Report:
 
     def tracked(self, path: Path) -> str:
         """The path as trackers of findings know it: relative to the project, with slashes."""
+        from torchlint.fingerprints import relative
+
         return relative(path, self.project or self.root)
 
     def url(self, diagnostic: Diagnostic) -> str | None:
