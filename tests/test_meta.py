@@ -318,8 +318,9 @@ def test_a_rule_has_its_fixtures(rule: Rule) -> None:
     assert {"bad.py", "good.py"} <= names
     assert rule.fix == "none" or any(name.endswith(".fixed.py") for name in names)
     for name in names:
-        if name.endswith(".fixed.py"):
-            assert name.replace(".fixed.py", ".py") in names, f"{name} has no bad twin"
+        twin = re.sub(r"\.(fixed|followed)\.py$", ".py", name)
+        if twin != name:
+            assert twin.startswith("bad") and twin in names, f"{name} has no bad twin"
         else:
             assert re.fullmatch(r"(bad|good)(_\w+)?\.py", name), name
 

@@ -76,6 +76,7 @@ def own_diagnostic(code: str, source: Source, span: Span, message: str, fix: Fix
         end=source.position(span.end),
         fix=fix,
         noqa_row=start.row,
+        remedy=rule.remedy if rule else None,
     )
 
 
@@ -175,6 +176,7 @@ class _Placing:
             related=tuple(
                 (position(self._tree.span(node).start), remark) for node, remark in finding.related
             ),
+            remedy=finding.remedy or rule.remedy,
         )
 
     @property
@@ -263,12 +265,12 @@ def _suppress(
 
 
 def _regrade(diagnostic: Diagnostic, settings: LintSettings) -> Diagnostic:
-    """Grade the fix as the settings want it; none for a rule that is not to be fixed."""
+    """Grade the fix as the settings want it; where nothing is to be fixed, say what it would do."""
     fix = diagnostic.fix
     if fix is None:
         return diagnostic
     if diagnostic.code not in settings.fixable:
-        return replace(diagnostic, fix=None)
+        return replace(diagnostic, fix=None, remedy=fix.message)
     grade = fix.applicability
     if grade is Applicability.SAFE and diagnostic.code in settings.extend_unsafe_fixes:
         grade = Applicability.UNSAFE

@@ -71,6 +71,7 @@ def test_json_has_the_keys_of_ruff(desk: Any) -> None:
                     }
                 ],
             },
+            "help": "Use the other thing",
         }
     ]
 

@@ -25,8 +25,8 @@ def _command(report: Report, diagnostic: Diagnostic) -> str:
     told = (
         f"{report.shown(diagnostic.path)}:{start.row}:{start.column}: {diagnostic.code} {diagnostic.message}"
     )
-    if diagnostic.fix is not None:
-        told += f"\n  help: {diagnostic.fix.message}"
+    if diagnostic.help is not None:
+        told += f"\n  help: {diagnostic.help}"
     listed = ",".join(f"{key}={_property(value)}" for key, value in properties.items())
     return f"::{_COMMANDS[diagnostic.severity]} {listed}::{_data(told)}\n"
 
