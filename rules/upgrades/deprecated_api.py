@@ -31,7 +31,13 @@ from torchlint.semantics.upgrading import guarded, only_names, uses_of_given_up
             "jit.save|jit.load|jit.freeze|jit.optimize|torch.jit import|assert_allclose|weight_norm|"
             "sdp_kernel|tensor_type|impl_abstract|distributed.checkpoint|_deterministic|nvprof|"
             "EnforceUnique|verbose=|resample=|fillcolor=|range=|.Scale|import Scale|RandomSizedCrop|"
-            "Kinetics400|get_image_size|audio_backend|apply_codec|quantization|size_average|reduce="
+            "Kinetics400|get_image_size|audio_backend|apply_codec|quantization|size_average|reduce=|"
+            "_multigpu|distributed.nn|_coalesced|elastic.metrics|broadcast_buffers|dynamic_dim|"
+            "export_for_|_pt2e|XNNPACK|jit.quantized|jit import quantized|strict_fusion|"
+            "script_if_tracing|pin_memory_device|with_modules|traceable|Container|spectral_norm|"
+            "grad_variables|read_video|write_video|torchvision.io|read_image|read_file|write_file|_jpeg|"
+            "_png|decode_|ImageReadMode|ops.misc|SqueezeExcitation|functional_tensor|sox_effects|.scale|"
+            "import scale"
         ),
     ),
 )

@@ -93,7 +93,7 @@ def dropped_or_renamed(module: Module, call: cst.Call, given: Given) -> Fix | No
         if any(arg.keyword is not None and arg.keyword.value == row.replacement for arg in call.args):
             return None
         hidden = any(arg.star == "**" for arg in call.args)
-        make = module.unsafe if hidden else module.safe
+        make = module.unsafe if hidden or not row.exact else module.safe
         return make(f"Use `{row.replacement}`", module.replace(given.name, row.replacement))
     # A release that takes it no more prints nothing in any case.
     unheard = row.is_removed(target) or constant(module, given.node, False) in (False, None)
