@@ -36,6 +36,8 @@ LAYERS = (
     ("torchlint.options",),
     ("torchlint.semantics",),
     ("torchlint.rule",),
+    ("torchlint.links",),
+    ("torchlint.effects",),
     ("torchlint.registry",),
     ("torchlint.selectors",),
     ("torchlint.config", "torchlint.files"),

@@ -106,7 +106,10 @@ def _says(*args: Any, **kwargs: Any) -> Mapping[str, Setting]:
     return {"setting": Setting(*args, **kwargs)}
 
 
-FORMATS = ("full", "concise", "grouped", "json", "json-lines", "github")
+FORMATS = (
+    *("full", "concise", "grouped", "json", "json-lines", "github", "gitlab", "sarif", "junit", "rdjson"),
+    *("pylint", "azure"),
+)
 DEFAULT_SELECT = ("TL",)
 
 _FIX, _REPORT, _RULES, _FILES, _RUN = Section

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -70,6 +70,12 @@ class Rule:
     def page(self) -> str:
         """The documentation page, in Markdown, without the title."""
         return inspect.cleandoc(self.check.__doc__ or "")
+
+    @property
+    def sections(self) -> Mapping[str, str]:
+        """The parts of the page by their titles, in Markdown, in their order."""
+        parts = re.split(r"^## (.+)$", self.page, flags=re.MULTILINE)[1:]
+        return {title: body.strip() for title, body in zip(parts[::2], parts[1::2], strict=True)}
 
     @property
     def summary(self) -> str:
