@@ -111,7 +111,7 @@ def test_a_good_fixture_that_is_not(use_rules: UseRules, folder: Path) -> None:
     ("made", "complaint"),
     [
         (old_name(message="an old name."), "not one sentence without a full stop: 'an old name.'"),
-        (old_name(message="an\nold name"), "not one sentence without a full stop: 'an\\nold name'"),
+        (old_name(message=" an old name"), "not one sentence without a full stop: ' an old name'"),
         (old_name(title="call it new"), "the help does not begin with a capital: 'call it new'"),
         (old_name(new="old"), "the fix changes nothing"),
         (old_name(new="(("), "the fix breaks the program"),
