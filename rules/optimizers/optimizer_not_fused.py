@@ -17,6 +17,7 @@ from torchlint.semantics.optimizers import MadeOptimizer, made_optimizer
     fix="unsafe",
     on=cst.Call,
     mentions=("optim", "Adam|SGD|Adagrad|foreach|fused|_multi_tensor"),
+    remedy="Pass `fused=True` where the parameters are on an accelerator",
 )
 def optimizer_not_fused(call: cst.Call, module: Module) -> Iterator[Finding]:
     """## What it does
@@ -73,6 +74,7 @@ def optimizer_not_fused(call: cst.Call, module: Module) -> Iterator[Finding]:
             f"the private `_multi_tensor.{made.name}` does what `torch.optim.{made.name}` does by itself",
             fix=_public(made, module),
             severity=WARNING,
+            remedy=f"Call `torch.optim.{made.name}`",
         )
     elif _is_off(foreach) and _is_open(fused):
         yield Finding(
@@ -137,8 +139,15 @@ def _public(made: MadeOptimizer, module: Module) -> Fix | None:
     spelling = module.spell(f"torch.optim.{made.name}", made.call)
     if spelling is None or "multi_tensor" in spelling.text or spelling.text == made.name:
         return None
-    edits = module.replace(made.call.func, spelling.text)
-    return module.unsafe(f"Call `{spelling.text}`", edits, spelling.edits)
+    edits, message = module.replace(made.call.func, spelling.text), f"Call `{spelling.text}`"
+    if not _gains(made, module) or not module.argument(made.call, "fused").absent:
+        return module.unsafe(message, edits, spelling.edits)
+    # The default form would be found in its turn.
+    wanted = "fused" if made.fusible_anywhere and not _in_lightning(made.call, module) else "foreach"
+    if module.argument(made.call, wanted).given:
+        return module.unsafe(message, edits, spelling.edits)
+    added = module.set_argument(made.call, wanted, "True")
+    return module.unsafe(f"{message} with `{wanted}=True`", edits, added, spelling.edits)
 
 
 def _in_lightning(call: cst.Call, module: Module) -> bool:
