@@ -9,7 +9,7 @@ import libcst as cst
 from torchlint.rule import NOTE, WARNING, Finding, rule
 from torchlint.semantics.module import Module
 from torchlint.semantics.parallelism import Wrapping
-from torchlint.semantics.sharding import single_unit, superseded
+from torchlint.semantics.sharding import has_second_generation, single_unit, superseded
 
 
 @rule(
@@ -75,15 +75,16 @@ def fsdp_single_unit(call: cst.Call, module: Module) -> Iterator[Finding]:
         return
     if single_unit(wrapper, module):
         how = "apply `fully_shard` to each block before the model"
-        if wrapper.wrapping is Wrapping.FSDP:
+        if wrapper.wrapping is Wrapping.FSDP and not has_second_generation(module):
             how = "pass an `auto_wrap_policy` that makes a unit of each block"
         what = (
             "the model is sharded as one unit: all of its parameters are gathered at once, before it computes"
         )
-        yield Finding(call, f"{what}; {how}")
+        yield Finding(call, f"{what}; {how}", remedy=f"{how[0].upper()}{how[1:]}")
     elif superseded(wrapper, module):
         yield Finding(
             call,
             "`FullyShardedDataParallel` is FSDP1, which PyTorch has deprecated for `fully_shard`",
             severity=NOTE,
+            remedy="Apply `fully_shard` to each block, and then to the model",
         )
