@@ -91,5 +91,7 @@ def _remedy(found: Search, module: Module) -> str:
     code = module.source(found.node).rstrip(", ")
     plain = code.replace("_find_unused_parameters_true", "")
     done = f"Remove `{code}`" if plain == code else f"Use `{plain}`"
-    unless = "" if found.outcome is Outcome.NOTHING else ", unless DDP then names parameters without a gradient"
+    unless = (
+        "" if found.outcome is Outcome.NOTHING else ", unless parameters are then said to lack a gradient"
+    )
     return done + unless

@@ -70,11 +70,15 @@ def hand_written_activation(node: cst.BinaryOperation | cst.Call, module: Module
     if found is None or for_older_releases(module, node):
         return
     if found.function is None:
+        if module.compiled(node):
+            return
+        spelling = module.spell("torch.compile", node)
         yield Finding(
             node,
             f"{found.title} is written out, and torch has no fused one; `F.gelu` is one, and `torch.compile` "
             "fuses any",
             severity=NOTE,
+            remedy=f"Compile it with `{spelling.text if spelling is not None else 'torch.compile'}`",
         )
         return
     function = found.function.rpartition(".")[2]
@@ -84,6 +88,7 @@ def hand_written_activation(node: cst.BinaryOperation | cst.Call, module: Module
         node,
         f"{found.title} is written out, and each step stores a tensor; `F.{function}` is one kernel",
         fix=_fix(module, node, found),
+        remedy=f"Call `{function}(…{found.options and ', '}{found.options})` in the place of these steps",
     )
 
 
