@@ -80,7 +80,8 @@ def anomaly_detection_left_on(call: cst.Call, module: Module) -> Iterator[Findin
         if isinstance(place, cst.WithItem):
             block = module.tree.parent(place)
             if isinstance(block, cst.With) and training_in(module, block.body) is not None:
-                yield Finding(call, _MESSAGE)
+                remedy = f"Remove `{last_name(call.func)}`, or let an option switch it on"
+                yield Finding(call, _MESSAGE, remedy=remedy)
         elif isinstance(place, cst.Expr) and name in _SETTING:
             yield Finding(call, _MESSAGE, fix=_fix(module, call))
     elif last_name(call.func) == "Trainer":

@@ -9,7 +9,8 @@ from torchlint.target import OLDEST, Target
 # What a distribution holds beside the package of its own name.
 _PART_OF = {"functorch": "torch"}
 # What a note begins with that says what to do; others say why there is nothing to do.
-_DOING = ("use", "put", "set", "name", "profile")
+_DOING = ("use", "put", "set", "name", "call", "print", "profile")
+_CLAUSES = ("which", "whose", "under which")
 _OLDEST = {"torch": OLDEST, "torchvision": "0.8"}
 
 
@@ -78,7 +79,7 @@ class Upgrade:
         new = f'{self.argument}="{self.replacement}"' if self.value else self.replacement
         if self.switched_on:
             new += f"={self.switched_on}"
-        between = ", " if self.note.startswith("which") else " " if self.note else ""
+        between = ", " if self.note.startswith(_CLAUSES) else " " if self.note else ""
         return f"Use `{new}`{between}{self.note}"
 
     def is_removed(self, target: Target) -> bool:
