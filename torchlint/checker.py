@@ -61,7 +61,9 @@ def crash(source: Source, message: str, span: Span | None = None) -> Diagnostic:
     return own_diagnostic(CRASH, source, span or Span(0, 0), message)
 
 
-def own_diagnostic(code: str, source: Source, span: Span, message: str, fix: Fix | None = None) -> Diagnostic:
+def own_diagnostic(
+    code: str, source: Source, span: Span, message: str, fix: Fix | None = None, remedy: str | None = None
+) -> Diagnostic:
     """A diagnostic of torchlint about a file rather than of a rule about its program."""
     rule = registry.catalogue().get(code)
     start = source.position(span.start)
@@ -76,7 +78,7 @@ def own_diagnostic(code: str, source: Source, span: Span, message: str, fix: Fix
         end=source.position(span.end),
         fix=fix,
         noqa_row=start.row,
-        remedy=rule.remedy if rule else None,
+        remedy=remedy,
     )
 
 
@@ -260,7 +262,9 @@ def _suppress(
             remarks.append(own_diagnostic(UNUSED, source, span, message, fix))
     if INVALID in settings.rules:
         for mistake in suppressions.mistakes:
-            remarks.append(own_diagnostic(INVALID, source, mistake.span, mistake.message))
+            remarks.append(
+                own_diagnostic(INVALID, source, mistake.span, mistake.message, remedy=mistake.remedy)
+            )
     return left + suppressions.apply(remarks)
 
 
