@@ -24,6 +24,7 @@ _AROUND = frozenset({"torch.autograd.detect_anomaly", "torch.autograd.anomaly_mo
     fix="safe",
     on=cst.Call,
     mentions=("detect_anomaly",),
+    remedy="Remove it, or let an option switch it on",
 )
 def anomaly_detection_left_on(call: cst.Call, module: Module) -> Iterator[Finding]:
     """

@@ -122,4 +122,5 @@ def _imported(statement: cst.Import, module: Module) -> Iterator[Finding]:
                 f"`import torchvision.models as {name}` is better written `{line}`",
                 severity=NOTE,
                 fix=module.safe(f"Use `{line}`", module.replace(statement, line)),
+                remedy=f"Use `{line}`",
             )
