@@ -112,7 +112,10 @@ def _remedy(found: UpdateLoop, module: Module) -> str:
     foreach = "torch.foreach." if module.target.at_least(PUBLIC_SINCE) else "torch._foreach_"
     match found.change:
         case Change.AVERAGE:
-            does = "average those with `torch.optim.swa_utils.get_ema_multi_avg_fn`"
+            return (
+                "Collect the tensors of floating point in lists, and average those with "
+                "`torch.optim.swa_utils.get_ema_multi_avg_fn`"
+            )
         case Change.STEP:
             return "Give the parameters to an optimizer such as `torch.optim.SGD`, and let it step"
         case Change.CLIP if clipped_to(found.loop, module) is not None:
