@@ -28,7 +28,8 @@ def fsdp_single_unit(call: cst.Call, module: Module) -> Iterator[Finding]:
     `fully_shard`, as a whole, where nothing in the file shards the parts of any model.
 
     Where every release that may run the program has `fully_shard` (2.6), the first use of
-    `FullyShardedDataParallel` is a note otherwise: PyTorch calls it FSDP1, and deprecated.
+    `FullyShardedDataParallel` is a note otherwise: PyTorch calls it FSDP1, and deprecated. There it is
+    `fully_shard` that whole models are to be sharded with.
 
     ## Why is this bad?
 

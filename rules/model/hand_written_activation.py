@@ -28,8 +28,9 @@ def hand_written_activation(node: cst.BinaryOperation | cst.Call, module: Module
 
     Finds GELU by `erf` or `tanh`, SiLU (`x * sigmoid(x)`), hard swish and Mish that are written out, in any
     order of the factors and with names for the steps. For the quick GELU (`x * sigmoid(1.702 * x)`), of which
-    torch has no fused twin, there is a note. What stands in for older releases (in `except ImportError`, or
-    behind `hasattr`) or says itself that it does not want the function is left alone.
+    torch has no fused twin, there is a note, unless it is compiled. What stands in for older releases (in
+    `except ImportError`, or behind `hasattr`) or says itself that it does not want the function is left
+    alone.
 
     ## Why is this bad?
 
