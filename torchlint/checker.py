@@ -167,18 +167,18 @@ class _Placing:
         return Diagnostic(
             code=rule.code,
             name=rule.name,
-            message=finding.message,
+            message=_one_line(finding.message),
             severity=finding.severity or rule.severity,
             path=self._source.path,
             span=span,
             start=position(span.start),
             end=position(span.end),
-            fix=finding.fix,
+            fix=finding.fix and replace(finding.fix, message=_one_line(finding.fix.message)),
             noqa_row=self._noqa_row(finding.node, span),
             related=tuple(
                 (position(self._tree.span(node).start), remark) for node, remark in finding.related
             ),
-            remedy=finding.remedy or rule.remedy,
+            remedy=_one_line(finding.remedy or rule.remedy or "") or None,
         )
 
     @property
@@ -219,6 +219,11 @@ class _Placing:
         while current is not None and not isinstance(current, owners):
             current = self._tree.parent(current)
         return current or node
+
+
+def _one_line(text: str) -> str:
+    """A message that quotes code, which may be spread over lines."""
+    return text if text.isprintable() else " ".join(text.split())
 
 
 def describe(error: BaseException) -> str:
