@@ -91,5 +91,6 @@ def threads_configured_too_late(node: cst.Assign | cst.Call, module: Module) -> 
             node,
             f"`{setting.variable}` is read when {library} is imported, and set after that; set it above",
             fix=module.unsafe("Set it above the import", moved_up(module, setting, imported)),
+            remedy=f"Set it above the first import of {library}",
             related=((imported, "imported here"),),
         )

@@ -100,7 +100,10 @@ def deprecated_api(node: cst.Attribute | cst.ImportFrom | cst.Call, module: Modu
             if given.row.is_deprecated(target) and not given.row.is_removed(target):
                 if not guarded(module, node, given.row):
                     yield Finding(
-                        given.node, said_of(given.row, module), fix=dropped_or_renamed(module, node, given)
+                        given.node,
+                        said_of(given.row, module),
+                        fix=dropped_or_renamed(module, node, given),
+                        remedy=given.row.remedy,
                     )
         return
     for use, row in uses_of_given_up(module, node):
@@ -110,7 +113,11 @@ def deprecated_api(node: cst.Attribute | cst.ImportFrom | cst.Call, module: Modu
         if isinstance(use, cst.ImportAlias) or only_names(module, use) or guarded(module, use, row):
             continue
         yield Finding(
-            use, said_of(row, module), fix=moved(module, use, row), severity=NOTE if row.quiet else None
+            use,
+            said_of(row, module),
+            fix=moved(module, use, row),
+            severity=NOTE if row.quiet else None,
+            remedy=row.remedy,
         )
 
 
@@ -121,4 +128,6 @@ def _reduced(call: cst.Call, module: Module) -> Iterator[Finding]:
         name, wanted = legacy.arg.keyword.value, legacy.reduction
         new = f'`reduction="{wanted}"`' if wanted is not None else "`reduction`"
         fix = module.safe(f"Use {new}", legacy.edits) if legacy.edits is not None else None
-        yield Finding(legacy.arg, f"`{name}` is deprecated; use {new}", fix=fix)
+        yield Finding(
+            legacy.arg, f"`{name}` is deprecated; use {new}", fix=fix, remedy=f"Say it by {new} alone"
+        )

@@ -83,9 +83,12 @@ def removed_api(node: cst.Attribute | cst.ImportFrom | cst.Call, module: Module)
             if given.row.is_removed(module.target_of(given.row.package)):
                 if not guarded(module, node, given.row):
                     yield Finding(
-                        given.node, said_of(given.row, module), fix=dropped_or_renamed(module, node, given)
+                        given.node,
+                        said_of(given.row, module),
+                        fix=dropped_or_renamed(module, node, given),
+                        remedy=given.row.remedy,
                     )
         return
     for use, row in uses_of_given_up(module, node):
         if row.is_removed(module.target_of(row.package)) and not guarded(module, use, row):
-            yield Finding(use, said_of(row, module), fix=moved(module, use, row))
+            yield Finding(use, said_of(row, module), fix=moved(module, use, row), remedy=row.remedy)

@@ -38,8 +38,7 @@ def said_of(row: Upgrade, module: Module) -> str:
         what = f"is deprecated since {row.package} {row.deprecated}"
     if row.replacement is None:
         return f"`{name}` {what}; {row.note}"
-    between = ", " if row.note.startswith("which") else " " if row.note else ""
-    return f"`{name}` {what}; use `{row.replacement}`{between}{row.note}"
+    return f"`{name}` {what}; u{row.remedy[1:]}"
 
 
 def moved(module: Module, use: cst.CSTNode, row: Upgrade) -> Fix | None:

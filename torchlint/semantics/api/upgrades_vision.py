@@ -51,7 +51,7 @@ def _names() -> tuple[Upgrade, ...]:
             Upgrade(
                 symbol=f"torchvision.models.{name}.model_urls",
                 removed="0.15",
-                note="the addresses are those of the weights, `ResNet50_Weights.IMAGENET1K_V1.url`",
+                note="use the address of the weights, `ResNet50_Weights.IMAGENET1K_V1.url`",
                 source=f"{_VISION}0.13.0",
             )
             for name in _MODELS
