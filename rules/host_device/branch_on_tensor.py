@@ -10,7 +10,7 @@ from torchlint.rule import NOTE, WARNING, Finding, rule
 from torchlint.semantics.checks import Check, check_of
 from torchlint.semantics.module import Module
 from torchlint.semantics.places import Hot
-from torchlint.semantics.remedies import counter_of, decides, now_and_then, runs_as_function
+from torchlint.semantics.remedies import counter_of, decides, inline, now_and_then, runs_as_function, tight
 from torchlint.semantics.synchronisation import asking_function, trail, truth_tests, waiting_place, when
 from torchlint.semantics.usage import receivers, steps_environment
 from torchlint.semantics.values import Kind
@@ -214,33 +214,26 @@ def _function_of_torch(module: Module, call: cst.Call, name: str, hot: Hot) -> s
         if isinstance(call.func, cst.Attribute) and module.qualified(call.func) is None:
             given = [call.func.value, *given]
         if function in _OF_PAIRS and len(given) > 1:
-            code = _OF_PAIRS[function].format(*(module.source(value) for value in given[:2]))
+            code = _OF_PAIRS[function].format(*(inline(module, value) for value in given[:2]))
             if not decides(module, call) or runs_as_function(hot):
                 return f"Leave the answer on the device: `{code}`"
             return f"Decide every 100 steps, `{counter_of(hot)} % 100 == 0 and …`"
         return f"Check it every 100 steps, {now_and_then(hot)}"
     if name == "builtins.sum":
-        return f"Add up on the device: `{_tight(module, given[0])}.sum(0)`"
+        return f"Add up on the device: `{tight(module, given[0])}.sum(0)`"
     if function in ("max", "min") and len(given) > 1:
         numbers = [value for value in given if module.value(value).kind is Kind.NUMBER]
         tensors = [value for value in given if value not in numbers]
         if len(tensors) == len(numbers) == 1:
-            code = f"{_tight(module, tensors[0])}.clamp({_OTHER[function]}={module.source(numbers[0])})"
+            code = f"{tight(module, tensors[0])}.clamp({_OTHER[function]}={inline(module, numbers[0])})"
             return f"Compare on the device: `{code}`"
         return f"Compare on the device, with `torch.{function}imum(…)`"
     items = call.func.value if name.startswith("list.") and isinstance(call.func, cst.Attribute) else None
     if items is None and given and module.value(given[0]).tensorlike:
         if function in _OF_ITEMS:
-            return f"Ask once, on the device: `{_OF_ITEMS[function].format(_tight(module, given[0]))}`"
-        return f"Sort on the device: `{_tight(module, given[0])}.sort().values`"
+            return f"Ask once, on the device: `{_OF_ITEMS[function].format(tight(module, given[0]))}`"
+        return f"Sort on the device: `{tight(module, given[0])}.sort().values`"
     return "Stack the tensors, `torch.stack(…)`, and use what torch has for the whole"
 
 
 _OTHER = {"max": "min", "min": "max"}
-
-
-def _tight(module: Module, node: cst.BaseExpression) -> str:
-    """The source of ``node``, in parentheses where something binds looser than a dot."""
-    code = module.source(node)
-    binds = isinstance(node, (cst.Name, cst.Attribute, cst.Call, cst.Subscript)) or bool(node.lpar)
-    return code if binds else f"({code})"

@@ -22,6 +22,7 @@ from torchlint.semantics.purpose import (
 )
 from torchlint.semantics.remedies import (
     in_forward,
+    inline,
     now_and_then,
     runs_as_function,
     shown,
@@ -152,13 +153,13 @@ _COLLECTING = frozenset({"append", "extend"})
 def _remedy(module: Module, call: cst.Call, tensor: cst.BaseExpression, hot: Hot) -> str:
     """What to write instead, by what becomes of the copy."""
     if isinstance(call.func, cst.Attribute) and call.func.attr.value == "copy_":
-        into = module.source(call.func.value)
+        into = inline(module, call.func.value)
         return f"Pin `{into}`, copy with `{into}.copy_(…, non_blocking=True)`, and wait once behind the loop"
     if shown(module, call) and not runs_as_function(hot):
         return f"Read it every 100 steps, {now_and_then(hot)}"
     if in_forward(hot):
-        owner = module.source(call.func.value) if isinstance(call.func, cst.Attribute) else ""
-        return f"Remove `{module.source(call).removeprefix(owner)}` and compute on the device"
+        owner = inline(module, call.func.value) if isinstance(call.func, cst.Attribute) else ""
+        return f"Remove `{inline(module, call).removeprefix(owner)}` and compute on the device"
     kept = without_graph(module, tensor)
     if isinstance(small_statement(module, call), cst.Return):
         return f"Return {kept} and let the caller copy it, once at the end, with `.cpu()`"

@@ -16,6 +16,7 @@ from torchlint.semantics.remedies import (
     counter_of,
     decides,
     in_forward,
+    inline,
     now_and_then,
     runs_as_function,
     shown,
@@ -145,7 +146,7 @@ def _remedy(module: Module, call: cst.Call, tensor: cst.BaseExpression, hot: Hot
     if isinstance(statement, cst.AugAssign):
         if holds_arrays(module, statement.target):
             return f"Collect {kept} in a list and add it up behind the loop"
-        total, sign = module.source(statement.target), module.source(statement.operator).strip()[:-1]
+        total, sign = inline(module, statement.target), inline(module, statement.operator)[:-1]
         return f"Write `{total} = {total} {sign} …` with {kept}, and read the total behind the loop"
     return f"Keep {kept} in its place and read what is kept behind the loop, all at once"
 

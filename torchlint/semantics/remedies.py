@@ -17,13 +17,20 @@ if TYPE_CHECKING:
     from torchlint.semantics.module import Module
     from torchlint.semantics.places import Hot
 
-_SHORT, _LONG = 40, 60
+_LONG = 60
 
 
-def code_of(module: Module, node: cst.CSTNode, otherwise: str) -> str:
-    """The source of ``node`` in backticks if it is short and on one line; else ``otherwise``."""
-    code = module.source(node)
-    return f"`{code}`" if len(code) <= _SHORT and "\n" not in code and "`" not in code else otherwise
+def inline(module: Module, node: cst.CSTNode) -> str:
+    """The source of ``node`` on one line; "…" if it is long, or has a comment or a backtick in it."""
+    code = " ".join(module.source(node).split())
+    return "…" if len(code) > _LONG or "#" in code or "`" in code else code
+
+
+def tight(module: Module, node: cst.BaseExpression) -> str:
+    """As ``inline``, in parentheses where something binds looser than the dot that is to follow."""
+    code = inline(module, node)
+    binds = isinstance(node, (cst.Name, cst.Attribute, cst.Call, cst.Subscript)) or bool(node.lpar)
+    return code if binds or code == "…" else f"({code})"
 
 
 def now_and_then(hot: Hot) -> str:
@@ -46,14 +53,12 @@ def counter_of(hot: Hot) -> str:
 
 def without_graph(module: Module, tensor: cst.BaseExpression, *, copied: bool = False) -> str:
     """What keeps a tensor without its graph, "`loss.detach()`"; a copy if the tensor is written to later."""
-    code = module.source(tensor)
-    if not isinstance(tensor, (cst.Name, cst.Attribute, cst.Call, cst.Subscript)) and not tensor.lpar:
-        code = f"({code})"
+    code = tight(module, tensor)
+    if code == "…":
+        return "the tensor, with `.detach().clone()`," if copied else "the tensor, with `.detach()`,"
     if not code.endswith((".detach()", ".data")):
         code += ".detach()"
-    if copied:
-        code += ".clone()"
-    return f"`{code}`" if len(code) <= _LONG and "\n" not in code else "the tensor, with `.detach()`,"
+    return f"`{code}.clone()`" if copied else f"`{code}`"
 
 
 def runs_as_function(hot: Hot) -> bool:
