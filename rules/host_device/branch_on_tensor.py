@@ -10,7 +10,15 @@ from torchlint.rule import NOTE, WARNING, Finding, rule
 from torchlint.semantics.checks import Check, check_of
 from torchlint.semantics.module import Module
 from torchlint.semantics.places import Hot
-from torchlint.semantics.remedies import counter_of, decides, inline, now_and_then, runs_as_function, tight
+from torchlint.semantics.remedies import (
+    as_spelt,
+    counter_of,
+    decides,
+    inline,
+    now_and_then,
+    runs_as_function,
+    tight,
+)
 from torchlint.semantics.synchronisation import asking_function, trail, truth_tests, waiting_place, when
 from torchlint.semantics.usage import receivers, steps_environment
 from torchlint.semantics.values import Kind
@@ -104,7 +112,7 @@ def branch_on_tensor(node: cst.CSTNode, module: Module) -> Iterator[Finding]:
                 f"Python needs this tensor to decide, and the host waits for it {when(module, hot)}; "
                 "decide on the device (`torch.where`) or check later"
             )
-            remedy = _remedy(module, node, tensor, hot)
+            remedy = as_spelt(module, node, _remedy(module, node, tensor, hot))
             yield Finding(tensor, message, related=trail(module, hot), remedy=remedy)
 
 
@@ -167,14 +175,15 @@ def _call_that_decides(call: cst.Call, module: Module) -> Iterator[Finding]:
     often, related = when(module, hot), trail(module, hot)
     if check is None:
         assert name is not None
-        remedy = _function_of_torch(module, call, name, hot)
+        remedy = as_spelt(module, call, _function_of_torch(module, call, name, hot))
         yield Finding(call, _of_call(module, call, name, often), related=related, remedy=remedy)
         return
     # Who acts in an environment waits for the action anyway.
     acting = any(steps_environment(module, receiver) for receiver in receivers(module, call))
     severity = NOTE if acting or check.advice else None
     message = _of_check(module, call, check, often)
-    yield Finding(call, message, severity=severity, related=related, remedy=check.remedy)
+    remedy = as_spelt(module, call, check.remedy)
+    yield Finding(call, message, severity=severity, related=related, remedy=remedy)
 
 
 def _of_check(module: Module, call: cst.Call, check: Check, often: str) -> str:

@@ -11,7 +11,7 @@ from torchlint.rule import NOTE, WARNING, Finding, rule
 from torchlint.semantics.graphbreaks import graph_break
 from torchlint.semantics.module import Module
 from torchlint.semantics.purpose import writes_results
-from torchlint.semantics.remedies import inline
+from torchlint.semantics.remedies import as_spelt, inline
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.synchronisation import (
     after_a_decision,
@@ -94,7 +94,7 @@ def data_dependent_shape(node: cst.Call | cst.Subscript, module: Module) -> Iter
         message = (
             f"the size of what `{module.tree.source(what)}` gives depends on the data: the host waits for it"
         )
-        remedy = _sized_beforehand(node)
+        remedy = as_spelt(module, node, _sized_beforehand(node))
         yield Finding(node, f"{message} {when(module, hot)}", related=related, remedy=remedy)
         return
     assigned = _assigned(module, node)
@@ -111,7 +111,7 @@ def data_dependent_shape(node: cst.Call | cst.Subscript, module: Module) -> Iter
         yield Finding(node, message, severity=severity, related=related, remedy=remedy)
     elif assigned is None:
         message = "indexing by a mask gives a size that depends on the data: the host waits for it"
-        remedy = _unselected(module, node)
+        remedy = as_spelt(module, node, _unselected(module, node))
         yield Finding(node, f"{message} {when(module, hot)}", related=related, remedy=remedy)
     elif module.value(assigned).kind is Kind.TENSOR and module.value(assigned).device is not Device.CPU:
         message = "a tensor assigned through a mask makes the host wait for the size of the selection"
@@ -172,7 +172,7 @@ def _chosen(module: Module, node: cst.Subscript, code: str) -> str:
     target, mask = inline(module, node.value), mask_of(module, node)
     assert mask is not None
     chosen = f"{target} = torch.where({inline(module, mask)}, {code}, {target})"
-    return f"Write `{chosen}`; the mask needs as many dimensions"
+    return as_spelt(module, node, f"Write `{chosen}`; the mask needs as many dimensions")
 
 
 _IGNORING = frozenset({"torch.nn.functional.cross_entropy", "torch.nn.functional.nll_loss"})

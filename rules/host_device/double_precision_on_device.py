@@ -9,7 +9,7 @@ import libcst as cst
 from torchlint.rule import NOTE, Finding, rule
 from torchlint.semantics.module import Module
 from torchlint.semantics.precision import Cause, doubled
-from torchlint.semantics.remedies import inline
+from torchlint.semantics.remedies import as_spelt, inline
 from torchlint.semantics.values import Kind
 
 
@@ -73,7 +73,7 @@ def double_precision_on_device(call: cst.Call, module: Module) -> Iterator[Findi
     if found is None:
         return
     elsewhere = [] if found.made in (None, call) else [(found.made, "made of a float64 array here")]
-    remedy = _remedy(module, call, found.cause)
+    remedy = as_spelt(module, call, _remedy(module, call, found.cause))
     yield Finding(call, _MESSAGES[found.cause], related=tuple(elsewhere), remedy=remedy)
 
 

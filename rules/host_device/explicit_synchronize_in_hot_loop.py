@@ -11,7 +11,7 @@ from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.clocks import SAYS_MEASURING, reads_clock
 from torchlint.semantics.module import Module
 from torchlint.semantics.places import Hot, Phase
-from torchlint.semantics.remedies import inline
+from torchlint.semantics.remedies import as_spelt, inline
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.synchronisation import (
     explicit_wait,
@@ -87,7 +87,7 @@ def explicit_synchronize_in_hot_loop(call: cst.Call, module: Module) -> Iterator
     remedy = f"Remove `{inline(module, call)}`"
     if _is_timed(module, call):
         remedy = "Time with `torch.cuda.Event(enable_timing=True)`, and read the events behind the loop"
-    yield Finding(call, message, related=trail(module, hot), remedy=remedy)
+    yield Finding(call, message, related=trail(module, hot), remedy=as_spelt(module, call, remedy))
 
 
 def _is_timed(module: Module, call: cst.Call) -> bool:

@@ -21,6 +21,7 @@ from torchlint.semantics.purpose import (
     writes_results,
 )
 from torchlint.semantics.remedies import (
+    as_spelt,
     in_forward,
     inline,
     now_and_then,
@@ -140,7 +141,14 @@ def host_copy_in_hot_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
     fix = None if purpose else collect_on_device(module, call, tensor)
     remedy = _WITHOUT_WAITING if purpose else _remedy(module, call, tensor, hot)
     severity = NOTE if purpose else None
-    yield Finding(call, message, fix, severity=severity, related=trail(module, hot), remedy=remedy)
+    yield Finding(
+        call,
+        message,
+        fix,
+        severity=severity,
+        related=trail(module, hot),
+        remedy=as_spelt(module, call, remedy),
+    )
 
 
 _WITHOUT_WAITING = (

@@ -13,6 +13,7 @@ from torchlint.semantics.module import Module
 from torchlint.semantics.places import Hot, Phase
 from torchlint.semantics.purpose import below_saving, reads_items, writes_results
 from torchlint.semantics.remedies import (
+    as_spelt,
     counter_of,
     decides,
     in_forward,
@@ -108,7 +109,7 @@ def item_in_hot_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
         wanted = wanted or any(writes_out(module, receiver) for receiver in handed_to)
     severity = NOTE if wanted else None
     fix = keep_on_device(module, call, tensor)
-    remedy = _remedy(module, call, tensor, hot, wanted)
+    remedy = as_spelt(module, call, _remedy(module, call, tensor, hot, wanted))
     yield Finding(call, message, fix, severity=severity, related=trail(module, hot), remedy=remedy)
 
 

@@ -10,7 +10,7 @@ from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.indexing import chosen_number, host_index, listed_indices, sent_by_assignment
 from torchlint.semantics.module import Module
 from torchlint.semantics.places import Hot
-from torchlint.semantics.remedies import in_forward, inline, tight
+from torchlint.semantics.remedies import as_spelt, in_forward, inline, tight
 from torchlint.semantics.scalars import (
     filled_on_device,
     place_of_sending,
@@ -94,7 +94,7 @@ def scalar_sent_every_step(node: cst.Call | cst.Subscript, module: Module) -> It
     if chosen_number(module, node) and (hot := place_of_sending(module, node)) is not None:
         message = f"`torch.where` copies this number to the device, and the host waits {when(module, hot)}"
         number = inline(module, node.args[0].value) if node.args else "…"
-        remedy = f"Give it the number itself: `torch.where(…, …, {number})`"
+        remedy = as_spelt(module, node, f"Give it the number itself: `torch.where(…, …, {number})`")
         related = trail(module, hot)
         yield Finding(node, f"{message}; it takes the number itself", related=related, remedy=remedy)
         return
@@ -107,7 +107,13 @@ def scalar_sent_every_step(node: cst.Call | cst.Subscript, module: Module) -> It
         f"`{name}` copies a number from host memory, and the host waits for the device {when(module, hot)}"
     )
     remedy = f"Let the device fill it in: `torch.full({sent.size}, {inline(module, sent.number)}, …)`"
-    yield Finding(node, message, filled_on_device(module, sent), related=trail(module, hot), remedy=remedy)
+    yield Finding(
+        node,
+        message,
+        filled_on_device(module, sent),
+        related=trail(module, hot),
+        remedy=as_spelt(module, node, remedy),
+    )
 
 
 def _sent_by_indexing(node: cst.Subscript, module: Module) -> Iterator[Finding]:
@@ -128,6 +134,7 @@ def _sent_by_indexing(node: cst.Subscript, module: Module) -> Iterator[Finding]:
             remedy = _assigned_on_device(module, node, number)
         elif instead.startswith("make it a tensor"):
             remedy = _made_once(module, sent, hot)
+        remedy = as_spelt(module, node, remedy)
         yield Finding(sent, message, related=trail(module, hot), remedy=remedy)
 
 

@@ -12,6 +12,7 @@ from torchlint.semantics.api.results import LEGACY_CONSTRUCTORS
 from torchlint.semantics.factories import Factory, created_on, factory
 from torchlint.semantics.module import Module
 from torchlint.semantics.places import Phase
+from torchlint.semantics.remedies import as_spelt
 from torchlint.semantics.scalars import sent_each_step, sent_scalar
 from torchlint.semantics.transfers import (
     MOVING_METHODS,
@@ -103,7 +104,7 @@ def tensor_created_on_host(call: cst.Call, module: Module) -> Iterator[Finding]:
         yield from _moved_later(module, made, move, tensor)
     elif not _scalar_each_step(module, made):
         fix = _fix(module, made, move, _without_suffix(module, call))
-        yield Finding(tensor, _message(module, made), fix, remedy=_remedy(made, move))
+        yield Finding(tensor, _message(module, made), fix, remedy=_remedy(module, made, move))
 
 
 def _scalar_each_step(module: Module, made: Factory) -> bool:
@@ -145,18 +146,21 @@ def _moved_later(module: Module, made: Factory, move: Move, name: cst.Name) -> I
     if fix is not None and _has_comment(module, second):
         fix = Fix(fix.message, fix.edits, Applicability.UNSAFE)
     related = ((move.call, "moved here"),)
-    yield Finding(binding.value, _message(module, made), fix, related=related, remedy=_remedy(made, move))
+    yield Finding(
+        binding.value, _message(module, made), fix, related=related, remedy=_remedy(module, made, move)
+    )
 
 
 _FOR_EACH_CONDITION = "Choose the device once, make it there with `device=device`, and leave the move out"
 
 
-def _remedy(made: Factory, move: Move) -> str:
+def _remedy(module: Module, made: Factory, move: Move) -> str:
     """What to write where the fix cannot tell how or where."""
     device = f"device={' '.join(move.code.split())}"
     if made.legacy:
         options = f"dtype={LEGACY_CONSTRUCTORS.get(made.name, 'torch.float32')}, {device}"
-        return f"Write `torch.tensor(…, {options})` for data, or `torch.empty(…, {options})` for a size"
+        advice = f"Write `torch.tensor(…, {options})` for data, or `torch.empty(…, {options})` for a size"
+        return as_spelt(module, made.call, advice)
     return f"Make it with `{device}`, where the device is known, and leave the move out"
 
 

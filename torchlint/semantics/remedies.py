@@ -6,6 +6,7 @@ reader's own variables where they are short.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from torchlint.semantics.places import Hot
 
 _LONG = 60
+_TORCH = re.compile(r"(?<![\w.])torch\.(?=\w)")
 
 
 def inline(module: Module, node: cst.CSTNode) -> str:
@@ -31,6 +33,14 @@ def tight(module: Module, node: cst.BaseExpression) -> str:
     code = inline(module, node)
     binds = isinstance(node, (cst.Name, cst.Attribute, cst.Call, cst.Subscript)) or bool(node.lpar)
     return code if binds or code == "…" else f"({code})"
+
+
+def as_spelt(module: Module, at: cst.CSTNode, advice: str) -> str:
+    """``advice`` with ``torch`` under the name that the file has for it: "`th.stack(…)`"."""
+    spelling = module.names.spelling("torch.where", at)
+    if spelling is None or not spelling.endswith(".where"):
+        return advice
+    return _TORCH.sub(spelling.removesuffix("where"), advice)
 
 
 def now_and_then(hot: Hot) -> str:
