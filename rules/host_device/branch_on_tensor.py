@@ -121,7 +121,7 @@ def _remedy(module: Module, node: cst.CSTNode, tensor: cst.BaseExpression, hot: 
     counted = not runs_as_function(hot) and not hot.path
     if isinstance(node, cst.Assert):
         if counted:
-            return f"Check it every 100 steps, {now_and_then(hot)}"
+            return f"Check it every 100 steps, {now_and_then(module, hot)}"
         return "Remove the `assert` and check the batch where it is made, on the host"
     if isinstance(node, cst.While):
         return "Run a fixed number of rounds and choose on the device, with `torch.where(…)`"
@@ -130,7 +130,7 @@ def _remedy(module: Module, node: cst.CSTNode, tensor: cst.BaseExpression, hot: 
     if isinstance(node, (cst.IfExp, cst.CompIf)) or (decides(module, tensor) and not counted):
         return "Choose on the device, with `torch.where(…)`"
     if decides(module, tensor):
-        often = f"{counter_of(hot)} % 100 == 0 and …"
+        often = f"{counter_of(module, hot)} % 100 == 0 and …"
         return f"Decide every 100 steps, `{often}`, or on the device, with `torch.where(…)`"
     return _joined(module, node)
 
@@ -226,8 +226,8 @@ def _function_of_torch(module: Module, call: cst.Call, name: str, hot: Hot) -> s
             code = _OF_PAIRS[function].format(*(inline(module, value) for value in given[:2]))
             if not decides(module, call) or runs_as_function(hot):
                 return f"Leave the answer on the device: `{code}`"
-            return f"Decide every 100 steps, `{counter_of(hot)} % 100 == 0 and …`"
-        return f"Check it every 100 steps, {now_and_then(hot)}"
+            return f"Decide every 100 steps, `{counter_of(module, hot)} % 100 == 0 and …`"
+        return f"Check it every 100 steps, {now_and_then(module, hot)}"
     if name == "builtins.sum":
         return f"Add up on the device: `{tight(module, given[0])}.sum(0)`"
     if function in ("max", "min") and len(given) > 1:

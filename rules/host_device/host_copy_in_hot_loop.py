@@ -164,7 +164,7 @@ def _remedy(module: Module, call: cst.Call, tensor: cst.BaseExpression, hot: Hot
         into = inline(module, call.func.value)
         return f"Pin `{into}`, copy with `{into}.copy_(…, non_blocking=True)`, and wait once behind the loop"
     if shown(module, call) and not runs_as_function(hot):
-        return f"Read it every 100 steps, {now_and_then(hot)}"
+        return f"Read it every 100 steps, {now_and_then(module, hot)}"
     if in_forward(hot):
         owner = inline(module, call.func.value) if isinstance(call.func, cst.Attribute) else ""
         return f"Remove `{inline(module, call).removeprefix(owner)}` and compute on the device"

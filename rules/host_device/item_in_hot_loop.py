@@ -134,12 +134,12 @@ def _remedy(module: Module, call: cst.Call, tensor: cst.BaseExpression, hot: Hot
     if wanted or _is_key(module, call):
         return f"Collect {kept} in a list and go through it behind the loop, read at once with `.tolist()`"
     if _spelling(call) == ".get_scale()" or (shown(module, call) and not runs_as_function(hot)):
-        return f"Read it every 100 steps, {now_and_then(hot)}"
+        return f"Read it every 100 steps, {now_and_then(module, hot)}"
     if in_forward(hot):
         spelling = _spelling(call) if isinstance(call.func, cst.Attribute) else f"{_spelling(call)[:-1]}…)"
         return f"Remove `{spelling}` and compute with the tensor"
     if decides(module, call) and not runs_as_function(hot):
-        often = f"{counter_of(hot)} % 100 == 0 and …"
+        often = f"{counter_of(module, hot)} % 100 == 0 and …"
         return f"Decide every 100 steps, `{often}`, or on the device, with `torch.where(…)`"
     statement = small_statement(module, call)
     if isinstance(statement, cst.Return):

@@ -96,7 +96,7 @@ def printed_tensor_in_hot_loop(
 def _remedy(module: Module, tensor: cst.BaseExpression, hot: Hot) -> str:
     """Where to write instead, by what makes the place hot."""
     if not runs_as_function(hot):
-        return f"Write it out every 100 steps, {now_and_then(hot)}"
+        return f"Write it out every 100 steps, {now_and_then(module, hot)}"
     kept = without_graph(module, tensor)
     return f"Keep {kept} in an attribute and write it out in the training loop, every 100 steps"
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchlint.semantics.names import BindingKind
 from torchlint.semantics.synchronisation import written_arguments
 from torchlint.semantics.throttling import FUNCTIONS
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from torchlint.semantics.places import Hot
 
 _LONG = 60
+_NO_COUNTERS = frozenset({BindingKind.CLASS, BindingKind.FUNCTION, BindingKind.IMPORT})
 _TORCH = re.compile(r"(?<![\w.])torch\.(?=\w)")
 
 
@@ -43,13 +45,13 @@ def as_spelt(module: Module, at: cst.CSTNode, advice: str) -> str:
     return _TORCH.sub(spelling.removesuffix("where"), advice)
 
 
-def now_and_then(hot: Hot) -> str:
+def now_and_then(module: Module, hot: Hot) -> str:
     """When to do what waits: "where `i % 100 == 0`", by the loop's own counter."""
-    return f"where `{counter_of(hot)} % 100 == 0`"
+    return f"where `{counter_of(module, hot)} % 100 == 0`"
 
 
-def counter_of(hot: Hot) -> str:
-    """The variable that counts the rounds of a hot loop; ``step`` where none does."""
+def counter_of(module: Module, hot: Hot) -> str:
+    """The variable that counts the rounds of a hot loop; ``step`` where none does, if the name is free."""
     match hot.loop:
         case cst.For(
             target=cst.Tuple(elements=[cst.Element(value=cst.Name(value=name)), *_]),
@@ -58,7 +60,9 @@ def counter_of(hot: Hot) -> str:
             return name
         case cst.For(target=cst.Name(value=name), iter=cst.Call(func=cst.Name(value="range"))) if name != "_":
             return name
-    return "step"
+    scope = module.names.lookup("step", hot.loop)
+    bound = scope.bindings["step"] if scope is not None else []
+    return "round_number" if any(binding.kind in _NO_COUNTERS for binding in bound) else "step"
 
 
 def without_graph(module: Module, tensor: cst.BaseExpression, *, copied: bool = False) -> str:
