@@ -18,8 +18,9 @@ A finding without a fix has a remedy, and what is left when all fixes are applie
 ``.followed`` twin: it is what a reader makes of the ``.fixed`` twin, or of the fixture if there is none, who
 does to the letter what each help says, and nothing else. The rule finds nothing in it. What the helps tell
 to write is compared with it: of each, a piece of code in backticks that was not in the text before stands
-there now (``…`` in it is any code); of a help that has none and begins with "Remove", one that was there
-stands there less often. A finding that no edit of its file ends is marked, with a comment that says why:
+there now (``…`` in it is any code), or what "Remove `…`" names at its beginning stands there less often; a
+help without either changes something. A finding that no edit of its file ends is marked, with a comment that
+says why:
 
     dist.init_process_group("nccl")  # expect: TL704 follow=outside
 
@@ -491,19 +492,21 @@ def _to_follow(
 
 def _done(told: str, before: str, after: str) -> bool:
     """Whether ``after`` shows that the help was followed, as far as the code in it tells."""
-    named = [_template(code) for code in re.findall(r"`([^`]+)`", told)]
-    new = [code for code in named if not code.search(before)]
+    named = re.findall(r"`([^`]+)`", told)
+    removed = re.match(r"Remove `([^`]+)`", told)
+    if removed is not None and _count(removed[1], after) < _count(removed[1], before):
+        return True
+    new = [code for code in named if not _count(code, before)]
     if new:
-        return any(code.search(after) for code in new)
-    if not told.startswith("Remove ") or not named:
-        return after != before
-    return any(len(code.findall(after)) < len(code.findall(before)) for code in named)
+        return any(_count(code, after) for code in new)
+    return removed is None and after != before
 
 
-def _template(code: str) -> re.Pattern[str]:
-    """The code of a help as it may be laid out in a file; ``…`` stands for any code."""
+def _count(code: str, text: str) -> int:
+    """How often the code of a help stands in a text, however laid out; ``…`` stands for any code."""
     tokens = re.findall(r"\w+|…|\S", code)
-    return re.compile(r"\s*".join(".*?" if token == "…" else re.escape(token) for token in tokens), re.DOTALL)
+    pattern = r"\s*".join(".*?" if token == "…" else re.escape(token) for token in tokens)
+    return len(re.findall(pattern, text, re.DOTALL))
 
 
 def _place_and_message(diagnostic: Diagnostic) -> tuple[object, ...]:
