@@ -9,7 +9,7 @@ from torchlint.target import OLDEST, Target
 # What a distribution holds beside the package of its own name.
 _PART_OF = {"functorch": "torch"}
 # What a note begins with that says what to do; others say why there is nothing to do.
-_DOING = ("use", "put", "set", "name", "call", "print", "profile")
+_DOING = ("use", "put", "set", "name", "call", "print", "profile", "give", "describe", "shuffle")
 _CLAUSES = ("which", "whose", "under which")
 _OLDEST = {"torch": OLDEST, "torchvision": "0.8"}
 

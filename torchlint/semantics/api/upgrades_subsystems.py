@@ -42,7 +42,7 @@ def _warned(symbol: str, at: str, note: str, source: str, *, quiet: bool = False
 
 
 def _distributed() -> tuple[Upgrade, ...]:
-    layouts = "`ColwiseParallel` and `RowwiseParallel` take the layouts of inputs and outputs"
+    layouts = "use `ColwiseParallel` and `RowwiseParallel` with the layouts of inputs and outputs"
     laid_out = (
         "make_input_replicate_1d make_input_reshard_replicate make_input_shard_1d "
         "make_input_shard_1d_last_dim make_output_replicate_1d make_output_reshard_tensor "
@@ -178,7 +178,7 @@ def _basics() -> tuple[Upgrade, ...]:
         _same("Assert", "1.8", "_assert", since="1.8"),
         _same("autocast_mode.autocast", "1.12", "autocast", since="1.10"),
         _gone("autograd.gradcheck.zero_gradients", "1.9", "set `x.grad = None`"),
-        _gone("autograd.function.traceable", "2.4", "drop it: it had no effect", at="2.3"),
+        _gone("autograd.function.traceable", "2.4", "it had no effect", at="2.3"),
         _gone("optim.functional.adam", "1.8", "call the optimizer's `step()`"),
         _warned("nn.Container", "1.7", "use `nn.Module`, which it is", "nn.html"),
         _warned(
