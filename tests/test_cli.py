@@ -71,7 +71,8 @@ def hint_called(call, module):
         yield Finding(call, "`hint` is called")
 
 
-@rule("ZZ301", "rare-called", severity=WARNING, fix="none", on=cst.Call, mentions=("rare",), opt_in=True)
+@rule("ZZ301", "rare-called", severity=WARNING, fix="none", on=cst.Call, mentions=("rare",), opt_in=True,
+      remedy="Call `common()`")
 def rare_called(call, module):
     """## What it does
 
@@ -254,6 +255,7 @@ def test_a_rule_is_explained(command: str, name: str) -> None:
     assert told.exit_code == 0
     assert told.stdout.startswith("# bad-called (ZZ101)\n\nReported as a warning. Its fix is safe")
     assert "## Why is this bad?\n\nIt is called so.\n" in told.stdout
+    assert "\n\nWhat to do by hand: Call `common()`.\n\n## What it does" in lint("rule", "ZZ301").stdout
 
 
 def test_a_rule_is_explained_in_colour_to_a_terminal() -> None:
@@ -268,7 +270,7 @@ def test_a_rule_as_json() -> None:
         *("ZZ301", "rare-called", "warning", "none"),
         True,
     )
-    assert rule["summary"] == "Finds `rare()`."
+    assert (rule["summary"], rule["remedy"]) == ("Finds `rare()`.", "Call `common()`")
     assert (rule["url"], rule["measured"]) == (None, [])
     both = json.loads(lint("rule", "ZZ101", "ZZ102", "--output-format", "json").stdout)
     assert [rule["code"] for rule in both] == ["ZZ101", "ZZ102"]
@@ -775,7 +777,7 @@ def test_json_carries_all_that_tools_for_ruff_read() -> None:
     found = json.loads(lint("--output-format", "json").stdout)[0]
     assert set(found) == {
         *("cell", "code", "end_location", "filename", "fix", "location", "message", "name", "noqa_row"),
-        *("severity", "url"),
+        *("severity", "url", "help"),
     }
     assert found["fix"]["edits"] == [
         {"content": "good", "location": {"row": 1, "column": 1}, "end_location": {"row": 1, "column": 4}}

@@ -45,6 +45,7 @@ class Desk:
         severity: Severity = Severity.WARNING,
         fix: Fix | None = None,
         related: tuple[tuple[Position, str], ...] = (),
+        remedy: str | None = None,
     ) -> Diagnostic:
         """A finding that underlines the first ``place`` of ``text``."""
         self.texts[path] = text
@@ -63,6 +64,7 @@ class Desk:
             url="https://example.org/" + code,
             noqa_row=memory.position(start + len(place)).row,
             related=related,
+            remedy=remedy,
         )
 
     def fix(self, text: str, *changes: tuple[str, str], grade: Applicability = Applicability.SAFE) -> Fix:

@@ -74,6 +74,7 @@ def _described(rule: Rule) -> dict[str, Any]:
         "severity": rule.severity.value,
         "fix": rule.fix,
         "opt_in": rule.opt_in,
+        "remedy": rule.remedy,
         "summary": rule.summary,
         **{key: sections.get(title) for key, title in _SECTIONS.items()},
         "bad": _code(sections.get("Example", "")),
@@ -105,6 +106,8 @@ def _page(rule: Rule) -> str:
     facts = f"Reported as {_article(rule.severity.value)}. {_FIXES[rule.fix]}"
     if rule.opt_in:
         facts += " It is off unless it is selected by its code, its name or ALL."
+    if rule.remedy is not None:
+        facts += f"\n\nWhat to do by hand: {rule.remedy}."
     measured = effects.section(rule.code, effects.of(rule.code))
     return f"# {rule.name} ({rule.code})\n\n{facts}\n\n{rule.page}\n{measured}"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from torchlint.diagnostics import Diagnostic, Severity
-from torchlint.render.report import Report, help_of, visible, without_cell
+from torchlint.render.report import Report, visible, without_cell
 
 _COMMANDS = {Severity.NOTE: "notice", Severity.WARNING: "warning", Severity.ERROR: "error"}
 
@@ -25,9 +25,8 @@ def _command(report: Report, diagnostic: Diagnostic) -> str:
     told = (
         f"{report.shown(diagnostic.path)}:{start.row}:{start.column}: {diagnostic.code} {diagnostic.message}"
     )
-    advice = help_of(diagnostic)
-    if advice is not None:
-        told += f"\n  help: {advice}"
+    if diagnostic.help is not None:
+        told += f"\n  help: {diagnostic.help}"
     listed = ",".join(f"{key}={_property(value)}" for key, value in properties.items())
     return f"::{_COMMANDS[diagnostic.severity]} {listed}::{_data(told)}\n"
 

@@ -40,6 +40,7 @@ def _object(report: Report, diagnostic: Diagnostic) -> dict[str, Any]:
         "end_location": _place(diagnostic.end),
         "filename": report.absolute(diagnostic.path),
         "fix": _fix(report, diagnostic),
+        "help": diagnostic.help,
         "location": _place(diagnostic.start),
         "message": diagnostic.message,
         "name": diagnostic.name,

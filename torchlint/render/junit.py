@@ -7,7 +7,7 @@ from pathlib import Path, PurePath
 from xml.etree import ElementTree as ET
 
 from torchlint.diagnostics import Diagnostic
-from torchlint.render.report import UNTREATED, Report, help_of, visible, without_cell
+from torchlint.render.report import UNTREATED, Report, visible, without_cell
 
 _DECLARATION = '<?xml version="1.0" encoding="UTF-8"?>\n'
 _OUTCOMES = ("failure", "error", "skipped")
@@ -47,7 +47,7 @@ def _test(report: Report, suite: ET.Element, diagnostic: Diagnostic) -> None:
     # XML has no way to write most control characters, and `visible` leaves none.
     message = visible(diagnostic.message)
     outcome = ET.SubElement(case, _outcome(report, diagnostic), type=diagnostic.name, message=message)
-    advice = help_of(diagnostic)
+    advice = diagnostic.help
     outcome.text = f"line {row}, col {column}, {message}" + (f"\nhelp: {visible(advice)}" if advice else "")
 
 

@@ -9,7 +9,7 @@ from torchlint.fingerprints import relative
 from torchlint.links import home
 from torchlint.render.columns import in_utf8
 from torchlint.render.json import dumps
-from torchlint.render.report import Report, Text, help_of, without_cell
+from torchlint.render.report import Report, Text, without_cell
 
 _SEVERITIES = {Severity.NOTE: "INFO", Severity.WARNING: "WARNING", Severity.ERROR: "ERROR"}
 _LONGEST = 30
@@ -28,7 +28,7 @@ def render(report: Report) -> str:
 
 
 def _diagnostic(report: Report, diagnostic: Diagnostic) -> dict[str, Any]:
-    source, advice, url = report.source(diagnostic.path), help_of(diagnostic), report.url(diagnostic)
+    source, advice, url = report.source(diagnostic.path), diagnostic.help, report.url(diagnostic)
     text = source.text if source is not None and diagnostic.cell is None else None
     told: dict[str, Any] = {
         "message": diagnostic.message + (f"\nhelp: {advice}" if advice else ""),

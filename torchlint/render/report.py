@@ -139,11 +139,6 @@ def headline(report: Report, diagnostic: Diagnostic) -> str:
     return f"{code} {mark}{visible(diagnostic.message)}"
 
 
-def help_of(diagnostic: Diagnostic) -> str | None:
-    """What to do about a finding, an imperative sentence without a full stop; None if nobody knows."""
-    return diagnostic.fix.message if diagnostic.fix is not None else None
-
-
 def without_cell(diagnostic: Diagnostic) -> Diagnostic:
     """A finding as formats without cells can show it.
 
