@@ -378,7 +378,7 @@ def test_file_names_are_no_commands(runner: Runner) -> None:
     for name in names:
         (runner.work / name).write_text(FINDING)
     runner.real()
-    result = runner.run(src=shlex.join(names))
+    result = runner.run(src=shlex.join(names), sarif="true")
 
     text = result.stdout.partition("::stop-commands::")[2]
     token = text.partition("\n")[0]
@@ -390,6 +390,8 @@ def test_file_names_are_no_commands(runner: Runner) -> None:
         for line in commands
     )
     assert (runner.temp / "summary").read_text().count("\n| <code>TL201") == len(names)
+    sarif = json.loads(Path((runner.temp / "output").read_text().strip().removeprefix("sarif=")).read_text())
+    assert len(sarif["runs"][0]["results"]) == len(names)
 
 
 def test_the_script_is_what_shellcheck_wants() -> None:

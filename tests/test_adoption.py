@@ -310,6 +310,15 @@ def test_comments_are_added_where_a_change_is(git: Any) -> None:
     assert path.read_text() == "bad()  # noqa: ZZ101 x\nworse()\nworse()  # noqa: ZZ102\n"
 
 
+def test_findings_that_stream_are_none_that_go_to_the_baseline_or_another_report(work: Path) -> None:
+    streamed = ("--output-format", "json-lines", "old.py")
+
+    assert len(lint(*streamed).stdout.splitlines()) == 2
+    assert lint(*streamed, "--baseline", "known.json", "--update-baseline").stdout == ""
+    assert len(lint(*streamed, "--report", "concise=c.txt").stdout.splitlines()) == 2
+    assert len((work / "c.txt").read_text().splitlines()) == 2
+
+
 def test_a_comment_that_cannot_be_encoded_is_not_added(git: Any) -> None:
     path = git.write("old.py", b"# coding: latin-1\nbad()  # \xe9\n")
 

@@ -12,7 +12,7 @@ import click
 from torchlint.commands import Failure
 from torchlint.files import absolute
 from torchlint.options import Options
-from torchlint.render.report import plural
+from torchlint.render.report import UNTREATED, plural
 
 if TYPE_CHECKING:
     from torchlint.baseline import Baseline
@@ -122,7 +122,7 @@ class Adoption:
             told += f"{plural(outcome.silenced, 'finding')} silenced by comments.\n"
         if self._baseline is None or self._chosen.ignore_baseline:
             return told
-        untreated = {item.path for item in outcome.diagnostics if item.code in ("TL000", "TL001")}
+        untreated = {item.path for item in outcome.diagnostics if item.code in UNTREATED}
         judged = {path: looked_for(path) for path in outcome.known if path not in untreated}
         if self._chosen.update_baseline:
             return told + self._update(self._baseline, outcome, judged, source)

@@ -37,8 +37,9 @@ def render(report: Report) -> str:
 def _row(report: Report, diagnostic: Diagnostic) -> str:
     place = f"{report.shown(diagnostic.path)}:{spot(diagnostic)}"
     rule = _code(diagnostic.code)
-    if diagnostic.url:
-        rule = f'<a href="{_text(diagnostic.url)}">{rule}</a>'
+    url = report.url(diagnostic)
+    if url is not None:
+        rule = f'<a href="{_text(url)}">{rule}</a>'
     return f"| {rule} {_text(diagnostic.name)} | {_code(place)} | {_message(diagnostic.message)} |\n"
 
 
