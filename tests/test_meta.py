@@ -48,6 +48,7 @@ LAYERS = (
     ("torchlint.environment",),
     ("torchlint.render",),
     ("torchlint.testing",),
+    ("torchlint.server",),
     ("torchlint.commands",),
     ("torchlint.cli",),
     ("torchlint.__main__",),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import textwrap
 import traceback
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -31,16 +31,23 @@ OWN_CODES = frozenset({SYNTAX_ERROR, UNUSED, INVALID})
 _log = logging.getLogger("torchlint")
 
 
-def check(source: Source, settings: LintSettings, *, screen: bool = True) -> list[Diagnostic]:
+def _go_on() -> None:
+    """Nothing keeps a check from going on."""
+
+
+def check(
+    source: Source, settings: LintSettings, *, screen: bool = True, pulse: Callable[[], None] = _go_on
+) -> list[Diagnostic]:
     """All findings in ``source``, in the order in which diagnostics are shown.
 
     Without ``screen`` every enabled rule sees the file, whatever it mentions; the findings are the same.
+    ``pulse`` is called before each rule, and what it raises ends the check.
     """
     rules = registry.catalogue()
     enabled = [rules[code] for code in settings.rules if code in rules and code not in OWN_CODES]
     wanted = [rule.code for rule in enabled if not screen or rule.may_fire(source.text)]
     if wanted:
-        checked = parsing.on_deep_stack(_run, source, settings, wanted, screen)
+        checked = parsing.on_deep_stack(_run, source, settings, wanted, screen, pulse)
     else:
         found = parsing.problem(source.text)
         checked = [unreadable(source, found)] if found else []
@@ -82,7 +89,9 @@ def own_diagnostic(code: str, source: Source, span: Span, message: str, fix: Fix
 # --- rules ---------------------------------------------------------------------------------------------
 
 
-def _run(source: Source, settings: LintSettings, codes: list[str], screen: bool) -> list[Diagnostic]:
+def _run(
+    source: Source, settings: LintSettings, codes: list[str], screen: bool, pulse: Callable[[], None]
+) -> list[Diagnostic]:
     """Parse ``source`` and ask the rules; to be called on a deep stack.
 
     With ``screen`` only those rules are asked that find something in the outline of the file.
@@ -91,7 +100,7 @@ def _run(source: Source, settings: LintSettings, codes: list[str], screen: bool)
 
     rules = registry.rules()
     if screen:
-        codes = _firing(source, settings, codes)
+        codes = _firing(source, settings, codes, pulse)
         if not codes:
             return []
     try:
@@ -99,10 +108,12 @@ def _run(source: Source, settings: LintSettings, codes: list[str], screen: bool)
     except parsing.UnreadableError as error:
         return [unreadable(source, error.problem)]
     with closing(Module(tree, settings)) as module:
-        return _ask([rules[code] for code in codes], source, tree, module)
+        return _ask([rules[code] for code in codes], source, tree, module, pulse)
 
 
-def _firing(source: Source, settings: LintSettings, codes: list[str]) -> list[str]:
+def _firing(
+    source: Source, settings: LintSettings, codes: list[str], pulse: Callable[[], None]
+) -> list[str]:
     """The rules that find something in the outline of the file; all of them if it has none."""
     from torchlint.conversion import NotOutlinedError
     from torchlint.outline import Outline
@@ -115,6 +126,7 @@ def _firing(source: Source, settings: LintSettings, codes: list[str]) -> list[st
         return codes
     module, firing = Module(tree, settings), []
     for code in codes:
+        pulse()
         try:
             nodes: list[cst.CSTNode] = tree.nodes(*rules[code].on)
             fires = any(True for node in nodes for _ in rules[code].check(node, module))
@@ -129,10 +141,13 @@ def _firing(source: Source, settings: LintSettings, codes: list[str]) -> list[st
     return firing
 
 
-def _ask(rules: list[Rule], source: Source, tree: SyntaxTree, module: Module) -> list[Diagnostic]:
+def _ask(
+    rules: list[Rule], source: Source, tree: SyntaxTree, module: Module, pulse: Callable[[], None]
+) -> list[Diagnostic]:
     placing = _Placing(source, tree)
     diagnostics: list[Diagnostic] = []
     for rule in rules:
+        pulse()
         node: cst.CSTNode | None = None
         try:
             for node in tree.nodes(*rule.on):

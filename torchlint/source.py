@@ -95,6 +95,11 @@ class Source:
             raise SourceError("the file holds a NUL byte", _end_position(text[:nul]))
         return cls(path, text, encoding, bom, _dominant_newline(text))
 
+    @classmethod
+    def from_text(cls, text: str, path: Path) -> Source:
+        """A text that an editor holds for ``path``: already decoded, and stored as the editor likes."""
+        return cls(path, text, newline=_dominant_newline(text))
+
     def with_text(self, text: str) -> Source:
         """The same file holding another text."""
         return replace(self, text=text)
