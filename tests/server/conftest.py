@@ -29,6 +29,7 @@ class Editor:
     published: dict[str, list[types.PublishDiagnosticsParams]] = field(default_factory=dict)
     versions: itertools.count[int] = field(default_factory=lambda: itertools.count(1))
     news: asyncio.Condition = field(default_factory=asyncio.Condition)
+    registered: list[types.Registration] = field(default_factory=list)
 
     def uri(self, name: str) -> str:
         """The URI of a file in the folder."""
@@ -136,6 +137,10 @@ async def launched(
         async with editor.news:
             editor.published.setdefault(params.uri, []).append(params)
             editor.news.notify_all()
+
+    @client.feature(types.CLIENT_REGISTER_CAPABILITY)
+    def registered(params: types.RegistrationParams) -> None:
+        editor.registered += params.registrations
 
     await client.initialize_session(
         types.InitializeParams(
