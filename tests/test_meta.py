@@ -24,7 +24,7 @@ from torchlint.testing import cases
 LAYERS = (
     ("torchlint.toml",),
     ("torchlint.diagnostics",),
-    ("torchlint.source",),
+    ("torchlint.source", "torchlint.magics", "torchlint.ipynb", "torchlint.notebook"),
     ("torchlint.nodes",),
     ("torchlint.syntax",),
     ("torchlint.conversion",),

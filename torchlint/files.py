@@ -14,7 +14,6 @@ from pathspec import GitIgnoreSpec
 from torchlint.options import Options, Pattern
 
 _IGNORE_FILES = (".gitignore", ".ignore")
-_NOTEBOOK = ".ipynb"
 
 
 @dataclass(frozen=True)
@@ -168,8 +167,6 @@ def discover(
         if path.is_dir():
             if not (force_exclude and _excluded(path, True, options_for, respect_gitignore)):
                 found.update(_search(path, options_for, respect_gitignore, force_exclude, warnings))
-        elif path.suffix == _NOTEBOOK:
-            warnings.append(f"skipped {path}: notebooks are not checked")
         elif not (force_exclude and _excluded(path, False, options_for, respect_gitignore)):
             found.add(path)
     return Discovery(tuple(sorted(found)), tuple(warnings))

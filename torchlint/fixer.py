@@ -11,8 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from torchlint import parsing
-from torchlint.checker import check, crash
+from torchlint.checker import breaks, check, crash
 from torchlint.diagnostics import Applicability, Diagnostic, Edit
 from torchlint.options import LintSettings
 from torchlint.source import Source
@@ -25,11 +24,16 @@ MAX_GROWTH = 10_000
 
 @dataclass(frozen=True)
 class Fixed:
-    """A fixed text, how often each rule was applied, and what is left to report of the text."""
+    """A fixed file, how often each rule was applied, and what is left to report of it."""
 
-    text: str
+    source: Source
     applied: Counter[str]
     diagnostics: list[Diagnostic]
+
+    @property
+    def text(self) -> str:
+        """The fixed text."""
+        return self.source.text
 
 
 @dataclass(frozen=True)
@@ -55,7 +59,7 @@ def fix(source: Source, settings: LintSettings) -> Fixed:
         failures.append(outcome)
         barred |= outcome.codes
     crashes = [crash(source, failure.reason) for failure in failures]
-    return Fixed(outcome.text, outcome.applied, crashes + outcome.diagnostics)
+    return Fixed(outcome.source, outcome.applied, crashes + outcome.diagnostics)
 
 
 def applicable(diagnostic: Diagnostic, settings: LintSettings) -> bool:
@@ -116,21 +120,21 @@ def _attempt(source: Source, settings: LintSettings, barred: frozenset[str]) -> 
         wanted = [item for item in diagnostics if item.code not in barred and applicable(item, settings)]
         chosen = choose(wanted)
         if not chosen:
-            return Fixed(source.text, applied, diagnostics)
+            return Fixed(source, applied, diagnostics)
         if sound is None:
-            sound = not parsing.breaks(source.text)
+            sound = not breaks(source)
         codes = frozenset(item.code for item in chosen)
         try:
-            text = apply(source.text, _edits(chosen))
+            changed = _changed(source, chosen)
         except ValueError as error:
             return _blame(source, chosen, sound, str(error))
-        if text == source.text:
+        if changed.text == source.text:
             return _Failure(codes, f"the fixes of {_names(codes)} change nothing, so none was applied")
-        if sound and parsing.breaks(text):
+        if sound and breaks(changed):
             return _blame(source, chosen, sound, "the result is not valid Python")
-        if len(text) > longest:
+        if len(changed.text) > longest:
             break
-        source = source.with_text(text)
+        source = changed
         applied.update(item.code for item in chosen)
     return _Failure(codes, f"the fixes of {_names(codes)} come to no end, so none was applied")
 
@@ -140,19 +144,29 @@ def _blame(source: Source, chosen: Sequence[Diagnostic], sound: bool, reason: st
     kept: list[Diagnostic] = []
     guilty = set()
     for item in chosen:
-        if _breaks(source.text, [*kept, item], sound):
+        if _breaks(source, [*kept, item], sound):
             guilty.add(item.code)
         else:
             kept.append(item)
     return _Failure(frozenset(guilty), f"the fixes of {_names(guilty)} were not applied: {reason}")
 
 
-def _breaks(text: str, chosen: Iterable[Diagnostic], sound: bool) -> bool:
+def _breaks(source: Source, chosen: Iterable[Diagnostic], sound: bool) -> bool:
     try:
-        changed = apply(text, _edits(chosen))
+        changed = _changed(source, chosen)
     except ValueError:
         return True
-    return sound and parsing.breaks(changed)
+    return sound and breaks(changed)
+
+
+def _changed(source: Source, chosen: Iterable[Diagnostic]) -> Source:
+    """``source`` with the fixes made.
+
+    Raises:
+        ValueError: their edits cannot be made.
+    """
+    edits = _edits(chosen)
+    return source.with_text(apply(source.text, edits), edits)
 
 
 def _edits(chosen: Iterable[Diagnostic]) -> list[Edit]:

@@ -94,7 +94,7 @@ EXCLUDED = (
     ".pytype .ruff_cache .svn .tox .venv .vscode __pycache__ __pypackages__ _build buck-out build dist "
     "node_modules site-packages venv"
 )
-INCLUDED = ("*.py", "*.pyw")
+INCLUDED = ("*.py", "*.pyw", "*.ipynb")
 _ANYWHERE = Path()
 
 

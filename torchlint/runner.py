@@ -108,8 +108,24 @@ def run_text(data: bytes, path: Path, settings: LintSettings, mode: Mode) -> tup
     if not (mode.fix or mode.diff):
         return Result(path, tuple(checker.check(source, settings))), source
     fixed = fixer.fix(source, settings)
-    diff = unified_diff(source, fixed.text) if mode.diff and fixed.applied else None
-    return Result(path, tuple(fixed.diagnostics), fixed.applied, diff), source.with_text(fixed.text)
+    diff = difference(source, fixed.source) if mode.diff and fixed.applied else None
+    return Result(path, tuple(fixed.diagnostics), fixed.applied, diff), fixed.source
+
+
+def difference(before: Source, after: Source) -> str:
+    """The change of a file as a patch; of a notebook as one a cell, for people to read."""
+    if not before.in_cells:
+        return unified_diff(before, after.text)
+    name = _shown(before.path)
+    return "".join(
+        _unified(f"{name}:cell {old.cell}", _ended(old.text), _ended(new.text))
+        for old, new in zip(before.parts, after.parts, strict=True)
+    )
+
+
+def _ended(cell: str) -> str:
+    """A cell whose last line ends as the others do; usually it does not, and is no less a line."""
+    return cell if cell.endswith("\n") or not cell else f"{cell}\n"
 
 
 def unified_diff(source: Source, text: str) -> str:
@@ -118,10 +134,11 @@ def unified_diff(source: Source, text: str) -> str:
     Carriage returns and the byte order mark belong to the lines, as in the file.
     """
     mark = "\ufeff" if source.bom else ""
-    name = _shown(source.path)
-    lines = difflib.unified_diff(
-        _lines(mark + source.text), _lines(mark + text), fromfile=name, tofile=name, lineterm="\n"
-    )
+    return _unified(_shown(source.path), mark + source.text, mark + text)
+
+
+def _unified(name: str, before: str, after: str) -> str:
+    lines = difflib.unified_diff(_lines(before), _lines(after), fromfile=name, tofile=name, lineterm="\n")
     return "".join(
         line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines
     )
@@ -168,9 +185,9 @@ def _encoded(data: bytes, source: Source) -> bytes:
         SourceError: the codec does not give back what it read, and would change more than the fixes do.
     """
     original = Source.from_bytes(data, source.path)
-    if original.encode(original.text) != data:
+    if original.to_bytes() != data:
         raise SourceError(f"cannot write the fixes: {source.encoding} does not give the same bytes back")
-    return source.encode(source.text)
+    return source.to_bytes()
 
 
 def _write(outcome: _Outcome, settings: LintSettings) -> Result:

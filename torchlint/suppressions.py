@@ -288,12 +288,19 @@ class Suppressions:
             if directive.verb is Verb.FILE_IGNORE:
                 directive.first = 1
             elif directive.verb is Verb.IGNORE and directive.comment.own_line:
-                directive.first, directive.last = _below(row, lines)
+                directive.first, directive.last = self._below(row, lines)
             elif directive.verb in (Verb.IGNORE, Verb.NOQA):
                 directive.trailing = True
         for directive in self.directives:
             if directive.verb is Verb.ENABLE:
                 self._close(directive)
+
+    def _below(self, row: int, lines: Lines) -> tuple[int, int]:
+        """As `_below`, but a comment at the end of a cell is not about the next one."""
+        first, last = _below(row, lines)
+        starts = self._source.line_starts
+        cells = {self._source.locate(starts[number - 1]).cell for number in (row, first)}
+        return (first, last) if len(cells) == 1 else (row, row)
 
     def _close(self, enable: Directive) -> None:
         """End the blocks that an ``enable`` ends; its entries are used by that."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import itertools
 import sys
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -152,6 +152,12 @@ async def launched(
     yield editor
     await client.shutdown_session()
     await client.stop()
+
+
+@pytest.fixture(scope="session")
+def launch() -> Callable[..., AbstractAsyncContextManager[Editor]]:
+    """Starts a server for an editor; see `launched`."""
+    return launched
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import sys
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
-import pytest_asyncio
-from conftest import Editor, launched
 from lsprotocol import types
 
 from torchlint import config, fixer, registry
 from torchlint.render import page
 from torchlint.server.service import DEBOUNCE
 from torchlint.source import Source
+
+if TYPE_CHECKING:
+    from tests.server.conftest import Editor
 
 pytestmark = [
     pytest.mark.asyncio(loop_scope="session"),

@@ -256,7 +256,7 @@ def _check_stdin(terminal: Terminal, resolver: Resolver, chosen: Options) -> _Ou
         fixed = data
         if source is not None and result.applied:
             try:
-                fixed = source.encode(source.text)
+                fixed = source.to_bytes()
             except SourceError as error:
                 terminal.warn(f"the fixes cannot be written: {error.reason}")
                 result, source = runner.run_text(data, path, settings, runner.Mode())
