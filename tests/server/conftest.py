@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import itertools
 import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -27,9 +26,13 @@ class Editor:
     folder: Path
     texts: dict[str, str] = field(default_factory=dict)
     published: dict[str, list[types.PublishDiagnosticsParams]] = field(default_factory=dict)
-    versions: itertools.count[int] = field(default_factory=lambda: itertools.count(1))
+    last_version: int = 0
     news: asyncio.Condition = field(default_factory=asyncio.Condition)
     registered: list[types.Registration] = field(default_factory=list)
+
+    def _version(self) -> int:
+        self.last_version += 1
+        return self.last_version
 
     def uri(self, name: str) -> str:
         """The URI of a file in the folder."""
@@ -38,7 +41,7 @@ class Editor:
     def open(self, uri: str, text: str, language: str = "python") -> None:
         """Open a text."""
         self.texts[uri] = text
-        item = types.TextDocumentItem(uri, language, next(self.versions), text)
+        item = types.TextDocumentItem(uri, language, self._version(), text)
         self.client.text_document_did_open(types.DidOpenTextDocumentParams(item))
 
     def replace(self, uri: str, text: str) -> int:
@@ -51,7 +54,7 @@ class Editor:
         return self._change(uri, types.TextDocumentContentChangePartial(range, text))
 
     def _change(self, uri: str, change: types.TextDocumentContentChangeEvent) -> int:
-        version = next(self.versions)
+        version = self._version()
         identifier = types.VersionedTextDocumentIdentifier(version, uri)
         self.client.text_document_did_change(types.DidChangeTextDocumentParams(identifier, [change]))
         return version
@@ -106,7 +109,7 @@ class Editor:
 
 def applied(text: str, edits: Any) -> str:
     """A text with the edits made as an editor makes them, which counts in UTF-16."""
-    lines = text.splitlines(keepends=True)
+    lines = [f"{line}\n" for line in text.split("\n")]
 
     def offset(place: types.Position) -> int:
         before = sum(map(len, lines[: place.line]))

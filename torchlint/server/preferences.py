@@ -81,5 +81,10 @@ class Preferences:
         """
         inline = {} if isinstance(self.configuration, str) else self.configuration
         given = config.table({**inline, **self.rules}, _ORIGIN, directory)
-        files = [self.configuration] if isinstance(self.configuration, str) else []
+        files: list[str] = []
+        if isinstance(self.configuration, str):
+            path = directory / Path(self.configuration).expanduser()
+            if not path.is_file():
+                raise ConfigError(f"`configuration` in {_ORIGIN} names {path}, which is not a file")
+            files.append(str(path))
         return Resolver(rules, given, [*configs, *files], isolated=isolated, directory=directory)

@@ -34,8 +34,9 @@ class Projects:
         self._known: dict[Path | None, LintSettings | None] = {}
         # What held for a text before the config files were read again.
         self._former: dict[Path | None, LintSettings | None] = {}
-        # What was said to be wrong of each folder, and, under None, of the editor's settings.
-        self._told: dict[Path | None, str] = {}
+        # What was found wrong since the settings were last read anew, and before that.
+        self._wrong: set[str] = set()
+        self._formerly_wrong: set[str] = set()
 
     @property
     def preferences(self) -> Preferences:
@@ -46,9 +47,8 @@ class Projects:
         """Take over the editor's own settings; of wrong ones nothing."""
         try:
             self._preferences = Preferences.read(given)
-            self._told.pop(None, None)
         except ConfigError as error:
-            self._tell(None, str(error))
+            self._tell(str(error))
         self.reload()
 
     def use(self, folders: Iterable[Path]) -> None:
@@ -62,39 +62,35 @@ class Projects:
         self._former.update(self._known)
         self._known.clear()
         self._resolvers.clear()
+        self._wrong, self._formerly_wrong = set(), self._wrong
 
     def settings(self, file: Path | None) -> LintSettings | None:
         """What holds for a file, or for a text without one; None if it is not to be checked."""
         if file not in self._known:
-            folder = self._folder(file)
             try:
-                self._known[file] = self._settings(file, folder)
-                self._told.pop(folder, None)
+                self._known[file] = self._settings(file)
             except (ConfigError, registry.RegistryError) as error:
-                self._tell(folder, str(error))
+                self._tell(str(error))
                 self._known[file] = self._former.get(file)
         return self._known[file]
 
-    def _settings(self, file: Path | None, folder: Path) -> LintSettings | None:
-        resolver = self._resolver(folder)
+    def _settings(self, file: Path | None) -> LintSettings | None:
         if file is None:
-            return resolver.lint(folder / _UNNAMED)
+            first = self._folders[-1] if self._folders else Path.cwd()
+            return self._resolver(first).lint(first / _UNNAMED)
         path = absolute(file)
+        folder = next((folder for folder in self._folders if folder in path.parents), None)
+        resolver = self._resolver(folder or path.parent)
         chosen = resolver.settings(path.parent).options
         found = discover(
             (path,),
             lambda place: resolver.settings(place).options,
             respect_gitignore=chosen.respect_gitignore,
             force_exclude=True,
+            # What is looked up elsewhere, in an environment for instance, is excluded wherever it is.
+            root=folder or Path(path.anchor),
         )
         return resolver.lint(path) if found.files else None
-
-    def _folder(self, file: Path | None) -> Path:
-        """The innermost open folder that holds a file; the file's own if there is none."""
-        if file is None:
-            return self._folders[-1] if self._folders else Path.cwd()
-        path = absolute(file)
-        return next((folder for folder in self._folders if folder in path.parents), path.parent)
 
     def _resolver(self, folder: Path) -> Resolver:
         if folder not in self._resolvers:
@@ -103,10 +99,10 @@ class Projects:
             )
         return self._resolvers[folder]
 
-    def _tell(self, folder: Path | None, message: str) -> None:
-        if self._told.get(folder) != message:
-            self._told[folder] = message
+    def _tell(self, message: str) -> None:
+        if message not in self._wrong | self._formerly_wrong:
             self._complain(message)
+        self._wrong.add(message)
 
 
 def watched() -> Iterator[str]:
