@@ -36,11 +36,17 @@ def _go_on() -> None:
 
 
 def check(
-    source: Source, settings: LintSettings, *, screen: bool = True, pulse: Callable[[], None] = _go_on
+    source: Source,
+    settings: LintSettings,
+    *,
+    screen: bool = True,
+    outline: bool = True,
+    pulse: Callable[[], None] = _go_on,
 ) -> list[Diagnostic]:
     """All findings in ``source``, in the order in which diagnostics are shown.
 
-    Without ``screen`` every enabled rule sees the file, whatever it mentions; the findings are the same.
+    Without ``screen`` every enabled rule sees the file, whatever it mentions; without ``outline`` the file is
+    parsed in full at once, which is quicker if it has findings. They are the same in any case.
     ``pulse`` is called before each rule, and what it raises ends the check.
     """
     rules = registry.catalogue()
@@ -49,7 +55,7 @@ def check(
     # Cells that are no programs may make one together.
     checked = _problems(source) if source.in_cells or not wanted else []
     if wanted and not checked:
-        checked = parsing.on_deep_stack(_run, source, settings, wanted, screen, pulse)
+        checked = parsing.on_deep_stack(_run, source, settings, wanted, screen and outline, pulse)
     if not any(diagnostic.code == SYNTAX_ERROR for diagnostic in checked) and not settings.ignore_noqa:
         checked = _suppress(source, settings, rules, checked)
     regraded = (_regrade(diagnostic, settings) for diagnostic in dict.fromkeys(checked))
@@ -128,16 +134,16 @@ def own_diagnostic(code: str, source: Source, span: Span, message: str, fix: Fix
 
 
 def _run(
-    source: Source, settings: LintSettings, codes: list[str], screen: bool, pulse: Callable[[], None]
+    source: Source, settings: LintSettings, codes: list[str], outline: bool, pulse: Callable[[], None]
 ) -> list[Diagnostic]:
     """Parse ``source`` and ask the rules; to be called on a deep stack.
 
-    With ``screen`` only those rules are asked that find something in the outline of the file.
+    With ``outline`` only those rules are asked that find something in the outline of the file.
     """
     from torchlint.semantics.module import Module
 
     rules = registry.rules()
-    if screen:
+    if outline:
         codes = _firing(source, settings, codes, pulse)
         if not codes:
             return []
@@ -149,9 +155,7 @@ def _run(
         return _ask([rules[code] for code in codes], source, tree, module, pulse)
 
 
-def _firing(
-    source: Source, settings: LintSettings, codes: list[str], pulse: Callable[[], None]
-) -> list[str]:
+def _firing(source: Source, settings: LintSettings, codes: list[str], pulse: Callable[[], None]) -> list[str]:
     """The rules that find something in the outline of the file; all of them if it has none."""
     from torchlint.conversion import NotOutlinedError
     from torchlint.outline import Outline

@@ -370,9 +370,9 @@ class Suppressions:
 
 
 def silence(source: Source, rules: Mapping[str, Rule], row: int, code: str) -> Edit:
-    """The edit that adds ``code`` to the ``# noqa`` comment at the end of line ``row``, made if there is none.
+    """The edit that adds ``code`` to the ``# noqa`` comment at the end of a line, made if there is none.
 
-    The line is the ``noqa_row`` of the finding to be silenced. Other comments on the line stay.
+    ``row`` is the ``noqa_row`` of the finding to be silenced. Other comments on the line stay.
     """
     for directive in Suppressions(source, rules).directives:
         if directive.verb is Verb.NOQA and directive.comment.row == row and directive.entries:

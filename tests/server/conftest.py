@@ -49,9 +49,9 @@ class Editor:
         self.texts[uri] = text
         return self._change(uri, types.TextDocumentContentChangeWholeDocument(text))
 
-    def type(self, uri: str, range: types.Range, text: str) -> int:
+    def type(self, uri: str, where: types.Range, text: str) -> int:
         """Type over a range of a text; return the new version."""
-        return self._change(uri, types.TextDocumentContentChangePartial(range, text))
+        return self._change(uri, types.TextDocumentContentChangePartial(where, text))
 
     def _change(self, uri: str, change: types.TextDocumentContentChangeEvent) -> int:
         version = self._version()
@@ -61,9 +61,7 @@ class Editor:
 
     def save(self, uri: str) -> None:
         """Say that a text was saved."""
-        self.client.text_document_did_save(
-            types.DidSaveTextDocumentParams(types.TextDocumentIdentifier(uri))
-        )
+        self.client.text_document_did_save(types.DidSaveTextDocumentParams(types.TextDocumentIdentifier(uri)))
 
     def close(self, uri: str) -> None:
         """Close a text."""
@@ -81,13 +79,13 @@ class Editor:
         return list(self.published[uri][after].diagnostics)
 
     async def actions(
-        self, uri: str, range: types.Range, *only: types.CodeActionKind | str
+        self, uri: str, where: types.Range, *only: types.CodeActionKind | str
     ) -> list[types.CodeAction]:
         """The actions offered for a range."""
         found = await self.client.text_document_code_action_async(
             types.CodeActionParams(
                 types.TextDocumentIdentifier(uri),
-                range,
+                where,
                 types.CodeActionContext([], only=list(only) or None),  # type: ignore[arg-type]
             )
         )

@@ -383,16 +383,12 @@ async def test_folders_come_and_go(editor: Editor, tmp_path: Path) -> None:
 
     def change(added: list[types.WorkspaceFolder], removed: list[types.WorkspaceFolder]) -> None:
         event = types.WorkspaceFoldersChangeEvent(added, removed)
-        editor.client.workspace_did_change_workspace_folders(
-            types.DidChangeWorkspaceFoldersParams(event)
-        )
+        editor.client.workspace_did_change_workspace_folders(types.DidChangeWorkspaceFoldersParams(event))
 
     change([folder], [])
     assert codes(await editor.told(uri, after=1)) == [UNSAFE]
     change([], [folder])
     await editor.told(uri, after=2)
-    editor.client.workspace_did_change_configuration(
-        types.DidChangeConfigurationParams({"torchlint": {}})
-    )
+    editor.client.workspace_did_change_configuration(types.DidChangeConfigurationParams({"torchlint": {}}))
     assert codes(await editor.told(uri, after=3)) == [UNSAFE, SAFE]
     editor.close(uri)

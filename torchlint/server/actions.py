@@ -24,10 +24,10 @@ def wanted(kind: str, only: Sequence[str] | None) -> bool:
 
 
 def quick_fixes(
-    found: Iterable[Diagnostic], range: types.Range, places: Places, document: Document, *, versioned: bool
+    found: Iterable[Diagnostic], where: types.Range, places: Places, document: Document, *, versioned: bool
 ) -> Iterator[types.CodeAction]:
     """The fixes of the findings in a range, then the ways to silence them."""
-    span = places.span(range)
+    span = places.span(where)
     here = [item for item in found if item.span.start <= span.end and span.start <= item.span.end]
     for item in here:
         fix = item.fix
@@ -62,9 +62,7 @@ def safe(diagnostic: Diagnostic) -> bool:
 
 def fix_all(document: Document) -> types.CodeAction:
     """The offer to make all safe fixes of a text; its edit is worked out once it is accepted."""
-    return types.CodeAction(
-        "Fix all safe torchlint problems", kind=FIX_ALL, data={"uri": document.uri}
-    )
+    return types.CodeAction("Fix all safe torchlint problems", kind=FIX_ALL, data={"uri": document.uri})
 
 
 def change(

@@ -31,6 +31,8 @@ class Checks:
 
     def __init__(self, worker: Worker) -> None:
         self._worker = worker
+        # The texts in which something was found when they were last checked.
+        self._with_findings: set[str] = set()
         self._tasks: dict[str, tuple[Source, LintSettings | None, asyncio.Task[Checked]]] = {}
 
     async def of(self, uri: str, source: Source, settings: LintSettings | None) -> Checked:
@@ -42,7 +44,7 @@ class Checks:
         known = self._tasks.get(uri)
         if known is None or known[:2] != (source, settings) or known[2].cancelled():
             self.forget(uri)
-            task = asyncio.create_task(self._check(source, settings))
+            task = asyncio.create_task(self._check(uri, source, settings))
             self._tasks[uri] = known = (source, settings, task)
         try:
             # Others may wait for the same.
@@ -58,11 +60,14 @@ class Checks:
         if known is not None:
             known[2].cancel()
 
-    async def _check(self, source: Source, settings: LintSettings | None) -> Checked:
+    async def _check(self, uri: str, source: Source, settings: LintSettings | None) -> Checked:
         if settings is None:
             return Checked(source, settings)
         try:
-            found = await self._worker.do(jobs.check, source, settings)
+            found = await self._worker.do(jobs.check, source, settings, uri in self._with_findings)
         except WorkerError as error:
             found = (checker.crash(source, f"checking {source.path.name} failed: {error}"),)
+        # A text that is no program for a while has the findings from before once it is one again.
+        if not any(item.code == checker.SYNTAX_ERROR for item in found):
+            (self._with_findings.add if found else self._with_findings.discard)(uri)
         return Checked(source, settings, found)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 
 from lsprotocol import types
@@ -53,7 +54,12 @@ class Documents(Workspace):
         language_id: str | None = None,
     ) -> Document:
         return Document(
-            doc_uri, source, version, language_id, sync_kind=self._sync_kind, position_codec=self.position_codec
+            doc_uri,
+            source,
+            version,
+            language_id,
+            sync_kind=self._sync_kind,
+            position_codec=self.position_codec,
         )
 
 
@@ -90,9 +96,9 @@ class Places:
         )
         return self.source.offset(Position(place.line + 1, found.character + 1))
 
-    def span(self, range: types.Range) -> Span:
+    def span(self, where: types.Range) -> Span:
         """The span of a range that the editor names."""
-        return Span(self.offset(range.start), self.offset(range.end))
+        return Span(self.offset(where.start), self.offset(where.end))
 
     def edits(self, edits: Iterable[Edit]) -> list[types.TextEdit]:
         """Edits as the editor makes them."""
@@ -102,7 +108,7 @@ class Places:
 def lines(source: Source) -> Sequence[str]:
     """The lines of a text with their ends; a text that ends with a newline has no empty line behind it."""
     starts = (*source.line_starts, len(source.text))
-    found = [source.text[start:end] for start, end in zip(starts, starts[1:], strict=False)]
+    found = [source.text[start:end] for start, end in pairwise(starts)]
     return found[:-1] if found and not found[-1] else found
 
 

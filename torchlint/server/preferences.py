@@ -1,4 +1,4 @@
-"""What the editor's own settings say, as `initializationOptions` or the settings of a section ``torchlint``."""
+"""What the editor's own settings say: ``initializationOptions``, or those of a section ``torchlint``."""
 
 from __future__ import annotations
 
@@ -50,7 +50,9 @@ class Preferences:
             raise ConfigError(f"{_ORIGIN} must be a table")
         for key in given:
             if key not in _KNOWN:
-                hint = did_you_mean(key, _KNOWN) or f"; there are {', '.join(f'`{known}`' for known in _KNOWN)}"
+                hint = (
+                    did_you_mean(key, _KNOWN) or f"; there are {', '.join(f'`{known}`' for known in _KNOWN)}"
+                )
                 raise ConfigError(f"unknown key `{key}` in {_ORIGIN}{hint}")
         configuration = given.get("configuration") or {}
         if not isinstance(configuration, (str, Mapping)):

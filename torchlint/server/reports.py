@@ -40,7 +40,9 @@ def report(diagnostic: Diagnostic, places: Places, uri: str) -> types.Diagnostic
         or None,
         data={
             "name": diagnostic.name,
-            "fix": None if fix is None else {"message": fix.message, "applicability": fix.applicability.label},
+            "fix": None
+            if fix is None
+            else {"message": fix.message, "applicability": fix.applicability.label},
         },
     )
 
@@ -61,6 +63,6 @@ def hover(place: types.Position, found: Iterable[Diagnostic], places: Places) ->
     return _shown([rules[code] for code in codes], places.range(innermost.span))
 
 
-def _shown(rules: Iterable[Rule], range: types.Range) -> types.Hover:
+def _shown(rules: Iterable[Rule], where: types.Range) -> types.Hover:
     text = "\n---\n\n".join(page.render(rule) for rule in rules)
-    return types.Hover(types.MarkupContent(types.MarkupKind.Markdown, text), range)
+    return types.Hover(types.MarkupContent(types.MarkupKind.Markdown, text), where)

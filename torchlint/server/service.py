@@ -165,7 +165,9 @@ class Service(LanguageServer):
             return
         watchers = [types.FileSystemWatcher(glob) for glob in projects.watched()]
         options = types.DidChangeWatchedFilesRegistrationOptions(watchers)
-        registration = types.Registration("torchlint-files", types.WORKSPACE_DID_CHANGE_WATCHED_FILES, options)
+        registration = types.Registration(
+            "torchlint-files", types.WORKSPACE_DID_CHANGE_WATCHED_FILES, options
+        )
         with contextlib.suppress(Exception):
             await self.client_register_capability_async(types.RegistrationParams([registration]))
 

@@ -79,7 +79,9 @@ class Worker:
         self._thread.shutdown(wait=False, cancel_futures=True)
         self._end()
 
-    def _exchange(self, number: int, function: Callable[..., Result], arguments: tuple[object, ...]) -> Result:
+    def _exchange(
+        self, number: int, function: Callable[..., Result], arguments: tuple[object, ...]
+    ) -> Result:
         try:
             connection = self._started()
             connection.send((number, function, arguments))
@@ -151,7 +153,7 @@ def _answer(
 
 def _leave_streams_alone() -> None:
     """Standard input and output belong to the editor; whatever prints here prints to standard error."""
-    sys.stdin = open(os.devnull, encoding="utf-8")  # noqa: SIM115 -- for the life of the process
+    sys.stdin = Path(os.devnull).open(encoding="utf-8")  # for the life of the process
     with contextlib.suppress(OSError):
         os.dup2(2, 1)
 
