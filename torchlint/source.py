@@ -168,8 +168,8 @@ class Source:
         return (Part(None, 0, self.text, self.text),)
 
     def part(self, cell: int | None) -> Part | None:
-        """The part that is the cell of this number; the first one for None."""
-        return next((part for part in self.parts if cell is None or part.cell == cell), None)
+        """The part that is the cell of this number, or for None the whole of a file without cells."""
+        return next((part for part in self.parts if part.cell == cell), None)
 
     def fitted(self, fix: Fix) -> Fix | None:
         """The fix with edits that may be made; None if one of them may not be."""

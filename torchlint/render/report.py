@@ -11,6 +11,7 @@ from typing import Protocol
 
 from torchlint.diagnostics import Applicability, Diagnostic, Position, Severity
 from torchlint.rule import Rule
+from torchlint.source import Part
 
 STDIN = Path("-")
 """The path of findings in standard input that was given no name."""
@@ -28,6 +29,12 @@ class Text(Protocol):
 
     def position(self, offset: int) -> Position:
         """The row and column of a character offset."""
+
+    def locate(self, offset: int) -> Position:
+        """The same as people are told it: within its cell in a notebook."""
+
+    def part(self, cell: int | None) -> Part | None:
+        """The text of a cell of a notebook; of any other file the whole, for None."""
 
 
 @dataclass(frozen=True)
@@ -98,6 +105,12 @@ def plural(count: int, noun: str) -> str:
     if count == 1:
         return f"1 {noun}"
     return f"{count} {noun}{'es' if noun.endswith('x') else 's'}"
+
+
+def spot(diagnostic: Diagnostic) -> str:
+    """``row:column`` of a finding; ``cell 3:row:column`` in a notebook."""
+    cell = "" if diagnostic.cell is None else f"cell {diagnostic.cell}:"
+    return f"{cell}{diagnostic.start.row}:{diagnostic.start.column}"
 
 
 def headline(report: Report, diagnostic: Diagnostic) -> str:
