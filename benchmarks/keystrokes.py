@@ -94,7 +94,11 @@ class Editor:
         # pygls marks what it is given, and methods cannot be marked.
         self.client.feature(types.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS)(partial(self._published))
         await self.client.start_io(sys.executable, "-m", "torchlint", "server", "--isolated")
-        capabilities = types.ClientCapabilities()
+        resolve = types.ClientCodeActionResolveOptions(["edit"])
+        actions = types.CodeActionClientCapabilities(resolve_support=resolve)
+        capabilities = types.ClientCapabilities(
+            text_document=types.TextDocumentClientCapabilities(code_action=actions)
+        )
         await self.client.initialize_async(types.InitializeParams(capabilities, root_uri=ROOT.as_uri()))
         self.client.initialized(types.InitializedParams())
         item = types.TextDocumentItem(self.uri, "python", self.version, self.text)

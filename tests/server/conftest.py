@@ -28,6 +28,7 @@ class Editor:
     published: dict[str, list[types.PublishDiagnosticsParams]] = field(default_factory=dict)
     last_version: int = 0
     news: asyncio.Condition = field(default_factory=asyncio.Condition)
+    units: str = "utf-16-le"
     registered: list[types.Registration] = field(default_factory=list)
 
     def _version(self) -> int:
@@ -98,21 +99,22 @@ class Editor:
             (change,) = edit.document_changes
             assert isinstance(change, types.TextDocumentEdit)
             assert change.text_document.uri == uri
-            edits = change.edits
+            edits: Any = change.edits
         else:
             assert edit.changes is not None
-            edits = edit.changes[uri]  # type: ignore[assignment]
-        return applied(self.texts[uri], edits)
+            edits = edit.changes[uri]
+        return applied(self.texts[uri], edits, self.units)
 
 
-def applied(text: str, edits: Any) -> str:
-    """A text with the edits made as an editor makes them, which counts in UTF-16."""
+def applied(text: str, edits: Any, units: str = "utf-16-le") -> str:
+    """A text with the edits made as an editor makes them, which counts columns in the units of a codec."""
+    width = len("x".encode(units))
     lines = [f"{line}\n" for line in text.split("\n")]
 
     def offset(place: types.Position) -> int:
         before = sum(map(len, lines[: place.line]))
         line = lines[place.line] if place.line < len(lines) else ""
-        return before + len(line.encode("utf-16-le")[: 2 * place.character].decode("utf-16-le"))
+        return before + len(line.encode(units)[: width * place.character].decode(units))
 
     spans = sorted((offset(edit.range.start), offset(edit.range.end), edit.new_text) for edit in edits)
     for start, end, new in reversed(spans):

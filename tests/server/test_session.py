@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -49,17 +49,17 @@ GOOD = "import torch\n"
 UNSAFE, SAFE = "TL202", "TL403"
 
 
-def place(text: str, word: str, *, end: bool = False) -> types.Position:
-    """Where a word begins or ends, in UTF-16."""
+def place(text: str, word: str, *, end: bool = False, units: str = "utf-16-le") -> types.Position:
+    """Where a word begins or ends, in the units of a codec."""
     offset = text.index(word) + (len(word) if end else 0)
     line = text.count("\n", 0, offset)
     before = text[text.rfind("\n", 0, offset) + 1 : offset]
-    return types.Position(line, len(before.encode("utf-16-le")) // 2)
+    return types.Position(line, len(before.encode(units)) // len("x".encode(units)))
 
 
-def around(text: str, word: str) -> types.Range:
-    """The range of a word, in UTF-16."""
-    return types.Range(place(text, word), place(text, word, end=True))
+def around(text: str, word: str, units: str = "utf-16-le") -> types.Range:
+    """The range of a word, in the units of a codec."""
+    return types.Range(place(text, word, units=units), place(text, word, end=True, units=units))
 
 
 def codes(found: Any) -> list[str]:
@@ -392,3 +392,176 @@ async def test_folders_come_and_go(editor: Editor, tmp_path: Path) -> None:
     editor.client.workspace_did_change_configuration(types.DidChangeConfigurationParams({"torchlint": {}}))
     assert codes(await editor.told(uri, after=3)) == [UNSAFE, SAFE]
     editor.close(uri)
+
+
+# --- other editors ------------------------------------------------------------------------------------------
+
+ASTRAL = BAD.replace(ITEM, 'total += ["😋é", loss.item()][1]')
+
+
+async def test_columns_are_counted_in_utf_16(editor: Editor, uri: str) -> None:
+    editor.open(uri, ASTRAL)
+    assert (await editor.told(uri))[0].range == around(ASTRAL, "loss.item()")
+    editor.type(uri, around(ASTRAL, "loss.item"), "loss.detach().item")
+    editor.texts[uri] = text = ASTRAL.replace("loss.item", "loss.detach().item")
+    assert (await editor.told(uri, after=1))[0].range == around(text, "loss.detach().item()")
+    _, disable = await editor.actions(uri, around(text, "loss.detach().item()"), "quickfix")
+    assert "item()][1]  # noqa: TL202\n" in editor.applied(uri, disable.edit)
+
+
+async def test_an_editor_that_asks_for_findings(launch: Callable[..., Any], tmp_path: Path) -> None:
+    """Neovim: it pulls findings, counts in bytes, takes edits without versions and watches no files."""
+    async with launch(tmp_path, "neovim") as neovim:
+        neovim.units = "utf-8"
+        uri = neovim.uri("train.py")
+
+        async def pulled() -> list[types.Diagnostic]:
+            report = await neovim.client.text_document_diagnostic_async(
+                types.DocumentDiagnosticParams(types.TextDocumentIdentifier(uri))
+            )
+            assert isinstance(report, types.RelatedFullDocumentDiagnosticReport)
+            return list(report.items)
+
+        neovim.open(uri, ASTRAL)
+        first, second = await pulled()
+        assert first.range == around(ASTRAL, "loss.item()", "utf-8")
+        assert second.code == SAFE
+        _, disable = await neovim.actions(uri, first.range, "quickfix")
+        assert disable.edit and disable.edit.changes and not disable.edit.document_changes
+        silenced = neovim.applied(uri, disable.edit)
+        assert "[1]  # noqa: TL202\n" in silenced
+
+        neovim.replace(uri, silenced)
+        # Asked three times for texts of which two are gone when they are checked.
+        asked = [asyncio.ensure_future(pulled())]
+        for text in (ASTRAL + "# more\n", silenced):
+            neovim.replace(uri, text)
+            asked.append(asyncio.ensure_future(pulled()))
+        assert [codes(found) for found in await asyncio.gather(*asked)][-1] == [SAFE]
+        assert neovim.published == {}
+
+
+async def test_an_editor_that_checks_on_save(launch: Callable[..., Any], tmp_path: Path) -> None:
+    """Emacs: it counts in characters; and it was told to wait until a text is saved."""
+    options = {"lint": {"run": "onSave"}, "select": ["TL202"]}
+    async with launch(tmp_path, "emacs", options, "--stdio") as emacs:
+        uri = emacs.uri("train.py")
+        emacs.open(uri, ASTRAL)
+        (found,) = await emacs.told(uri)
+        assert found.range == around(ASTRAL, "loss.item()", "utf-32-le")
+        emacs.replace(uri, GOOD)
+        await asyncio.sleep(2 * DEBOUNCE)
+        assert len(emacs.published[uri]) == 1
+        emacs.save(uri)
+        assert await emacs.told(uri, after=1) == []
+
+
+async def test_a_question_can_be_taken_back(editor: Editor, uri: str) -> None:
+    editor.open(uri, BAD)
+    await editor.told(uri)
+    editor.replace(uri, BAD * 30)
+    params = types.CodeActionParams(
+        types.TextDocumentIdentifier(uri), around(BAD, ITEM), types.CodeActionContext([])
+    )
+    identifier = "asked-and-taken-back"
+    answer = editor.client.protocol.send_request_async(
+        types.TEXT_DOCUMENT_CODE_ACTION, params, msg_id=identifier
+    )
+    asked = asyncio.ensure_future(answer)
+    await asyncio.sleep(0.05)
+    editor.client.cancel_request(types.CancelParams(identifier))
+    with pytest.raises(Exception, match="Request Cancelled"):
+        await asyncio.wait_for(asked, 20)
+    editor.replace(uri, BAD)
+    assert codes(await editor.told(uri, after=1)) == [UNSAFE, SAFE]
+
+
+# --- notebooks ----------------------------------------------------------------------------------------------
+
+CELLS = (
+    ("markdown", "# A *title*"),
+    ("python", "%matplotlib inline\nimport torch\nfrom torch import nn"),
+    ("python", "%%bash\nls"),
+    ("python", "attention = nn.MultiheadAttention(8, 2)\nvalue, _ = attention(query, key, value)"),
+    ("python", 'def mean(model, loader):\n    "😋"; return [model(x.cuda()).mean().item() for x in loader]'),
+)
+
+
+def cell_uri(number: int) -> str:
+    return f"vscode-notebook-cell:/notebook.ipynb#C{number}"
+
+
+def cells() -> tuple[list[types.NotebookCell], list[types.TextDocumentItem]]:
+    kinds = types.NotebookCellKind
+    return [
+        types.NotebookCell(kinds.Markup if language == "markdown" else kinds.Code, cell_uri(number))
+        for number, (language, _) in enumerate(CELLS)
+    ], [
+        types.TextDocumentItem(cell_uri(number), language, 1, text)
+        for number, (language, text) in enumerate(CELLS)
+    ]
+
+
+async def test_cells_of_a_notebook_are_one_program(editor: Editor) -> None:
+    uri = editor.uri("notebook.ipynb")
+    structure, texts = cells()
+    client = editor.client
+    client.notebook_document_did_open(
+        types.DidOpenNotebookDocumentParams(
+            types.NotebookDocument(uri, "jupyter-notebook", 1, structure), texts
+        )
+    )
+    last, item = cell_uri(3), cell_uri(4)
+    (found,) = await editor.told(last)
+    assert (found.code, found.range) == (SAFE, around(CELLS[3][1], "attention(query, key, value)"))
+    (waiting,) = await editor.told(item)
+    assert waiting.code == UNSAFE
+    assert waiting.range.start == place(CELLS[4][1], "model(x")
+    assert await editor.told(cell_uri(1)) == []
+    assert cell_uri(0) not in editor.published
+
+    editor.texts[last], editor.texts[item] = CELLS[3][1], CELLS[4][1]
+    fix, disable = await editor.actions(last, found.range, "quickfix")
+    fixed = CELLS[3][1].replace("key, value)", "key, value, need_weights=False)")
+    assert editor.applied(last, fix.edit) == fixed
+    assert editor.applied(last, disable.edit) == f"{CELLS[3][1]}  # noqa: TL403"
+    _, disable = await editor.actions(item, waiting.range, "quickfix")
+    assert editor.applied(item, disable.edit) == f"{CELLS[4][1]}  # noqa: TL202"
+
+    (everything,) = await editor.actions(last, found.range, "notebook.source.fixAll")
+    assert everything.kind == "notebook.source.fixAll.torchlint"
+    resolved = await client.code_action_resolve_async(everything)
+    assert editor.applied(last, resolved.edit) == fixed
+
+    shown = await hovered(editor, item, waiting.range.start)
+    assert shown is not None and shown.range == waiting.range
+    assert await hovered(editor, cell_uri(2), types.Position(0, 0)) is None
+
+    # The cell is edited, and the one behind it goes.
+    content = types.NotebookDocumentCellContentChanges(
+        types.VersionedTextDocumentIdentifier(2, last),
+        [types.TextDocumentContentChangePartial(around(CELLS[3][1], "value, _ ="), "value, weights =")],
+    )
+    gone = types.NotebookDocumentCellChangeStructure(
+        types.NotebookCellArrayChange(4, 1), did_close=[types.TextDocumentIdentifier(item)]
+    )
+    change = types.NotebookDocumentCellChanges(structure=gone, text_content=[content])
+    client.notebook_document_did_change(
+        types.DidChangeNotebookDocumentParams(
+            types.VersionedNotebookDocumentIdentifier(2, uri), types.NotebookDocumentChangeEvent(cells=change)
+        )
+    )
+    assert codes(await editor.told(last, after=1)) == [SAFE]
+    assert await editor.told(item, after=1) == []
+    client.notebook_document_did_save(
+        types.DidSaveNotebookDocumentParams(types.NotebookDocumentIdentifier(uri))
+    )
+    assert codes(await editor.told(last, after=2)) == [SAFE]
+
+    client.notebook_document_did_close(
+        types.DidCloseNotebookDocumentParams(
+            types.NotebookDocumentIdentifier(uri),
+            [types.TextDocumentIdentifier(text.uri) for text in texts[:-1]],
+        )
+    )
+    assert await editor.told(last, after=3) == []

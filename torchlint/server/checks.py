@@ -9,8 +9,8 @@ from torchlint import checker
 from torchlint.diagnostics import Diagnostic
 from torchlint.options import LintSettings
 from torchlint.server import jobs
+from torchlint.server.documents import Program
 from torchlint.server.worker import Worker, WorkerError
-from torchlint.source import Source
 
 
 class OvertakenError(Exception):
@@ -19,33 +19,33 @@ class OvertakenError(Exception):
 
 @dataclass(frozen=True)
 class Checked:
-    """A text and what was found in it."""
+    """A program and what was found in it; nothing without settings."""
 
-    source: Source
+    program: Program
     settings: LintSettings | None
     diagnostics: tuple[Diagnostic, ...] = ()
 
 
 class Checks:
-    """Asks the worker, and keeps the last answer for each URI."""
+    """Asks the worker, and keeps the last answer for each program."""
 
     def __init__(self, worker: Worker) -> None:
         self._worker = worker
-        # The texts in which something was found when they were last checked.
+        # The programs in which something was found when they were last checked.
         self._with_findings: set[str] = set()
-        self._tasks: dict[str, tuple[Source, LintSettings | None, asyncio.Task[Checked]]] = {}
+        self._tasks: dict[str, tuple[Program, LintSettings | None, asyncio.Task[Checked]]] = {}
 
-    async def of(self, uri: str, source: Source, settings: LintSettings | None) -> Checked:
-        """What is found in a text; nothing without settings. A check of an earlier text is abandoned.
+    async def of(self, program: Program, settings: LintSettings | None) -> Checked:
+        """What is found in a program. A check of an earlier version of it is abandoned.
 
         Raises:
             OvertakenError: this check was abandoned.
         """
-        known = self._tasks.get(uri)
-        if known is None or known[:2] != (source, settings) or known[2].cancelled():
-            self.forget(uri)
-            task = asyncio.create_task(self._check(uri, source, settings))
-            self._tasks[uri] = known = (source, settings, task)
+        known = self._tasks.get(program.uri)
+        if known is None or known[:2] != (program, settings) or known[2].cancelled():
+            self.abandon(program.uri)
+            task = asyncio.create_task(self._check(program, settings))
+            self._tasks[program.uri] = known = (program, settings, task)
         try:
             # Others may wait for the same.
             return await asyncio.shield(known[2])
@@ -54,15 +54,22 @@ class Checks:
                 raise OvertakenError from None
             raise
 
-    def forget(self, uri: str) -> None:
-        """Abandon the check of a text, and drop what was found in it."""
-        known = self._tasks.pop(uri, None)
+    def abandon(self, uri: str) -> None:
+        """End the check of a program, if one goes on."""
+        known = self._tasks.get(uri)
         if known is not None:
             known[2].cancel()
 
-    async def _check(self, uri: str, source: Source, settings: LintSettings | None) -> Checked:
+    def forget(self, uri: str) -> None:
+        """End the check of a program, and drop what was found in it."""
+        self.abandon(uri)
+        self._tasks.pop(uri, None)
+        self._with_findings.discard(uri)
+
+    async def _check(self, program: Program, settings: LintSettings | None) -> Checked:
         if settings is None:
-            return Checked(source, settings)
+            return Checked(program, settings)
+        source, uri = program.source, program.uri
         try:
             found = await self._worker.do(jobs.check, source, settings, uri in self._with_findings)
         except WorkerError as error:
@@ -70,4 +77,4 @@ class Checks:
         # A text that is no program for a while has the findings from before once it is one again.
         if not any(item.code == checker.SYNTAX_ERROR for item in found):
             (self._with_findings.add if found else self._with_findings.discard)(uri)
-        return Checked(source, settings, found)
+        return Checked(program, settings, found)

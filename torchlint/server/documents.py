@@ -6,17 +6,22 @@ counts characters. pygls would also split lines at form feeds, which Python file
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from functools import cached_property
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
+from urllib.parse import unquote
 
 from lsprotocol import types
 from pygls.uris import to_fs_path
 from pygls.workspace import PositionCodec, TextDocument, Workspace
 
-from torchlint.diagnostics import Edit, Position, Span
+from torchlint.diagnostics import Position, Span
+from torchlint.notebook import Notebook
 from torchlint.source import Source
+
+_LANGUAGE = "python"
+_SUFFIXES = (".py", ".pyw")
 
 
 class Document(TextDocument):
@@ -28,9 +33,13 @@ class Document(TextDocument):
         return lines(Source(Path(), self.source))
 
     @property
-    def file(self) -> Path | None:
-        """The file that the text is of; None for one that is none yet (``untitled:``)."""
-        return file_of(self.uri)
+    def program(self) -> Program:
+        """The text as it is checked."""
+        file = file_of(self.uri)
+        source = Source.from_text(self.source, file or Path(self.filename or "untitled"))
+        named = file is not None and file.suffix in _SUFFIXES
+        texts = {None: Text(self.uri, self.version)}
+        return Program(self.uri, source, texts, file, named or self.language_id == _LANGUAGE)
 
 
 class Documents(Workspace):
@@ -45,6 +54,35 @@ class Documents(Workspace):
             list(workspace.folders.values()),
             workspace.position_encoding,
         )
+
+    def programs(self) -> Iterator[Program]:
+        """Everything that is open."""
+        for notebook in self.notebook_documents.values():
+            yield self._notebook(notebook)
+        for uri, document in self.text_documents.items():
+            if uri not in self._cell_in_notebook and isinstance(document, Document):
+                yield document.program
+
+    def program(self, uri: str) -> Program | None:
+        """The open document with a URI, or the notebook that has it or is it."""
+        notebook = self.get_notebook_document(notebook_uri=uri) or self.get_notebook_document(cell_uri=uri)
+        if notebook is not None:
+            return self._notebook(notebook)
+        document = self.text_documents.get(unquote(uri))
+        return document.program if isinstance(document, Document) else None
+
+    def _notebook(self, notebook: types.NotebookDocument) -> Program:
+        file = file_of(notebook.uri)
+        texts: dict[int | None, Text] = {}
+        sources = []
+        for number, cell in enumerate(notebook.cells, 1):
+            document = self.text_documents.get(unquote(cell.document))
+            python = document is not None and document.language_id == _LANGUAGE
+            if document is not None and python and cell.kind is types.NotebookCellKind.Code:
+                texts[number] = Text(cell.document, document.version)
+                sources.append((number, document.source))
+        path = file or Path("untitled.ipynb")
+        return Program(notebook.uri, Notebook.from_cells(sources, path), texts, file)
 
     def _create_text_document(
         self,
@@ -63,46 +101,86 @@ class Documents(Workspace):
         )
 
 
+@dataclass(frozen=True)
+class Text:
+    """What the editor calls one text: a document, or a cell of a notebook."""
+
+    uri: str
+    version: int | None
+
+
+@dataclass(frozen=True)
+class Program:
+    """What is checked as one: a document, or all Python cells of a notebook.
+
+    ``texts`` has the document under None, or the cells by their number. ``file`` is None for what is no file
+    yet; without ``python`` it is a program in another language.
+    """
+
+    uri: str
+    source: Source
+    texts: Mapping[int | None, Text]
+    file: Path | None
+    python: bool = True
+
+    def cell_of(self, uri: str) -> int | None:
+        """The number of the cell with this URI; None for the document itself."""
+        return next((cell for cell, text in self.texts.items() if text.uri == uri), None)
+
+
 class Places:
-    """Translates between places in a text and those that the editor names."""
+    """Translates between places in a program and those that the editor names."""
 
-    def __init__(self, source: Source, codec: PositionCodec) -> None:
-        self.source = source
+    def __init__(self, program: Program, codec: PositionCodec) -> None:
+        self.program = program
         self._codec = codec
+        self._parts: dict[int | None, tuple[int, Source]] = {}
 
-    @cached_property
-    def _lines(self) -> Sequence[str]:
-        return lines(self.source)
+    def _part(self, cell: int | None) -> tuple[int, Source]:
+        """Where a cell, or the whole text, begins in the program, and its text."""
+        if cell not in self._parts:
+            source = self.program.source
+            part = source.part(cell)
+            self._parts[cell] = (part.start, Source(source.path, part.text)) if part else (0, source)
+        return self._parts[cell]
 
-    def to_editor(self, offset: int) -> types.Position:
-        """The place of a character offset."""
-        place = self.source.position(offset)
-        return self.position(place)
+    def location(self, span: Span) -> types.Location:
+        """The text and the range of a span; what reaches into another cell is cut off."""
+        cell = self.program.source.locate(span.start).cell
+        start, inside = self._part(cell)
+        places = [inside.position(offset - start) for offset in (span.start, span.end)]
+        return types.Location(
+            self.program.texts[cell].uri, types.Range(*(self._position(inside, place) for place in places))
+        )
 
-    def position(self, place: Position) -> types.Position:
-        """The place of a row and column."""
-        before = self.source.line(place.row)[: place.column - 1]
+    def at(self, place: Position) -> types.Location:
+        """The text and the empty range of a row and column."""
+        _, inside = self._part(place.cell)
+        there = self._position(inside, place)
+        return types.Location(self.program.texts[place.cell].uri, types.Range(there, there))
+
+    def _position(self, inside: Source, place: Position) -> types.Position:
+        before = inside.line(place.row)[: place.column - 1]
         return types.Position(place.row - 1, self._codec.client_num_units(before))
 
-    def range(self, span: Span) -> types.Range:
-        """The range of a span."""
-        return types.Range(self.to_editor(span.start), self.to_editor(span.end))
+    def offset(self, uri: str, place: types.Position) -> int | None:
+        """The character offset of a place in a text; one beyond its line is that line's end.
 
-    def offset(self, place: types.Position) -> int:
-        """The character offset of a place that the editor names; one beyond its line is that line's end."""
-        line = self.source.line(place.line + 1)
-        found = self._codec.position_from_client_units(
-            [line], types.Position(0, min(place.character, self._codec.client_num_units(line)))
-        )
-        return self.source.offset(Position(place.line + 1, found.character + 1))
+        None in a cell that is no part of the program, such as one in another language.
+        """
+        cell = self.program.cell_of(uri)
+        if self.program.source.part(cell) is None:
+            return None
+        start, inside = self._part(cell)
+        line = inside.line(place.line + 1)
+        within = types.Position(0, min(place.character, self._codec.client_num_units(line)))
+        found = self._codec.position_from_client_units([line], within)
+        return start + inside.offset(Position(place.line + 1, found.character + 1))
 
-    def span(self, where: types.Range) -> Span:
-        """The span of a range that the editor names."""
-        return Span(self.offset(where.start), self.offset(where.end))
-
-    def edits(self, edits: Iterable[Edit]) -> list[types.TextEdit]:
-        """Edits as the editor makes them."""
-        return [types.TextEdit(self.range(edit.span), edit.content) for edit in edits]
+    def span(self, uri: str, where: types.Range) -> Span | None:
+        """The span of a range of a text; None where there is no offset."""
+        start, end = self.offset(uri, where.start), self.offset(uri, where.end)
+        return None if start is None or end is None else Span(start, end)
 
 
 def lines(source: Source) -> Sequence[str]:

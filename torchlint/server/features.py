@@ -9,8 +9,6 @@ from typing import Any
 from lsprotocol import types
 
 from torchlint.server import actions, jobs
-from torchlint.server.checks import OvertakenError
-from torchlint.server.documents import Document
 from torchlint.server.reports import hover
 from torchlint.server.service import DEBOUNCE, Service
 from torchlint.server.worker import WorkerError
@@ -37,6 +35,10 @@ def create(configs: Sequence[str] = (), *, isolated: bool = False) -> Service:
     service.feature(types.TEXT_DOCUMENT_DID_CHANGE)(_typed)
     service.feature(types.TEXT_DOCUMENT_DID_SAVE)(_saved)
     service.feature(types.TEXT_DOCUMENT_DID_CLOSE)(_closed)
+    service.feature(types.NOTEBOOK_DOCUMENT_DID_OPEN)(_notebook_opened)
+    service.feature(types.NOTEBOOK_DOCUMENT_DID_CHANGE)(_notebook_typed)
+    service.feature(types.NOTEBOOK_DOCUMENT_DID_SAVE)(_notebook_saved)
+    service.feature(types.NOTEBOOK_DOCUMENT_DID_CLOSE)(_notebook_closed)
     service.feature(types.WORKSPACE_DID_CHANGE_WATCHED_FILES)(_files_changed)
     service.feature(types.WORKSPACE_DID_CHANGE_CONFIGURATION)(_preferences_changed)
     service.feature(types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS)(_folders_changed)
@@ -89,40 +91,51 @@ def _folders_changed(service: Service, _: types.DidChangeWorkspaceFoldersParams)
     service.recheck()
 
 
-# --- texts -----------------------------------------------------------------------------------------------
+# --- texts and notebooks ----------------------------------------------------------------------------------
 
 
 def _opened(service: Service, params: types.DidOpenTextDocumentParams) -> None:
-    document = service.document(params.text_document.uri)
-    if document is not None:
-        service.changed(document, 0)
+    service.changed(params.text_document.uri, 0)
 
 
 def _typed(service: Service, params: types.DidChangeTextDocumentParams) -> None:
-    document = service.document(params.text_document.uri)
-    if document is not None and not service.projects.preferences.on_save:
-        service.changed(document, DEBOUNCE)
+    _edited(service, params.text_document.uri)
 
 
 def _saved(service: Service, params: types.DidSaveTextDocumentParams) -> None:
-    document = service.document(params.text_document.uri)
-    if document is not None:
-        service.changed(document, 0)
+    service.changed(params.text_document.uri, 0)
 
 
 def _closed(service: Service, params: types.DidCloseTextDocumentParams) -> None:
-    uri = params.text_document.uri
-    service.dismiss(uri)
-    if not service.pulls:
-        service.show(uri, [])
+    service.closed(params.text_document.uri)
+
+
+def _notebook_opened(service: Service, params: types.DidOpenNotebookDocumentParams) -> None:
+    service.changed(params.notebook_document.uri, 0)
+
+
+def _notebook_typed(service: Service, params: types.DidChangeNotebookDocumentParams) -> None:
+    _edited(service, params.notebook_document.uri)
+
+
+def _notebook_saved(service: Service, params: types.DidSaveNotebookDocumentParams) -> None:
+    service.changed(params.notebook_document.uri, 0)
+
+
+def _notebook_closed(service: Service, params: types.DidCloseNotebookDocumentParams) -> None:
+    service.closed(params.notebook_document.uri)
+
+
+def _edited(service: Service, uri: str) -> None:
+    if service.projects.preferences.on_save:
+        service.dismiss(uri)
+    else:
+        service.changed(uri, DEBOUNCE)
 
 
 async def _pulled(service: Service, params: types.DocumentDiagnosticParams) -> types.DocumentDiagnosticReport:
-    document = service.document(params.text_document.uri)
-    found: Sequence[types.Diagnostic] = ()
-    if document is not None:
-        with contextlib.suppress(OvertakenError):
-            found = service.reports(document, await service.checked(document))
+    checked = await service.checked(params.text_document.uri)
+    found = service.reports(checked).get(params.text_document.uri, []) if checked else []
     return types.RelatedFullDocumentDiagnosticReport(found)
 
 
@@ -130,52 +143,48 @@ async def _pulled(service: Service, params: types.DocumentDiagnosticParams) -> t
 
 
 async def _actions(service: Service, params: types.CodeActionParams) -> list[types.CodeAction]:
-    document = service.document(params.text_document.uri)
-    if document is None:
-        return []
-    try:
-        checked = await service.checked(document)
-    except OvertakenError:
-        return []
-    if checked.settings is None:
+    uri = params.text_document.uri
+    checked = await service.checked(uri)
+    if checked is None or checked.settings is None:
         return []
     only = params.context.only and [getattr(kind, "value", kind) for kind in params.context.only]
     found: list[types.CodeAction] = []
     if actions.wanted(types.CodeActionKind.QuickFix.value, only):
-        places = service.places(checked.source)
-        found += actions.quick_fixes(
-            checked.diagnostics, params.range, places, document, versioned=service.versioned
-        )
-    all_wanted = service.projects.preferences.fix_all and actions.wanted(actions.FIX_ALL, only)
-    if all_wanted and any(map(actions.safe, checked.diagnostics)):
-        offer = actions.fix_all(document)
-        found.append(offer if service.can_resolve_edits else await _with_edit(service, document, offer))
+        places = service.places(checked.program)
+        span = places.span(uri, params.range)
+        if span is not None:
+            found += actions.quick_fixes(checked.diagnostics, span, places, versioned=service.versioned)
+    kind = actions.FIX_NOTEBOOK if checked.program.source.in_cells else actions.FIX_ALL
+    all_wanted = service.projects.preferences.fix_all and actions.wanted(kind, only)
+    # Working out the edits takes several checks: too long for who only looks what could be done.
+    if all_wanted and (only or service.can_resolve_edits) and any(map(actions.safe, checked.diagnostics)):
+        offer = actions.fix_all(uri, kind)
+        found.append(offer if service.can_resolve_edits else await _with_edit(service, offer, uri))
     return found
 
 
 async def _resolved(service: Service, action: types.CodeAction) -> types.CodeAction:
     data: Any = action.data
-    document = service.document(data["uri"]) if isinstance(data, dict) and "uri" in data else None
-    return action if document is None or action.edit else await _with_edit(service, document, action)
+    known = isinstance(data, dict) and "uri" in data and not action.edit
+    return await _with_edit(service, action, data["uri"]) if known else action
 
 
-async def _with_edit(service: Service, document: Document, offer: types.CodeAction) -> types.CodeAction:
-    """The offer of all fixes with the edit that makes them."""
-    with contextlib.suppress(OvertakenError, WorkerError):
-        checked = await service.checked(document)
-        if checked.settings is not None:
-            edits = await service.worker.do(jobs.fix, checked.source, checked.settings)
-            places = service.places(checked.source)
-            offer.edit = actions.change(edits, places, document, versioned=service.versioned)
+async def _with_edit(service: Service, offer: types.CodeAction, uri: str) -> types.CodeAction:
+    """The offer of all fixes with the edits that make them."""
+    checked = await service.checked(uri)
+    if checked is not None and checked.settings is not None:
+        with contextlib.suppress(WorkerError):
+            edits = await service.worker.do(jobs.fix, checked.program.source, checked.settings)
+            places = service.places(checked.program)
+            offer.edit = actions.change(edits, places, versioned=service.versioned)
     return offer
 
 
 async def _hover(service: Service, params: types.HoverParams) -> types.Hover | None:
-    document = service.document(params.text_document.uri)
-    if document is None:
+    uri = params.text_document.uri
+    checked = await service.checked(uri)
+    if checked is None:
         return None
-    try:
-        checked = await service.checked(document)
-    except OvertakenError:
-        return None
-    return hover(params.position, checked.diagnostics, service.places(checked.source))
+    places = service.places(checked.program)
+    offset = places.offset(uri, params.position)
+    return None if offset is None else hover(offset, checked.diagnostics, places)

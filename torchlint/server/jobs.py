@@ -22,8 +22,12 @@ def check(source: Source, settings: LintSettings, expected: bool, pulse: Pulse) 
 def fix(source: Source, settings: LintSettings, pulse: Pulse) -> tuple[Edit, ...]:
     """The edits that make all safe fixes of a text, and those that become possible by them."""
     pulse()
-    fixed = fixer.fix(source, replace(settings, unsafe_fixes=False))
-    return tuple(difference(source.text, fixed.text))
+    fixed = fixer.fix(source, replace(settings, unsafe_fixes=False)).source
+    return tuple(
+        Edit(Span(old.start + edit.span.start, old.start + edit.span.end), edit.content)
+        for old, new in zip(source.parts, fixed.parts, strict=True)
+        for edit in difference(old.text, new.text)
+    )
 
 
 def difference(before: str, after: str) -> Iterator[Edit]:

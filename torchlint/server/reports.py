@@ -21,46 +21,41 @@ _SEVERITIES = {
 }
 
 
-def report(diagnostic: Diagnostic, places: Places, uri: str) -> types.Diagnostic:
-    """A diagnostic of the text at ``uri``."""
+def report(diagnostic: Diagnostic, places: Places) -> tuple[str, types.Diagnostic]:
+    """The URI of the text that a diagnostic is of, and how the editor shows it."""
     fix = diagnostic.fix
-    return types.Diagnostic(
-        range=places.range(diagnostic.span),
+    location = places.location(diagnostic.span)
+    related = [
+        types.DiagnosticRelatedInformation(places.at(place), remark) for place, remark in diagnostic.related
+    ]
+    return location.uri, types.Diagnostic(
+        range=location.range,
         message=diagnostic.message,
         severity=_SEVERITIES[diagnostic.severity],
         code=diagnostic.code,
         code_description=types.CodeDescription(diagnostic.url) if diagnostic.url else None,
         source=SOURCE,
-        related_information=[
-            types.DiagnosticRelatedInformation(
-                types.Location(uri, types.Range(places.position(place), places.position(place))), remark
-            )
-            for place, remark in diagnostic.related
-        ]
-        or None,
+        related_information=related or None,
         data={
             "name": diagnostic.name,
-            "fix": None
-            if fix is None
-            else {"message": fix.message, "applicability": fix.applicability.label},
+            "fix": fix and {"message": fix.message, "applicability": fix.applicability.label},
         },
     )
 
 
-def hover(place: types.Position, found: Iterable[Diagnostic], places: Places) -> types.Hover | None:
-    """The pages of the rules that are named, or that found something, at a place."""
-    offset = places.offset(place)
+def hover(offset: int, found: Iterable[Diagnostic], places: Places) -> types.Hover | None:
+    """The pages of the rules that are named, or that found something, at an offset of a program."""
     rules = registry.catalogue()
-    for directive in Suppressions(places.source, rules).directives:
+    for directive in Suppressions(places.program.source, rules).directives:
         for entry in directive.entries:
             if entry.code and entry.span.start <= offset <= entry.span.end:
-                return _shown([rules[entry.code]], places.range(entry.span))
+                return _shown([rules[entry.code]], places.location(entry.span).range)
     here = [item for item in found if item.span.start <= offset <= item.span.end and item.code in rules]
     if not here:
         return None
     innermost = min(here, key=lambda item: item.span.end - item.span.start)
     codes = dict.fromkeys(item.code for item in here)
-    return _shown([rules[code] for code in codes], places.range(innermost.span))
+    return _shown([rules[code] for code in codes], places.location(innermost.span).range)
 
 
 def _shown(rules: Iterable[Rule], where: types.Range) -> types.Hover:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 
 from lsprotocol import types
 from pygls.capabilities import get_capability
@@ -14,21 +13,20 @@ from pygls.lsp.server import LanguageServer
 from pygls.protocol import LanguageServerProtocol
 
 from torchlint import __version__
-from torchlint.options import LintSettings
 from torchlint.server import projects
 from torchlint.server.checks import Checked, Checks, OvertakenError
-from torchlint.server.documents import Document, Documents, Places, file_of
+from torchlint.server.documents import Documents, Places, Program, Text, file_of
 from torchlint.server.preferences import SECTION
 from torchlint.server.projects import Projects
 from torchlint.server.reports import report
 from torchlint.server.worker import Worker
-from torchlint.source import Source
 
 DEBOUNCE = 0.15
 """How long nothing must be typed before a text is checked, in seconds."""
 
-_LANGUAGE = "python"
-_SUFFIXES = (".py", ".pyw")
+_NOTEBOOKS = types.NotebookDocumentSyncOptions(
+    [types.NotebookDocumentFilterWithCells([types.NotebookCellLanguage("python")])], save=True
+)
 _log = logging.getLogger("torchlint")
 
 
@@ -44,12 +42,14 @@ class Service(LanguageServer):
     protocol: _Protocol
 
     def __init__(self, configs: Sequence[str] = (), *, isolated: bool = False) -> None:
-        super().__init__("torchlint", __version__, protocol_cls=_Protocol)
+        super().__init__("torchlint", __version__, notebook_document_sync=_NOTEBOOKS, protocol_cls=_Protocol)
         self.worker = Worker()
         self.checks = Checks(self.worker)
         self.projects = Projects(self._complain, configs, isolated=isolated)
         # Checks that wait for the end of typing.
         self._waiting: dict[str, asyncio.Task[None]] = {}
+        # The texts of each program of which something is shown, or nothing.
+        self._shown: dict[str, set[str]] = {}
         # Whether the editor asks for findings when it wants them, instead of being told.
         self.pulls = False
 
@@ -70,77 +70,80 @@ class Service(LanguageServer):
         resolve = get_capability(self.client_capabilities, "text_document.code_action.resolve_support")
         return resolve is not None and "edit" in resolve.properties
 
-    def document(self, uri: str) -> Document | None:
-        """The open text with this URI."""
-        for document in self.workspace.text_documents.values():
-            if document.uri == uri and isinstance(document, Document):
-                return document
-        return None
+    @property
+    def documents(self) -> Documents:
+        """What is open."""
+        assert isinstance(self.workspace, Documents)
+        return self.workspace
 
-    def places(self, source: Source) -> Places:
-        """The translation of places in a text."""
-        return Places(source, self.workspace.position_codec)
+    def places(self, program: Program) -> Places:
+        """The translation of places in a program."""
+        return Places(program, self.workspace.position_codec)
 
     # ------------------------------------------------------------------ checks
 
-    async def checked(self, document: Document) -> Checked:
-        """What is found in the newest version of a text.
+    async def checked(self, uri: str) -> Checked | None:
+        """What is found in the newest version of what has this URI; None if it is not open, or no more."""
+        while (program := self.documents.program(uri)) is not None:
+            settings = self.projects.settings(program.file) if program.python else None
+            with contextlib.suppress(OvertakenError):
+                return await self.checks.of(program, settings)
+        return None
 
-        Raises:
-            OvertakenError: it was closed.
-        """
-        while True:
-            try:
-                return await self.checks.of(document.uri, source_of(document), self._settings(document))
-            except OvertakenError:
-                if self.document(document.uri) is not document:
-                    raise
-
-    def _settings(self, document: Document) -> LintSettings | None:
-        named = (document.file or Path()).suffix in _SUFFIXES
-        return self.projects.settings(document.file) if named or document.language_id == _LANGUAGE else None
-
-    def changed(self, document: Document, delay: float) -> None:
-        """Check a text in ``delay`` seconds unless it changes before, and show what is found."""
-        self.dismiss(document.uri)
-        if self.pulls:
-            return
-        self._waiting[document.uri] = task = asyncio.create_task(self._publish(document, delay))
-        task.add_done_callback(_failed)
+    def changed(self, uri: str, delay: float) -> None:
+        """Check what has this URI in ``delay`` seconds unless it changes before, and show what is found."""
+        self.dismiss(uri)
+        if not self.pulls:
+            self._waiting[uri] = task = asyncio.create_task(self._publish(uri, delay))
+            task.add_done_callback(_failed)
 
     def dismiss(self, uri: str) -> None:
-        """Abandon what is going on about a text."""
+        """Abandon what is going on about what has this URI."""
         waiting = self._waiting.pop(uri, None)
         if waiting is not None:
             waiting.cancel()
-        self.checks.forget(uri)
+        self.checks.abandon(uri)
 
-    async def _publish(self, document: Document, delay: float) -> None:
+    def closed(self, uri: str) -> None:
+        """Forget what had this URI, and show nothing of it any more."""
+        self.dismiss(uri)
+        self.checks.forget(uri)
+        self._show(uri, {})
+
+    async def _publish(self, uri: str, delay: float) -> None:
         if delay:
             await asyncio.sleep(delay)
-        with contextlib.suppress(OvertakenError):
-            checked = await self.checked(document)
-            if source_of(document) == checked.source:
-                self.show(document.uri, self.reports(document, checked), document.version)
+        checked = await self.checked(uri)
+        if checked is not None and checked.program == self.documents.program(uri):
+            found = self.reports(checked)
+            self._show(uri, {text: found.get(text.uri, []) for text in checked.program.texts.values()})
 
-    def reports(self, document: Document, checked: Checked) -> list[types.Diagnostic]:
-        """What was found, for the editor."""
-        places = self.places(checked.source)
-        return [report(item, places, document.uri) for item in checked.diagnostics]
+    def reports(self, checked: Checked) -> dict[str, list[types.Diagnostic]]:
+        """What was found, for the editor, by the URI of the text."""
+        places = self.places(checked.program)
+        found: dict[str, list[types.Diagnostic]] = {}
+        for item in checked.diagnostics:
+            uri, shown = report(item, places)
+            found.setdefault(uri, []).append(shown)
+        return found
 
-    def show(self, uri: str, found: list[types.Diagnostic], version: int | None = None) -> None:
-        """Replace what the editor shows of a text."""
-        self.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, found, version))
+    def _show(self, uri: str, found: Mapping[Text, list[types.Diagnostic]]) -> None:
+        """Replace what the editor shows of the texts of a program."""
+        gone = self._shown.pop(uri, set()) - {text.uri for text in found}
+        for text in (*found, *(Text(old, None) for old in sorted(gone))):
+            self.text_document_publish_diagnostics(
+                types.PublishDiagnosticsParams(text.uri, found.get(text, []), text.version)
+            )
+        if found:
+            self._shown[uri] = {text.uri for text in found}
 
     def recheck(self) -> None:
         """Check everything that is open anew: the settings may be others."""
-        if self.pulls:
-            if self.can("workspace.diagnostics.refresh_support"):
-                self.workspace_diagnostic_refresh(None)
-            return
-        for document in list(self.workspace.text_documents.values()):
-            if isinstance(document, Document):
-                self.changed(document, 0)
+        if not self.pulls:
+            for program in list(self.documents.programs()):
+                self.changed(program.uri, 0)
+        elif self.can("workspace.diagnostics.refresh_support"):
+            self.workspace_diagnostic_refresh(None)
 
     # ------------------------------------------------------------------ settings
 
@@ -173,11 +176,6 @@ class Service(LanguageServer):
 
     def _complain(self, message: str) -> None:
         self.window_show_message(types.ShowMessageParams(types.MessageType.Error, f"torchlint: {message}"))
-
-
-def source_of(document: Document) -> Source:
-    """The text of a document as the checker takes it."""
-    return Source.from_text(document.source, document.file or Path(document.filename or "untitled"))
 
 
 def _failed(task: asyncio.Task[None]) -> None:

@@ -13,7 +13,6 @@ import itertools
 import logging
 import multiprocessing
 import os
-import sys
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from multiprocessing.connection import Connection
@@ -153,8 +152,10 @@ def _answer(
 
 def _leave_streams_alone() -> None:
     """Standard input and output belong to the editor; whatever prints here prints to standard error."""
-    sys.stdin = Path(os.devnull).open(encoding="utf-8")  # for the life of the process
     with contextlib.suppress(OSError):
+        nothing = os.open(os.devnull, os.O_RDONLY)
+        os.dup2(nothing, 0)
+        os.close(nothing)
         os.dup2(2, 1)
 
 
