@@ -405,7 +405,7 @@ async def test_columns_are_counted_in_utf_16(editor: Editor, uri: str) -> None:
     editor.type(uri, around(ASTRAL, "loss.item"), "loss.detach().item")
     editor.texts[uri] = text = ASTRAL.replace("loss.item", "loss.detach().item")
     assert (await editor.told(uri, after=1))[0].range == around(text, "loss.detach().item()")
-    _, disable = await editor.actions(uri, around(text, "loss.detach().item()"), "quickfix")
+    (disable,) = await editor.actions(uri, around(text, "loss.detach().item()"), "quickfix")
     assert "item()][1]  # noqa: TL202\n" in editor.applied(uri, disable.edit)
 
 
@@ -426,7 +426,7 @@ async def test_an_editor_that_asks_for_findings(launch: Callable[..., Any], tmp_
         first, second = await pulled()
         assert first.range == around(ASTRAL, "loss.item()", "utf-8")
         assert second.code == SAFE
-        _, disable = await neovim.actions(uri, first.range, "quickfix")
+        (disable,) = await neovim.actions(uri, first.range, "quickfix")
         assert disable.edit and disable.edit.changes and not disable.edit.document_changes
         silenced = neovim.applied(uri, disable.edit)
         assert "[1]  # noqa: TL202\n" in silenced
@@ -470,7 +470,7 @@ async def test_a_question_can_be_taken_back(editor: Editor, uri: str) -> None:
     asked = asyncio.ensure_future(answer)
     await asyncio.sleep(0.05)
     editor.client.cancel_request(types.CancelParams(identifier))
-    with pytest.raises(Exception, match="Request Cancelled"):
+    with pytest.raises(Exception, match="is canceled"):
         await asyncio.wait_for(asked, 20)
     editor.replace(uri, BAD)
     assert codes(await editor.told(uri, after=1)) == [UNSAFE, SAFE]
@@ -525,7 +525,7 @@ async def test_cells_of_a_notebook_are_one_program(editor: Editor) -> None:
     fixed = CELLS[3][1].replace("key, value)", "key, value, need_weights=False)")
     assert editor.applied(last, fix.edit) == fixed
     assert editor.applied(last, disable.edit) == f"{CELLS[3][1]}  # noqa: TL403"
-    _, disable = await editor.actions(item, waiting.range, "quickfix")
+    (disable,) = await editor.actions(item, waiting.range, "quickfix")
     assert editor.applied(item, disable.edit) == f"{CELLS[4][1]}  # noqa: TL202"
 
     (everything,) = await editor.actions(last, found.range, "notebook.source.fixAll")
@@ -540,7 +540,7 @@ async def test_cells_of_a_notebook_are_one_program(editor: Editor) -> None:
     # The cell is edited, and the one behind it goes.
     content = types.NotebookDocumentCellContentChanges(
         types.VersionedTextDocumentIdentifier(2, last),
-        [types.TextDocumentContentChangePartial(around(CELLS[3][1], "value, _ ="), "value, weights =")],
+        [types.TextDocumentContentChangePartial(around(CELLS[3][1], "value, _ ="), "output, _ =")],
     )
     gone = types.NotebookDocumentCellChangeStructure(
         types.NotebookCellArrayChange(4, 1), did_close=[types.TextDocumentIdentifier(item)]

@@ -114,6 +114,7 @@ class Worker:
             connection.close()
         if process is not None:
             process.kill()
+            process.join(1)
 
 
 def _serve(connection: Connection, abandoned: Any) -> None:
