@@ -87,7 +87,7 @@ class Editor:
             types.CodeActionParams(
                 types.TextDocumentIdentifier(uri),
                 where,
-                types.CodeActionContext([], only=list(only) or None),  # type: ignore[arg-type]
+                types.CodeActionContext([], only=list(only) or None),
             )
         )
         return [action for action in found or [] if isinstance(action, types.CodeAction)]
@@ -135,13 +135,13 @@ async def launched(
     # The one that comes with the client keeps the last message only.
     client.protocol.fm.features.pop(types.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS)
 
-    @client.feature(types.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS)
+    @client.feature(types.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS)  # type: ignore[untyped-decorator]
     async def published(params: types.PublishDiagnosticsParams) -> None:
         async with editor.news:
             editor.published.setdefault(params.uri, []).append(params)
             editor.news.notify_all()
 
-    @client.feature(types.CLIENT_REGISTER_CAPABILITY)
+    @client.feature(types.CLIENT_REGISTER_CAPABILITY)  # type: ignore[untyped-decorator]
     def registered(params: types.RegistrationParams) -> None:
         editor.registered += params.registrations
 
@@ -154,7 +154,7 @@ async def launched(
     )
     yield editor
     await client.shutdown_session()
-    await client.stop()
+    await client.stop()  # type: ignore[no-untyped-call]
 
 
 @pytest.fixture(scope="session")

@@ -364,8 +364,13 @@ async def test_the_settings_of_the_editor_are_followed(editor: Editor, uri: str)
     assert "unknown key `selct` in the editor's settings; did you mean `select`?" in (
         editor.client.messages[0].message
     )
+    editor.client.messages.clear()
+    others = types.DidChangeConfigurationParams({"pylsp": {"plugins": {}}})
+    editor.client.workspace_did_change_configuration(others)
+    assert codes(await editor.told(uri, after=4)) == [SAFE]
     configure()
-    assert codes(await editor.told(uri, after=4)) == [UNSAFE, SAFE]
+    assert codes(await editor.told(uri, after=5)) == [UNSAFE, SAFE]
+    assert editor.client.messages == []
 
 
 async def test_folders_come_and_go(editor: Editor, tmp_path: Path) -> None:

@@ -38,7 +38,7 @@ class Document(TextDocument):
         file = file_of(self.uri)
         source = Source.from_text(self.source, file or Path(self.filename or "untitled"))
         named = file is not None and file.suffix in _SUFFIXES
-        texts = {None: Text(self.uri, self.version)}
+        texts: dict[int | None, Text] = {None: Text(self.uri, self.version)}
         return Program(self.uri, source, texts, file, named or self.language_id == _LANGUAGE)
 
 

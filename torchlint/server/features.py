@@ -8,7 +8,7 @@ from typing import Any
 
 from lsprotocol import types
 
-from torchlint.server import actions, jobs
+from torchlint.server import actions, jobs, preferences
 from torchlint.server.reports import hover
 from torchlint.server.service import DEBOUNCE, Service
 from torchlint.server.worker import WorkerError
@@ -78,7 +78,7 @@ def _files_changed(service: Service, _: types.DidChangeWatchedFilesParams) -> No
 
 
 async def _preferences_changed(service: Service, params: types.DidChangeConfigurationParams) -> None:
-    if params.settings:
+    if preferences.concern(params.settings):
         service.projects.prefer(params.settings)
     else:
         await service.ask_preferences()

@@ -19,6 +19,11 @@ _RULES = {"select": "select", "extendSelect": "extend-select", "ignore": "ignore
 _KNOWN = ("configuration", *_RULES, "fixAll", "lint")
 
 
+def concern(given: object) -> bool:
+    """Whether settings that an editor sends are torchlint's: some send what they have for other servers."""
+    return isinstance(given, Mapping) and any(key in given for key in ("settings", SECTION, *_KNOWN))
+
+
 @dataclass(frozen=True)
 class Preferences:
     """The editor's settings.
