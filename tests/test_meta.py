@@ -30,6 +30,7 @@ LAYERS = (
     ("torchlint.conversion",),
     ("torchlint.outline",),
     ("torchlint.parsing",),
+    ("torchlint.reparsing",),
     ("torchlint.rewriting",),
     ("torchlint.releases",),
     ("torchlint.target",),

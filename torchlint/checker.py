@@ -41,12 +41,14 @@ def check(
     *,
     screen: bool = True,
     outline: bool = True,
+    parse: Callable[[str], SyntaxTree] | None = None,
     pulse: Callable[[], None] = _go_on,
 ) -> list[Diagnostic]:
     """All findings in ``source``, in the order in which diagnostics are shown.
 
     Without ``screen`` every enabled rule sees the file, whatever it mentions; without ``outline`` the file is
     parsed in full at once, which is quicker if it has findings. They are the same in any case.
+    ``parse`` is what parses it, `parsing.parse` without it.
     ``pulse`` is called before each rule, and what it raises ends the check.
     """
     rules = registry.catalogue()
@@ -55,7 +57,9 @@ def check(
     # Cells that are no programs may make one together.
     checked = _problems(source) if source.in_cells or not wanted else []
     if wanted and not checked:
-        checked = parsing.on_deep_stack(_run, source, settings, wanted, screen and outline, pulse)
+        checked = parsing.on_deep_stack(
+            _run, source, settings, wanted, screen and outline, parse or parsing.parse, pulse
+        )
     if not any(diagnostic.code == SYNTAX_ERROR for diagnostic in checked) and not settings.ignore_noqa:
         checked = _suppress(source, settings, rules, checked)
     regraded = (_regrade(diagnostic, settings) for diagnostic in dict.fromkeys(checked))
@@ -134,7 +138,12 @@ def own_diagnostic(code: str, source: Source, span: Span, message: str, fix: Fix
 
 
 def _run(
-    source: Source, settings: LintSettings, codes: list[str], outline: bool, pulse: Callable[[], None]
+    source: Source,
+    settings: LintSettings,
+    codes: list[str],
+    outline: bool,
+    parse: Callable[[str], SyntaxTree],
+    pulse: Callable[[], None],
 ) -> list[Diagnostic]:
     """Parse ``source`` and ask the rules; to be called on a deep stack.
 
@@ -148,7 +157,7 @@ def _run(
         if not codes:
             return []
     try:
-        tree = parsing.parse(source.text)
+        tree = parse(source.text)
     except parsing.UnreadableError as error:
         return [unreadable(source, error.problem)]
     with closing(Module(tree, settings)) as module:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from torchlint import fixer
@@ -12,6 +12,7 @@ from torchlint.server.jobs import difference
 TEXTS = st.lists(st.sampled_from(["a", "b", "\n", "\r\n", "\r", "\x0c", "😋"]), max_size=30).map("".join)
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(TEXTS, TEXTS)
 def test_a_difference_makes_one_text_of_the_other(before: str, after: str) -> None:
     edits = list(difference(before, after))

@@ -71,7 +71,7 @@ class Checks:
             return Checked(program, settings)
         source, uri = program.source, program.uri
         try:
-            found = await self._worker.do(jobs.check, source, settings, uri in self._with_findings)
+            found = await self._worker.do(jobs.check, source, settings, uri, uri in self._with_findings)
         except WorkerError as error:
             found = (checker.crash(source, f"checking {source.path.name} failed: {error}"),)
         # A text that is no program for a while has the findings from before once it is one again.

@@ -5,18 +5,37 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from difflib import SequenceMatcher
+from typing import TYPE_CHECKING
 
 from torchlint import checker, fixer
 from torchlint.diagnostics import Diagnostic, Edit, Span
 from torchlint.options import LintSettings
 from torchlint.source import Source
 
+if TYPE_CHECKING:
+    from torchlint.reparsing import Reparser
+
 Pulse = Callable[[], None]
 
 
-def check(source: Source, settings: LintSettings, expected: bool, pulse: Pulse) -> tuple[Diagnostic, ...]:
-    """The findings in a text; ``expected`` says whether there were some before, and is for speed only."""
-    return tuple(checker.check(source, settings, outline=not expected, pulse=pulse))
+# The last versions of the texts with findings, by URI, the one checked last at the end.
+_typed: dict[str, Reparser] = {}
+_MOST_TYPED = 8
+
+
+def check(
+    source: Source, settings: LintSettings, uri: str, expected: bool, pulse: Pulse
+) -> tuple[Diagnostic, ...]:
+    """The findings in a text; ``uri`` and whether there were some before are for speed only."""
+    if not expected:
+        _typed.pop(uri, None)
+        return tuple(checker.check(source, settings, pulse=pulse))
+    from torchlint.reparsing import Reparser
+
+    reparser = _typed[uri] = _typed.pop(uri, None) or Reparser()
+    if len(_typed) > _MOST_TYPED:
+        del _typed[next(iter(_typed))]
+    return tuple(checker.check(source, settings, outline=False, parse=reparser.parse, pulse=pulse))
 
 
 def fix(source: Source, settings: LintSettings, pulse: Pulse) -> tuple[Edit, ...]:
