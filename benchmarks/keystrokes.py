@@ -138,7 +138,7 @@ class Editor:
         """Say goodbye."""
         await self.client.shutdown_async(None)
         self.client.exit(None)
-        await self.client.stop()
+        await self.client.stop()  # type: ignore[no-untyped-call]
 
 
 def keys(text: str, count: int) -> Iterator[tuple[int, int, str]]:

@@ -86,6 +86,7 @@ async def test_findings_are_shown_when_a_text_is_opened(editor: Editor, uri: str
     found = await editor.told(uri)
     assert codes(found) == [UNSAFE, SAFE]
     item = found[0]
+    assert item.data is not None and item.related_information is not None
     assert item.range == around(BAD, "loss.item()")
     assert (item.source, item.severity) == ("torchlint", types.DiagnosticSeverity.Warning)
     assert item.code_description is None
@@ -469,7 +470,7 @@ async def test_a_question_can_be_taken_back(editor: Editor, uri: str) -> None:
         types.TextDocumentIdentifier(uri), around(BAD, ITEM), types.CodeActionContext([])
     )
     identifier = "asked-and-taken-back"
-    answer = editor.client.protocol.send_request_async(
+    answer = editor.client.protocol.send_request_async(  # type: ignore[no-untyped-call]
         types.TEXT_DOCUMENT_CODE_ACTION, params, msg_id=identifier
     )
     asked = asyncio.ensure_future(answer)

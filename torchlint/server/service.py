@@ -57,7 +57,7 @@ class Service(LanguageServer):
 
     def can(self, capability: str) -> bool:
         """Whether the editor has a capability, such as ``workspace.configuration``."""
-        return bool(get_capability(self.client_capabilities, capability))  # type: ignore[call-overload]
+        return bool(get_capability(self.client_capabilities, capability))
 
     @property
     def versioned(self) -> bool:
