@@ -129,7 +129,12 @@ def test_only_what_changed_is_parsed(
         reparser.parse(TEXT)
         texts: list[str] = []
         parse = parsing.parse
-        monkeypatch.setattr(parsing, "parse", lambda text: texts.append(text) or parse(text))
+
+        def remembered(text: str) -> SyntaxTree:
+            texts.append(text)
+            return parse(text)
+
+        monkeypatch.setattr(parsing, "parse", remembered)
         tree = reparser.parse(TEXT.replace(before, after))
         assert len(texts) == 1 and texts[0].startswith(parsed) and len(texts[0]) < len(TEXT)
         same(tree, parse(TEXT.replace(before, after)))

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import sys
+import time
+from asyncio.subprocess import PIPE
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -437,6 +440,12 @@ async def test_an_editor_that_asks_for_findings(launch: Callable[..., Any], tmp_
         silenced = neovim.applied(uri, disable.edit)
         assert "[1]  # noqa: TL202\n" in silenced
 
+        (tmp_path / "torchlint.toml").write_text('ignore = ["TL403"]\n')
+        neovim.save(uri)
+        assert codes(await pulled()) == [UNSAFE]
+        (tmp_path / "torchlint.toml").unlink()
+        neovim.save(uri)
+
         neovim.replace(uri, silenced)
         # Asked three times for texts of which two are gone when they are checked.
         asked = [asyncio.ensure_future(pulled())]
@@ -445,6 +454,22 @@ async def test_an_editor_that_asks_for_findings(launch: Callable[..., Any], tmp_
             asked.append(asyncio.ensure_future(pulled()))
         assert [codes(found) for found in await asyncio.gather(*asked)][-1] == [SAFE]
         assert neovim.published == {}
+
+
+async def test_an_editor_that_is_gone_is_not_waited_for(launch: Callable[..., Any], tmp_path: Path) -> None:
+    async with launch(tmp_path) as editor:
+        # Some seconds of work.
+        editor.open(editor.uri("long.py"), "\n".join(BAD.replace("train", f"train{i}") for i in range(60)))
+        await asyncio.sleep(0.1)
+        before = time.monotonic()
+    assert time.monotonic() - before < 10
+
+
+async def test_a_closed_pipe_ends_the_server() -> None:
+    command = [sys.executable, "-m", "torchlint", "server"]
+    server = await asyncio.create_subprocess_exec(*command, stdin=PIPE, stdout=PIPE)
+    said, _ = await asyncio.wait_for(server.communicate(b""), 30)
+    assert (said, server.returncode) == (b"", 0)
 
 
 async def test_an_editor_that_checks_on_save(launch: Callable[..., Any], tmp_path: Path) -> None:

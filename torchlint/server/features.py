@@ -95,7 +95,7 @@ def _folders_changed(service: Service, _: types.DidChangeWorkspaceFoldersParams)
 
 
 def _opened(service: Service, params: types.DidOpenTextDocumentParams) -> None:
-    service.changed(params.text_document.uri, 0)
+    _settled(service, params.text_document.uri)
 
 
 def _typed(service: Service, params: types.DidChangeTextDocumentParams) -> None:
@@ -103,7 +103,7 @@ def _typed(service: Service, params: types.DidChangeTextDocumentParams) -> None:
 
 
 def _saved(service: Service, params: types.DidSaveTextDocumentParams) -> None:
-    service.changed(params.text_document.uri, 0)
+    _settled(service, params.text_document.uri)
 
 
 def _closed(service: Service, params: types.DidCloseTextDocumentParams) -> None:
@@ -111,7 +111,7 @@ def _closed(service: Service, params: types.DidCloseTextDocumentParams) -> None:
 
 
 def _notebook_opened(service: Service, params: types.DidOpenNotebookDocumentParams) -> None:
-    service.changed(params.notebook_document.uri, 0)
+    _settled(service, params.notebook_document.uri)
 
 
 def _notebook_typed(service: Service, params: types.DidChangeNotebookDocumentParams) -> None:
@@ -119,11 +119,17 @@ def _notebook_typed(service: Service, params: types.DidChangeNotebookDocumentPar
 
 
 def _notebook_saved(service: Service, params: types.DidSaveNotebookDocumentParams) -> None:
-    service.changed(params.notebook_document.uri, 0)
+    _settled(service, params.notebook_document.uri)
 
 
 def _notebook_closed(service: Service, params: types.DidCloseNotebookDocumentParams) -> None:
     service.closed(params.notebook_document.uri)
+
+
+def _settled(service: Service, uri: str) -> None:
+    if not service.watches:
+        service.projects.reload()
+    service.changed(uri, 0)
 
 
 def _edited(service: Service, uri: str) -> None:

@@ -32,7 +32,8 @@ def check(
         return tuple(checker.check(source, settings, pulse=pulse))
     from torchlint.reparsing import Reparser
 
-    reparser = _typed[uri] = _typed.pop(uri, None) or Reparser()
+    reparser = _typed.pop(uri) if uri in _typed else Reparser()
+    _typed[uri] = reparser
     if len(_typed) > _MOST_TYPED:
         del _typed[next(iter(_typed))]
     return tuple(checker.check(source, settings, outline=False, parse=reparser.parse, pulse=pulse))

@@ -162,9 +162,14 @@ class Service(LanguageServer):
             if given:
                 self.projects.prefer(given)
 
+    @property
+    def watches(self) -> bool:
+        """Whether the editor says when a file changes on which settings depend."""
+        return self.can("workspace.did_change_watched_files.dynamic_registration")
+
     async def watch(self) -> None:
-        """Have the editor say when a file changes on which settings depend."""
-        if not self.can("workspace.did_change_watched_files.dynamic_registration"):
+        """Ask the editor to say when a file changes on which settings depend."""
+        if not self.watches:
             return
         watchers = [types.FileSystemWatcher(glob) for glob in projects.watched()]
         options = types.DidChangeWatchedFilesRegistrationOptions(watchers)

@@ -110,11 +110,12 @@ class Worker:
     def _end(self) -> None:
         process, connection = self._process, self._connection
         self._process = self._connection = None
-        if connection is not None:
-            connection.close()
         if process is not None:
+            # Whoever waits for an answer wakes up by that, and not by the end of the connection.
             process.kill()
             process.join(1)
+        if connection is not None:
+            connection.close()
 
 
 def _serve(connection: Connection, abandoned: Any) -> None:
