@@ -291,6 +291,17 @@ def test_an_unused_suppression_is_removed_from_its_cell(use_rules: UseRules) -> 
     assert fixed.applied == {"TL002": 2}
 
 
+def test_a_message_names_lines_of_cells() -> None:
+    source = notebook(
+        "import torch\ndef told(loss):\n    print(loss.item())",
+        markdown("# Training"),
+        "model = torch.nn.Linear(2, 2).cuda()\nfor x in loader:\n    loss = model(x).sum()\n"
+        "    loss.backward()\n    told(loss)",
+    )
+    (message,) = (item.message for item in check(source, usual()) if item.code == "TL202")
+    assert "(called from line 5 of cell 3)" in message
+
+
 # --- edits -----------------------------------------------------------------------------------------------
 
 
