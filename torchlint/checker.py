@@ -160,7 +160,7 @@ def _run(
         tree = parse(source.text)
     except parsing.UnreadableError as error:
         return [unreadable(source, error.problem)]
-    with closing(Module(tree, settings)) as module:
+    with closing(Module(tree, settings, source.locate)) as module:
         return _ask([rules[code] for code in codes], source, tree, module, pulse)
 
 

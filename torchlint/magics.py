@@ -62,17 +62,14 @@ _TOKEN = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Masked:
-    """A cell as Python: ``text`` is as long as the cell, and differs from it in the ``spans`` only."""
+    """A cell as Python: ``text`` is as long as the cell, and differs from it in the ``spans`` only.
+
+    It is ``indented`` if its code begins with white space, which IPython takes off.
+    """
 
     text: str
     spans: tuple[Span, ...] = ()
-
-    @property
-    def indented(self) -> bool:
-        """Whether its code begins with white space, which IPython takes off."""
-        begin, blank = _first_code(self.text), _BLANK_LINES.match(self.text)
-        first = self.text[blank.end() : blank.end() + 1] if blank else ""
-        return begin < len(self.text) and self.text[begin - 1 : begin] in _INDENT and first in _INDENT
+    indented: bool = False
 
 
 def mask(cell: str) -> Masked | None:
@@ -81,18 +78,27 @@ def mask(cell: str) -> Masked | None:
     if _PROMPT.match(cell, begin):
         return None
     spans: list[Span] = []
+    body = 0
     while found := _CELL_MAGIC.match(cell, begin):
         if found[1] not in _TRANSPARENT.split():
             return None
         spans.append(Span(*found.span()))
-        begin = found.end() + _first_code(cell[found.end() :])
+        body = found.end()
+        begin = body + _first_code(cell[body:])
     if spans or _SUSPECT.search(cell):
         spans += _magics(cell, begin if spans else 0)
-    masked = Masked(_filled(cell, spans), tuple(spans))
+    text = _filled(cell, spans)
     word = _WORD.match(cell, begin)
-    if word and word[0] in _AUTOMAGIC.split() and not _parses(masked.text):
+    if word and word[0] in _AUTOMAGIC.split() and not _parses(text):
         return None
-    return masked
+    return Masked(text, tuple(spans), _is_indented(text[body:]))
+
+
+def _is_indented(body: str) -> bool:
+    """Whether the first line of ``body``, and the first that is no comment, begin with white space."""
+    begin, blank = _first_code(body), _BLANK_LINES.match(body)
+    first = body[blank.end() : blank.end() + 1] if blank else ""
+    return begin < len(body) and body[begin - 1 : begin] in _INDENT and first in _INDENT
 
 
 def _first_code(cell: str) -> int:
@@ -163,7 +169,7 @@ def _filled(cell: str, spans: list[Span]) -> str:
 
 def _filler(cell: str, span: Span) -> str:
     """Something of the same length, with the same newlines, that parses where a magic stood."""
-    before = cell[: span.start].replace("\r", "\n").rpartition("\n")[2]
+    before = cell[max(cell.rfind("\n", 0, span.start), cell.rfind("\r", 0, span.start)) + 1 : span.start]
     joined = span.end < len(cell) and cell[span.end] not in "\r\n"
     first = True
 

@@ -6,17 +6,20 @@ every edit of it an edit of one cell.
 
 from __future__ import annotations
 
+import ast
 import codecs
 import re
-from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+import warnings
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import accumulate, groupby
 from pathlib import Path
 
 from torchlint import ipynb, magics
 from torchlint.diagnostics import Edit, Fix, Position, Span
-from torchlint.source import Part, Source, dominant_newline, undecodable
+from torchlint.source import Part, Source, apply, dominant_newline, undecodable
 
 # IPython takes the indentation off a cell that begins with one; here a statement goes in front of it.
 _LEAD = "if True:\n"
@@ -96,8 +99,8 @@ class Notebook(Source):
                 continue
             lead = _LEAD if masked.indented else ""
             start = at + len(lead)
-            spans = [*masked.spans, *(Span(*found.span()) for found in _UNREADABLE.finditer(source))]
-            masks += [Mask(start + span.start, source[span.start : span.end]) for span in sorted(spans)]
+            spans = sorted([*masked.spans, *_unreadable(source, masked.spans)])
+            masks += [Mask(start + span.start, source[span.start : span.end]) for span in spans]
             cells.append(Cell(number, at, start, start + len(source)))
             parts += [lead, masked.text, "\n"]
             at = cells[-1].end + 1
@@ -131,6 +134,21 @@ class Notebook(Source):
         place, first = self.position(min(max(offset, cell.start), cell.end)), self.position(cell.start)
         return Position(place.row - first.row + 1, place.column, cell.number)
 
+    def file_row(self, offset: int) -> int:
+        """The line of the JSON that holds the line of the cell, as it was read; 1 without JSON."""
+        cell = self.cell_at(offset)
+        if cell is None or self.document is None:
+            return 1
+        return self.document.row(cell.number, max(offset - cell.start, 0))
+
+    def part(self, cell: int | None) -> Part | None:
+        """The cell of this number."""
+        return self._parts.get(cell)
+
+    @cached_property
+    def _parts(self) -> dict[int | None, Part]:
+        return {part.cell: part for part in self.parts}
+
     @cached_property
     def parts(self) -> tuple[Part, ...]:
         """The cells, each as its author wrote it."""
@@ -142,21 +160,51 @@ class Notebook(Source):
     def _original(self, cell: Cell) -> str:
         parts, at = [], cell.start
         for mask in self._masks_in(cell.start, cell.end):
-            # A character that cannot be read may stand in a magic.
-            if mask.start >= at:
-                parts += [self.text[at : mask.start], mask.original]
-                at = mask.end
+            parts += [self.text[at : mask.start], mask.original]
+            at = mask.end
         return "".join([*parts, self.text[at : cell.end]])
 
     def _masks_in(self, start: int, end: int) -> Sequence[Mask]:
-        return [mask for mask in self.masks if start <= mask.end and mask.start <= end]
+        """The masks that share a character or a border with a range."""
+        first = bisect_left(self.masks, start, key=lambda mask: mask.end)
+        return self.masks[first : bisect_right(self.masks, end, first, key=lambda mask: mask.start)]
 
     # ------------------------------------------------------------------ fixes
 
     def fitted(self, fix: Fix) -> Fix | None:
-        """The fix with every edit inside one cell; None if it cannot be, or touches what is masked."""
-        edits = [self._fitted(edit) for edit in fix.edits]
-        return None if None in edits else replace(fix, edits=tuple(edit for edit in edits if edit))
+        """The fix with every edit inside one cell.
+
+        None if it cannot be, if it touches what is masked, or if a cell would no longer show its result.
+        """
+        fitted = [self._fitted(edit) for edit in fix.edits]
+        edits = [edit for edit in fitted if edit]
+        if len(edits) < len(fitted) or self._hides(edits):
+            return None
+        return replace(fix, edits=tuple(edits))
+
+    def _hides(self, edits: Iterable[Edit]) -> bool:
+        """Whether the expression that ends a cell, whose value is shown, becomes part of a statement."""
+        for cell, group in groupby(sorted(edits), key=lambda edit: self.cell_at(edit.span.start)):
+            assert cell is not None
+            changes = [
+                Edit(Span(at.span.start - cell.lead, at.span.end - cell.lead), at.content) for at in group
+            ]
+            before = self._ending(cell)
+            if before.shown < 0 or all(edit.span.end < before.shown for edit in changes):
+                continue
+            after = _ending(apply(self.text[cell.lead : cell.end], changes))
+            if after.shown < 0 and after.count >= before.count:
+                return True
+        return False
+
+    def _ending(self, cell: Cell) -> _Ending:
+        if cell.number not in self._endings:
+            self._endings[cell.number] = _ending(self.text[cell.lead : cell.end])
+        return self._endings[cell.number]
+
+    @cached_property
+    def _endings(self) -> dict[int, _Ending]:
+        return {}
 
     def _fitted(self, edit: Edit) -> Edit | None:
         start, end, content = edit.span.start, edit.span.end, edit.content
@@ -176,6 +224,9 @@ class Notebook(Source):
                 return None
         if end > cell.end:
             return None
+        if start == cell.end and content.startswith(("\r", "\n")):
+            # What follows is another cell, from which no empty lines have to part what is added.
+            content = content.rstrip("\r\n")
         whole = Edit(Span(start, end), content)
         return whole if all(self._spares(whole, mask) for mask in self._masks_in(start, end)) else None
 
@@ -193,14 +244,15 @@ class Notebook(Source):
         Raises:
             ValueError: they do not make it.
         """
-        growth = [
-            (edit.span.end, len(edit.content) - (edit.span.end - edit.span.start)) for edit in set(edits)
-        ]
-        if len(text) - len(self.text) != sum(by for _, by in growth):
+        made = sorted(set(edits))
+        ends = [edit.span.end for edit in made]
+        growth = [0, *accumulate(len(edit.content) - (edit.span.end - edit.span.start) for edit in made)]
+        if len(text) - len(self.text) != growth[-1]:
             raise ValueError("the cells of a notebook cannot be told apart in another text")
 
         def moved(offset: int, *, inclusive: bool) -> int:
-            return offset + sum(by for end, by in growth if end < offset or (inclusive and end == offset))
+            """Where a place is afterwards: behind what is inserted there, or before it."""
+            return offset + growth[(bisect_right if inclusive else bisect_left)(ends, offset)]
 
         cells = [
             Cell(
@@ -233,3 +285,37 @@ class Notebook(Source):
         sources = {part.cell: part.text for part in self.parts if part.cell is not None}
         data = self.document.with_sources(sources).encode("utf-8")
         return codecs.BOM_UTF8 + data if self.bom else data
+
+
+@dataclass(frozen=True, slots=True)
+class _Ending:
+    """How many statements a cell has, and where the line of the last begins if its value is shown, or -1."""
+
+    count: int
+    shown: int
+
+
+def _ending(code: str) -> _Ending:
+    """How a cell ends, with what makes it parse in front of it."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            body = ast.parse(code).body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return _Ending(0, -1)
+    if code.startswith(_LEAD) and len(body) == 1 and isinstance(body[0], ast.If):
+        body = body[0].body
+    last = body[-1] if body else None
+    if not isinstance(last, ast.Expr) or last.end_lineno is None or last.end_col_offset is None:
+        return _Ending(len(body), -1)
+    source = Source(Path(), code)
+    rest = source.line(last.end_lineno).encode("utf-8", "replace")[last.end_col_offset :]
+    silent = rest.lstrip().startswith(b";")
+    return _Ending(len(body), -1 if silent else source.line_starts[last.lineno - 1])
+
+
+def _unreadable(source: str, masked: Sequence[Span]) -> Iterator[Span]:
+    """The characters of a cell that no program may hold, as far as they are not masked with a magic."""
+    for found in _UNREADABLE.finditer(source):
+        if not any(span.start <= found.start() < span.end for span in masked):
+            yield Span(*found.span())
