@@ -1088,6 +1088,28 @@ def test_the_progress_bar_appears_when_a_run_is_long(
             assert [(task.completed, task.total) for task in bar._shown[0].tasks] == [(2, 2)]
 
 
+# --- server --------------------------------------------------------------------------------------------
+
+
+def test_the_server_says_what_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pygls", None)
+    result = lint("server")
+    assert result.exit_code == 2
+    assert result.stderr == (
+        "error: the language server needs pygls, which is not installed: "
+        "`pip install 'torchlint[lsp]'` installs it\n"
+    )
+
+
+def test_only_the_server_imports_its_libraries() -> None:
+    code = (
+        "import sys, torchlint.cli, torchlint.commands.server\n"
+        "print({'pygls', 'lsprotocol'} & {*sys.modules})"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "set()"
+
+
 # --- notebooks -----------------------------------------------------------------------------------------
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -31,12 +32,12 @@ def patterns(*texts: str) -> tuple[Pattern, ...]:
     return tuple(Pattern(text, Path.cwd()) for text in texts)
 
 
-def found(*paths: str, options: Options | None = None, **how: bool) -> list[str]:
+def found(*paths: str, options: Options | None = None, **how: Any) -> list[str]:
     result = search(*paths, options=options, **how)
     return [path.relative_to(Path.cwd()).as_posix() for path in result.files]
 
 
-def search(*paths: str, options: Options | None = None, **how: bool) -> Discovery:
+def search(*paths: str, options: Options | None = None, **how: Any) -> Discovery:
     return discover([Path(path) for path in paths or (".",)], lambda _: options or Options(), **how)
 
 

@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 import ast
+from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from torchlint.diagnostics import Span
 from torchlint.magics import mask
+
+ROOT = Path(__file__).resolve().parents[1]
+PROGRAMS = sorted([*(ROOT / "fixtures" / "programs").glob("*.py"), *(ROOT / "torchlint").glob("*.py")])
 
 
 def masked(cell: str) -> str:
@@ -125,3 +132,58 @@ def test_an_indentation_that_ipython_takes_off(cell: str, indented: bool) -> Non
     found = mask(cell)
     assert found is not None
     assert found.indented is indented
+
+
+@pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.name)
+def test_no_part_of_a_program_is_taken_for_a_magic(path: Path) -> None:
+    text = path.read_text(encoding="utf-8") + "\n"
+    found = mask(f"{text}!ls")
+    assert found is not None
+    assert found.spans == (Span(len(text), len(text) + 3),)
+    assert found.text == f"{text}###"
+
+
+PARTS = st.sampled_from(
+    [
+        *(
+            "%",
+            "!",
+            "?",
+            "=",
+            "'",
+            '"',
+            '"""',
+            "\\",
+            "(",
+            ")",
+            "#",
+            ";",
+            "x",
+            " ",
+            "    ",
+            "\t",
+            "\n",
+            "\r\n",
+        ),
+        *("\r", "%%time\n", "%time x", "x = !ls", "f'{x!r}'", "if x:\n", "é😀", "\x0c", "pip install"),
+    ]
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(PARTS, max_size=14).map("".join))
+def test_a_masked_cell_has_every_character_where_it_was(cell: str) -> None:
+    found = mask(cell)
+    if found is None:
+        return
+    assert len(found.text) == len(cell)
+    at = 0
+    for span in found.spans:
+        assert at <= span.start < span.end
+        assert found.text[at : span.start] == cell[at : span.start]
+        inside, original = found.text[span.start : span.end], cell[span.start : span.end]
+        assert [char if char in "\r\n" else "" for char in inside] == [
+            char if char in "\r\n" else "" for char in original
+        ]
+        at = span.end
+    assert found.text[at:] == cell[at:]

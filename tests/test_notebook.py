@@ -291,6 +291,17 @@ def test_an_unused_suppression_is_removed_from_its_cell(use_rules: UseRules) -> 
     assert fixed.applied == {"TL002": 2}
 
 
+def test_a_message_names_lines_of_cells() -> None:
+    source = notebook(
+        "import torch\ndef told(loss):\n    print(loss.item())",
+        markdown("# Training"),
+        "model = torch.nn.Linear(2, 2).cuda()\nfor x in loader:\n    loss = model(x).sum()\n"
+        "    loss.backward()\n    told(loss)",
+    )
+    (message,) = (item.message for item in check(source, usual()) if item.code == "TL202")
+    assert "(called from line 5 of cell 3)" in message
+
+
 # --- edits -----------------------------------------------------------------------------------------------
 
 
@@ -349,6 +360,63 @@ def test_a_fix_that_straddles_cells_is_withheld(use_rules: UseRules) -> None:
 
 
 @pytest.mark.parametrize(
+    ("cell", "offered"),
+    [
+        ("bad", False),
+        ("x = 1\nbad  # shown", False),
+        ("%%time\n  y = 1\n  bad", False),
+        ("bad;", True),
+        ("bad ; # not shown", True),
+        ("bad\nx = 1", True),
+        ("for y in x:\n    bad", True),
+        ("bad\nx", True),
+        ("f(\n  bad)", False),
+    ],
+)
+def test_a_fix_that_hides_the_result_of_a_cell_is_withheld(
+    cell: str, offered: bool, use_rules: UseRules
+) -> None:
+    def wrapped(node: cst.Name, module: Module) -> tuple[Edit, ...]:
+        place = module.tree.span(node)
+        start = module.tree.text.rfind("\n", 0, place.start) + 1
+        text = module.tree.text[start : place.start]
+        indent = text[: len(text) - len(text.lstrip())]
+        return (Edit(Span(start + len(indent), start + len(indent)), "if x: "),)
+
+    source = notebook("x = 1", cell)
+    if "for" in cell or "f(" in cell:
+        chosen = use_rules(names("bad", lambda node, module: (Edit(Span(6, 6), "x = "),)))
+    else:
+        chosen = use_rules(names("bad", wrapped))
+    assert [item.fix is not None for item in check(source, chosen)] == [offered]
+
+
+def test_a_result_may_be_written_otherwise_or_taken_out(use_rules: UseRules) -> None:
+    def without(node: cst.Name, module: Module) -> tuple[Edit, ...]:
+        start = module.tree.span(node).start
+        return (Edit(Span(start, start + 4), ""),)
+
+    source = notebook("x = 1\nbad")
+    assert [part.text for part in fix(source, use_rules(replacing("bad", "good()"))).source.parts] == [
+        "x = 1\ngood()"
+    ]
+    assert [part.text for part in fix(source, use_rules(names("bad", without))).source.parts] == ["x = 1"]
+
+
+@pytest.mark.parametrize(
+    ("how", "rows"),
+    [({"indent": 1}, [9, 11, 26]), ({"indent": None}, [1, 1, 1])],
+)
+def test_places_have_a_line_in_the_file(how: dict[str, Any], rows: list[int]) -> None:
+    source = notebook(["a = 1\n", "%pwd\n", "b = 2"], markdown("#"), "\nc = 3", **how)
+    found = [source.file_row(source.text.index(name)) for name in "abc"]
+    lines = source.to_bytes().decode().split("\n")
+    assert all(name in lines[row - 1] for name, row in zip("abc", found, strict=True))
+    assert found == rows
+    assert Source(PATH, "a\nb").file_row(2) == 2
+
+
+@pytest.mark.parametrize(
     ("first", "expected"),
     [
         (
@@ -376,17 +444,17 @@ def test_an_added_import_stands_with_the_imports_and_never_above_a_cell_magic(
 
 
 def test_fixes_of_several_rounds_keep_the_cells_apart(use_rules: UseRules) -> None:
-    chain = use_rules(replacing("bad", "better\nmore = 1"))
+    chain = use_rules(replacing("bad", "more = 1\nbetter"))
     source = notebook(["%%time\n", "bad\n", "x = !ls\n", "bad"], markdown("# between"), "y?\nbad", "bad\n!ls")
     fixed = fix(source, chain)
     assert [part.text for part in fixed.source.parts] == [
-        "%%time\nbetter\nmore = 1\nx = !ls\nbetter\nmore = 1",
-        "y?\nbetter\nmore = 1",
-        "better\nmore = 1\n!ls",
+        "%%time\nmore = 1\nbetter\nx = !ls\nmore = 1\nbetter",
+        "y?\nmore = 1\nbetter",
+        "more = 1\nbetter\n!ls",
     ]
     read = json.loads(fixed.source.to_bytes())["cells"]
-    assert read[0]["source"][-2:] == ["better\n", "more = 1"]
-    assert read[2]["source"] == "y?\nbetter\nmore = 1"
+    assert read[0]["source"][-2:] == ["more = 1\n", "better"]
+    assert read[2]["source"] == "y?\nmore = 1\nbetter"
 
 
 def test_a_fix_that_breaks_a_cell_is_not_applied(use_rules: UseRules) -> None:

@@ -17,6 +17,7 @@ _COMMANDS = {
     "verify": ("torchlint.commands.verify", "Measure what the fixes of a script are worth on this machine"),
     "bench": ("torchlint.commands.bench", "Measure what the fixes of rules are worth on this machine"),
     "env": ("torchlint.commands.env", "Show what this machine is set to, and what PyTorch would like"),
+    "server": ("torchlint.commands.server", "Show findings and fixes in an editor (language server)"),
     "rule": ("torchlint.commands.rule", "Explain a rule, or list all of them"),
     "explain": ("torchlint.commands.rule", "Another name for `rule`"),
     "config": ("torchlint.commands.config", "List the config keys, or explain one"),

@@ -132,6 +132,17 @@ def inline(text: str, root: Path) -> Layer:
     return Layer(_values(document, layer, root), origin)
 
 
+def table(document: Mapping[str, Any], origin: str, root: Path) -> Mapping[str, Any]:
+    """The values by field name of a table of config keys that ``origin`` gives, for instance an editor.
+
+    Globs are relative to ``root``.
+
+    Raises:
+        ConfigError: it has an unknown key, or a value that cannot be followed.
+    """
+    return _values(document, Layer({}, origin), root)
+
+
 def _values(document: Mapping[str, Any], layer: Layer, root: Path) -> Mapping[str, Any]:
     known = options.config_keys()
     values = {}

@@ -158,31 +158,36 @@ def discover(
     *,
     respect_gitignore: bool = True,
     force_exclude: bool = False,
+    root: Path | None = None,
 ) -> Discovery:
     """The files to check among ``paths``: files as named, directories searched.
 
     ``options_for`` gives the options of the files in a directory. A path that does not exist is kept, for
     the run to report. Directory links are not followed. Excluded files that are named are kept unless
-    ``force_exclude``.
+    ``force_exclude``; of theirs, ``root``, the working directory without it, is where usual excludes begin.
     """
     found: set[Path] = set()
     warnings: list[str] = []
     for path in paths:
         path = absolute(path)
         if path.is_dir():
-            if not (force_exclude and _excluded(path, True, options_for, respect_gitignore)):
+            if not (force_exclude and _excluded(path, True, options_for, respect_gitignore, root)):
                 found.update(_search(path, options_for, respect_gitignore, force_exclude, warnings))
-        elif not (force_exclude and _excluded(path, False, options_for, respect_gitignore)):
+        elif not (force_exclude and _excluded(path, False, options_for, respect_gitignore, root)):
             found.add(path)
     return Discovery(tuple(sorted(found)), tuple(warnings))
 
 
 def _excluded(
-    path: Path, directory: bool, options_for: Callable[[Path], Options], respect_gitignore: bool
+    path: Path,
+    directory: bool,
+    options_for: Callable[[Path], Options],
+    respect_gitignore: bool,
+    root: Path | None,
 ) -> bool:
     """Whether a path that was named would have been left out of a search."""
     chosen = options_for(path if directory else path.parent)
-    filters = _Filter((*chosen.exclude, *chosen.extend_exclude), Path.cwd())
+    filters = _Filter((*chosen.exclude, *chosen.extend_exclude), root or Path.cwd())
     if filters.matches(path, directory):
         return True
     if not respect_gitignore:

@@ -16,6 +16,7 @@ from torchlint.diagnostics import Applicability, Diagnostic, Edit
 from torchlint.options import LintSettings
 from torchlint.scope import Scope
 from torchlint.source import Source
+from torchlint.source import apply as apply
 
 # Nested fixes need one round a level; a file that needs more rounds, or grows by more characters than its
 # own and these, does not come to rest.
@@ -96,22 +97,6 @@ def choose(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
         for edit in new:
             insort(taken, edit)
     return chosen
-
-
-def apply(text: str, edits: Iterable[Edit]) -> str:
-    """``text`` with the edits made, each once.
-
-    Raises:
-        ValueError: two of them overlap, or one lies outside the text.
-    """
-    parts: list[str] = []
-    at = 0
-    for edit in sorted(set(edits)):
-        if not at <= edit.span.start <= edit.span.end <= len(text):
-            raise ValueError(f"an edit of characters {edit.span.start} to {edit.span.end} cannot be made")
-        parts += (text[at : edit.span.start], edit.content)
-        at = edit.span.end
-    return "".join((*parts, text[at:]))
 
 
 def _attempt(

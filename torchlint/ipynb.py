@@ -21,6 +21,7 @@ FORMATS = (3, 4)
 # Where a string is split into lines: by every program, and by `str.splitlines`.
 _LINE_ENDS = ("\n", *"\r\v\f\x1c\x1d\x1e\x85\u2028\u2029")
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
+_MANY = 2_000
 _SPACE = re.compile(r"[ \t\n\r]*")
 # One character of a string as JSON spells it; a surrogate pair is one.
 _CHARACTER = re.compile(
@@ -88,6 +89,20 @@ class Document:
                 at = cell.end
         return "".join([*parts, self.json[at:]])
 
+    def row(self, number: int, offset: int) -> int:
+        """The line of the JSON that has the character at ``offset`` of the source of cell ``number``."""
+        cell = next((cell for cell in self.cells if cell.number == number), None)
+        if cell is None:
+            return 1
+        at = cell.start
+        for gap, literal in zip(cell.gaps, cell.literals, strict=False):
+            at += len(gap)
+            if offset < len(literal.text) or literal is cell.literals[-1]:
+                break
+            offset -= len(literal.text)
+            at += len(literal.raw) + 2
+        return self.json.count("\n", 0, at) + 1
+
     def _value(self, cell: CodeCell, source: str) -> str:
         spelling = _Spelling(self._escapes(cell))
         if not cell.gaps:
@@ -148,7 +163,9 @@ class _Spelling:
         between = list(old[head:tail])
         lines = _split(source[at:end], old)
         made: list[Piece] = []
-        matcher = SequenceMatcher(None, [piece.text for piece in between], lines, autojunk=False)
+        # Thousands of equal lines would be compared each with each.
+        many = len(lines) > _MANY
+        matcher = SequenceMatcher(None, [piece.text for piece in between], lines, autojunk=many)
         for tag, i1, i2, j1, j2 in matcher.get_opcodes():
             if tag == "equal":
                 made += between[i1:i2]

@@ -6,18 +6,20 @@ every edit of it an edit of one cell.
 
 from __future__ import annotations
 
+import ast
 import codecs
 import re
+import warnings
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import accumulate
+from itertools import accumulate, groupby
 from pathlib import Path
 
 from torchlint import ipynb, magics
 from torchlint.diagnostics import Edit, Fix, Position, Span
-from torchlint.source import Part, Source, dominant_newline, undecodable
+from torchlint.source import Part, Source, apply, dominant_newline, undecodable
 
 # IPython takes the indentation off a cell that begins with one; here a statement goes in front of it.
 _LEAD = "if True:\n"
@@ -132,6 +134,13 @@ class Notebook(Source):
         place, first = self.position(min(max(offset, cell.start), cell.end)), self.position(cell.start)
         return Position(place.row - first.row + 1, place.column, cell.number)
 
+    def file_row(self, offset: int) -> int:
+        """The line of the JSON that holds the line of the cell, as it was read; 1 without JSON."""
+        cell = self.cell_at(offset)
+        if cell is None or self.document is None:
+            return 1
+        return self.document.row(cell.number, max(offset - cell.start, 0))
+
     def part(self, cell: int | None) -> Part | None:
         """The cell of this number."""
         return self._parts.get(cell)
@@ -181,9 +190,39 @@ class Notebook(Source):
     # ------------------------------------------------------------------ fixes
 
     def fitted(self, fix: Fix) -> Fix | None:
-        """The fix with every edit inside one cell; None if it cannot be, or touches what is masked."""
-        edits = [self._fitted(edit) for edit in fix.edits]
-        return None if None in edits else replace(fix, edits=tuple(edit for edit in edits if edit))
+        """The fix with every edit inside one cell.
+
+        None if it cannot be, if it touches what is masked, or if a cell would no longer show its result.
+        """
+        fitted = [self._fitted(edit) for edit in fix.edits]
+        edits = [edit for edit in fitted if edit]
+        if len(edits) < len(fitted) or self._hides(edits):
+            return None
+        return replace(fix, edits=tuple(edits))
+
+    def _hides(self, edits: Iterable[Edit]) -> bool:
+        """Whether the expression that ends a cell, whose value is shown, becomes part of a statement."""
+        for cell, group in groupby(sorted(edits), key=lambda edit: self.cell_at(edit.span.start)):
+            assert cell is not None
+            changes = [
+                Edit(Span(at.span.start - cell.lead, at.span.end - cell.lead), at.content) for at in group
+            ]
+            before = self._ending(cell)
+            if before.shown < 0 or all(edit.span.end < before.shown for edit in changes):
+                continue
+            after = _ending(apply(self.text[cell.lead : cell.end], changes))
+            if after.shown < 0 and after.count >= before.count:
+                return True
+        return False
+
+    def _ending(self, cell: Cell) -> _Ending:
+        if cell.number not in self._endings:
+            self._endings[cell.number] = _ending(self.text[cell.lead : cell.end])
+        return self._endings[cell.number]
+
+    @cached_property
+    def _endings(self) -> dict[int, _Ending]:
+        return {}
 
     def _fitted(self, edit: Edit) -> Edit | None:
         start, end, content = edit.span.start, edit.span.end, edit.content
@@ -264,6 +303,33 @@ class Notebook(Source):
         sources = {part.cell: part.text for part in self.parts if part.cell is not None}
         data = self.document.with_sources(sources).encode("utf-8")
         return codecs.BOM_UTF8 + data if self.bom else data
+
+
+@dataclass(frozen=True, slots=True)
+class _Ending:
+    """How many statements a cell has, and where the line of the last begins if its value is shown, or -1."""
+
+    count: int
+    shown: int
+
+
+def _ending(code: str) -> _Ending:
+    """How a cell ends, with what makes it parse in front of it."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            body = ast.parse(code).body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return _Ending(0, -1)
+    if code.startswith(_LEAD) and len(body) == 1 and isinstance(body[0], ast.If):
+        body = body[0].body
+    last = body[-1] if body else None
+    if not isinstance(last, ast.Expr) or last.end_lineno is None or last.end_col_offset is None:
+        return _Ending(len(body), -1)
+    source = Source(Path(), code)
+    rest = source.line(last.end_lineno).encode("utf-8", "replace")[last.end_col_offset :]
+    silent = rest.lstrip().startswith(b";")
+    return _Ending(len(body), -1 if silent else source.line_starts[last.lineno - 1])
 
 
 def _unreadable(source: str, masked: Sequence[Span]) -> Iterator[Span]:

@@ -112,6 +112,11 @@ class Source:
             raise SourceError("the file holds a NUL byte", _end_position(text[:nul]))
         return cls(path, text, encoding, bom, dominant_newline(text))
 
+    @classmethod
+    def from_text(cls, text: str, path: Path) -> Source:
+        """A text that an editor holds for ``path``: already decoded, and stored as the editor likes."""
+        return cls(path, text, newline=dominant_newline(text))
+
     def with_text(self, text: str, edits: Iterable[Edit] = ()) -> Source:
         """The same file holding another text, which the edits have made of this one."""
         return replace(self, text=text)
@@ -152,6 +157,10 @@ class Source:
         """The place of a character offset as people are told it: within its cell in a notebook."""
         return self.position(offset)
 
+    def file_row(self, offset: int) -> int:
+        """The line of the file on which a character stands; in a notebook that is one of its JSON."""
+        return self.position(offset).row
+
     @property
     def in_cells(self) -> bool:
         """Whether this is a notebook, in which places are counted by cell."""
@@ -188,6 +197,22 @@ class Source:
             return ""
         end = starts[row] if row < len(starts) else len(self.text)
         return self.text[starts[row - 1] : end].rstrip("\r\n")
+
+
+def apply(text: str, edits: Iterable[Edit]) -> str:
+    """``text`` with the edits made, each once.
+
+    Raises:
+        ValueError: two of them overlap, or one lies outside the text.
+    """
+    parts: list[str] = []
+    at = 0
+    for edit in sorted(set(edits)):
+        if not at <= edit.span.start <= edit.span.end <= len(text):
+            raise ValueError(f"an edit of characters {edit.span.start} to {edit.span.end} cannot be made")
+        parts += (text[at : edit.span.start], edit.content)
+        at = edit.span.end
+    return "".join((*parts, text[at:]))
 
 
 def read_bytes(path: Path) -> bytes:
