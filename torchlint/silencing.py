@@ -43,7 +43,7 @@ def silence(source: Source, settings: LintSettings, scope: Scope, reason: str = 
     count = 0
     found = scope.sort_out(source, check(source, settings))
     for _ in range(_MAX_ROUNDS):
-        edits = [edit for edit in _edits(source, found.shown, reason) if _fits(source, edit)]
+        edits = list(comments(source, found.shown, reason))
         if not edits:
             break
         changed = source.with_text(apply(source.text, edits), edits)
@@ -56,6 +56,11 @@ def silence(source: Source, settings: LintSettings, scope: Scope, reason: str = 
         count += len(found.shown) - len(left.shown)
         source, scope, found = changed, moved, left
     return Silenced(source, count, found.shown, found.known)
+
+
+def comments(source: Source, diagnostics: Sequence[Diagnostic], reason: str = "") -> Iterator[Edit]:
+    """The edits that silence the findings, one a line; none where no comment can stand."""
+    return (edit for edit in _edits(source, diagnostics, reason) if _fits(source, edit))
 
 
 def _fits(source: Source, edit: Edit) -> bool:

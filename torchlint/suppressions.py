@@ -381,20 +381,6 @@ class Suppressions:
         return _remove_from_comment(self._source, directive.comment, directive.span)
 
 
-def silence(source: Source, rules: Mapping[str, Rule], row: int, code: str) -> Edit:
-    """The edit that adds ``code`` to the ``# noqa`` comment at the end of a line, made if there is none.
-
-    ``row`` is the ``noqa_row`` of the finding to be silenced. Other comments on the line stay.
-    """
-    for directive in Suppressions(source, rules).directives:
-        if directive.verb is Verb.NOQA and directive.comment.row == row and directive.entries:
-            end = directive.entries[-1].span.end
-            return Edit(Span(end, end), f", {code}")
-    line = source.line(row)
-    start = source.line_starts[row - 1]
-    return Edit(Span(start + len(line.rstrip()), start + len(line)), f"  # noqa: {code}")
-
-
 def _below(row: int, lines: Lines) -> tuple[int, int]:
     """The rows of the statement below a comment in ``row``; inside of a statement, of the next code."""
     for first, last in lines.logical:

@@ -6,13 +6,12 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from lsprotocol import types
 
-from torchlint import registry
 from torchlint.checker import OWN_CODES
-from torchlint.diagnostics import Applicability, Diagnostic, Edit, Fix, Span
+from torchlint.diagnostics import Applicability, Diagnostic, Edit, Span
 from torchlint.server.documents import Places
 from torchlint.server.reports import report
-from torchlint.source import Source
-from torchlint.suppressions import NEVER_SUPPRESSED, silence
+from torchlint.silencing import comments
+from torchlint.suppressions import NEVER_SUPPRESSED
 
 FIX_ALL = f"{types.CodeActionKind.SourceFixAll.value}.torchlint"
 FIX_NOTEBOOK = f"notebook.{FIX_ALL}"
@@ -46,22 +45,14 @@ def quick_fixes(
         if item.code in NEVER_SUPPRESSED | OWN_CODES or (item.code, item.cell, item.noqa_row) in offered:
             continue
         offered.add((item.code, item.cell, item.noqa_row))
-        silenced = _silenced(item, places.program.source)
-        if silenced is not None:
+        silenced = list(comments(places.program.source, [item]))
+        if silenced:
             yield types.CodeAction(
                 f"Disable {item.code} for this line",
                 kind=types.CodeActionKind.QuickFix,
                 diagnostics=[report(item, places)[1]],
-                edit=change(silenced.edits, places, versioned=versioned),
+                edit=change(silenced, places, versioned=versioned),
             )
-
-
-def _silenced(item: Diagnostic, source: Source) -> Fix | None:
-    """The change that silences a finding; None where no comment can stand."""
-    part = source.part(item.cell)
-    row = item.noqa_row + (source.position(part.start).row - 1 if part else 0)
-    edit = silence(source, registry.catalogue(), row, item.code)
-    return source.fitted(Fix("", (edit,), Applicability.SAFE))
 
 
 def safe(diagnostic: Diagnostic) -> bool:
