@@ -356,7 +356,7 @@ def test_a_fix_that_straddles_cells_is_withheld(use_rules: UseRules) -> None:
         return (Edit(Span(0, len(module.tree.text)), "good\n"),)
 
     found = check(notebook("bad", "x = 1"), use_rules(names("bad", whole)))
-    assert [(item.code, item.fix) for item in found] == [("XX101", None)]
+    assert [(item.code, item.fix, item.help) for item in found] == [("XX101", None, "Go")]
 
 
 @pytest.mark.parametrize(

@@ -115,7 +115,9 @@ def test_the_wheel_holds_the_sources_and_nothing_else(
         path.relative_to(project_copy).as_posix()
         for folder in ("torchlint", "rules")
         for path in (project_copy / folder).rglob("*")
-        if path.suffix == ".py" or path.name == "py.typed" or path.parent.name == "templates"
+        if path.suffix == ".py"
+        or path.name in ("effects.json", "py.typed")
+        or path.parent.name == "templates"
     }
     wanted = {
         f"torchlint/{name}" if name.startswith("rules/") else name

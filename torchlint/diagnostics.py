@@ -91,9 +91,10 @@ class Diagnostic:
 
     ``message`` is one sentence without a full stop. ``noqa_row`` is the physical line at whose end a
     ``# noqa`` comment silences it (the last line of a multi-line statement). ``related`` are further
-    places worth showing, such as the loop that makes a call hot, each with a short remark. In a notebook
-    rows and columns count within ``cell``, numbered from 1 over cells of all kinds; ``related`` places name
-    their own. ``span`` and the edits of ``fix`` are offsets into the text of the whole notebook.
+    places worth showing, such as the loop that makes a call hot, each with a short remark. ``remedy`` is
+    the edit to make by hand, in the form of the message of a fix. In a notebook rows and columns count within
+    ``cell``, numbered from 1 over cells of all kinds; ``related`` places name their own. ``span`` and the
+    edits of ``fix`` are offsets into the text of the whole notebook.
     """
 
     code: str
@@ -109,6 +110,12 @@ class Diagnostic:
     noqa_row: int = 0
     cell: int | None = None
     related: tuple[tuple[Position, str], ...] = field(default=())
+    remedy: str | None = None
+
+    @property
+    def help(self) -> str | None:
+        """The edit that makes the finding go away: what its fix does, else its remedy."""
+        return self.fix.message if self.fix is not None else self.remedy
 
     @property
     def sort_key(self) -> tuple[str, int, Position, Position, str, str]:

@@ -40,8 +40,9 @@ def _block(report: Report, diagnostic: Diagnostic) -> str:
             f"{report.shown(diagnostic.path)}:{spot(replace(diagnostic, start=position, cell=position.cell))}"
         )
         out.append(f"{note}: {at}: {visible(remark)}")
+    if diagnostic.help is not None:
+        out.append(f"{report.paint('help', 'cyan', bold=True)}: {visible(diagnostic.help)}")
     if fix is not None:
-        out.append(f"{report.paint('help', 'cyan', bold=True)}: {visible(fix.message)}")
         for changed, change in changes:
             if changed.cell is not None:
                 dots = report.paint(":::", "blue", bold=True)
