@@ -885,7 +885,7 @@ def test_a_stream_that_cannot_be_written_ends_the_run_before_it_starts() -> None
 def test_statistics_are_text_or_json_or_refused(name: str) -> None:
     write(a="bad()\nbad()\n")
     result = lint("--statistics", "-q", "--output-format", name)
-    if name in ("sarif", "gitlab", "junit", "rdjson"):
+    if name in ("sarif", "gitlab", "junit", "rdjson", "markdown"):
         assert (result.exit_code, result.stdout) == (2, "")
         assert f"--statistics has no form in {name}" in result.stderr
     elif name.startswith("json"):

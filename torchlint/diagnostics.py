@@ -92,9 +92,9 @@ class Diagnostic:
     ``message`` is one sentence without a full stop. ``noqa_row`` is the physical line at whose end a
     ``# noqa`` comment silences it (the last line of a multi-line statement). ``related`` are further
     places worth showing, such as the loop that makes a call hot, each with a short remark. ``remedy`` is
-    the edit to make by hand, in the form of the message of a fix. In a notebook rows and columns count within
-    ``cell``, numbered from 1 over cells of all kinds; ``related`` places name their own. ``span`` and the
-    edits of ``fix`` are offsets into the text of the whole notebook.
+    the edit to make by hand, in the form of the message of a fix. In a notebook rows and columns count
+    within ``cell``, numbered from 1 over cells of all kinds; ``related`` places name their own. ``span`` and
+    the edits of ``fix`` are offsets into the text of the whole notebook.
     """
 
     code: str

@@ -9,11 +9,12 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from torchlint.checker import breaks, check, crash
 from torchlint.diagnostics import Applicability, Diagnostic, Edit
 from torchlint.options import LintSettings
+from torchlint.scope import Scope
 from torchlint.source import Source
 from torchlint.source import apply as apply
 
@@ -25,11 +26,15 @@ MAX_GROWTH = 10_000
 
 @dataclass(frozen=True)
 class Fixed:
-    """A fixed file, how often each rule was applied, and what is left to report of it."""
+    """A fixed file, how often each rule was applied, and what is left to report of it.
+
+    ``known`` are the fingerprints of what is left and the baseline holds.
+    """
 
     source: Source
     applied: Counter[str]
     diagnostics: list[Diagnostic]
+    known: frozenset[str] = frozenset()
 
     @property
     def text(self) -> str:
@@ -45,8 +50,8 @@ class _Failure:
     reason: str
 
 
-def fix(source: Source, settings: LintSettings) -> Fixed:
-    """Apply the fixes that the settings allow, to a fixpoint.
+def fix(source: Source, settings: LintSettings, scope: Scope | None = None) -> Fixed:
+    """Apply the fixes that the settings allow, to a fixpoint; those of findings in ``scope`` only.
 
     If a fix yields a text that is no program, or the fixes of a rule come to no end, the file is fixed
     without the rules to blame, and a diagnostic names them.
@@ -54,13 +59,13 @@ def fix(source: Source, settings: LintSettings) -> Fixed:
     barred: frozenset[str] = frozenset()
     failures: list[_Failure] = []
     while True:
-        outcome = _attempt(source, settings, barred)
+        outcome = _attempt(source, settings, scope or Scope(), barred)
         if isinstance(outcome, Fixed):
             break
         failures.append(outcome)
         barred |= outcome.codes
     crashes = [crash(source, failure.reason) for failure in failures]
-    return Fixed(outcome.source, outcome.applied, crashes + outcome.diagnostics)
+    return replace(outcome, diagnostics=crashes + outcome.diagnostics)
 
 
 def applicable(diagnostic: Diagnostic, settings: LintSettings) -> bool:
@@ -94,18 +99,21 @@ def choose(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
     return chosen
 
 
-def _attempt(source: Source, settings: LintSettings, barred: frozenset[str]) -> Fixed | _Failure:
+def _attempt(
+    source: Source, settings: LintSettings, scope: Scope, barred: frozenset[str]
+) -> Fixed | _Failure:
     """Fix without the barred rules; what went wrong if that does not end well."""
     applied: Counter[str] = Counter()
     longest = 2 * len(source.text) + MAX_GROWTH
     sound: bool | None = None
     codes: frozenset[str] = frozenset()
     for _ in range(MAX_ROUNDS):
-        diagnostics = check(source, settings)
+        found = scope.sort_out(source, check(source, settings))
+        diagnostics = found.shown
         wanted = [item for item in diagnostics if item.code not in barred and applicable(item, settings)]
         chosen = choose(wanted)
         if not chosen:
-            return Fixed(source, applied, diagnostics)
+            return Fixed(source, applied, diagnostics, found.known)
         if sound is None:
             sound = not breaks(source)
         codes = frozenset(item.code for item in chosen)
@@ -119,6 +127,7 @@ def _attempt(source: Source, settings: LintSettings, barred: frozenset[str]) -> 
             return _blame(source, chosen, sound, "the result is not valid Python")
         if len(changed.text) > longest:
             break
+        scope = scope.moved(source, _edits(chosen))
         source = changed
         applied.update(item.code for item in chosen)
     return _Failure(codes, f"the fixes of {_names(codes)} come to no end, so none was applied")

@@ -169,6 +169,24 @@ class Notebook(Source):
         first = bisect_left(self.masks, start, key=lambda mask: mask.end)
         return self.masks[first : bisect_right(self.masks, end, first, key=lambda mask: mask.start)]
 
+    def rows_of(self, lines: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
+        """All lines of the cells whose source is on these of the JSON; what a cell printed does not count."""
+        if self.document is None:
+            return ((1, self.text.count("\n") + 1),)
+        wanted, json = tuple(lines), self.document.json
+        changed = set()
+        for cell in self.document.cells:
+            first = json.count("\n", 0, cell.start) + 1
+            last = first + json.count("\n", cell.start, cell.end)
+            if any(start <= last and first <= end for start, end in wanted):
+                changed.add(cell.number)
+        count = self.text.count
+        return tuple(
+            (count("\n", 0, cell.start) + 1, count("\n", 0, cell.end) + 1)
+            for cell in self.cells
+            if cell.number in changed
+        )
+
     # ------------------------------------------------------------------ fixes
 
     def fitted(self, fix: Fix) -> Fix | None:

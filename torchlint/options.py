@@ -45,6 +45,7 @@ class Kind(enum.Enum):
     RULES = "a list of rule codes, code prefixes, rule names or ALL"
     PATTERNS = "a list of glob patterns"
     RULES_BY_PATTERN = "a table from glob pattern to a list of rules"
+    REPORTS = "a list of formats, each with a file"
 
 
 class Section(enum.Enum):
@@ -63,7 +64,8 @@ class Setting:
 
     ``config`` and ``cli`` say where it may be given. A ``switch`` is a flag without its ``--no-`` twin.
     ``env`` is the environment variable that stands in for the flag. ``per_file`` options come from the
-    config closest to each file, the others from the one closest to the working directory.
+    config closest to each file, the others from the one closest to the working directory. An ``optional``
+    flag may stand without a value; one that it has follows ``=``.
     """
 
     kind: Kind
@@ -78,6 +80,7 @@ class Setting:
     cli: bool = True
     switch: bool = False
     per_file: bool = False
+    optional: bool = False
 
 
 @dataclass(frozen=True)
@@ -108,7 +111,7 @@ def _says(*args: Any, **kwargs: Any) -> Mapping[str, Setting]:
 
 FORMATS = (
     *("full", "concise", "grouped", "json", "json-lines", "github", "gitlab", "sarif", "junit", "rdjson"),
-    *("pylint", "azure"),
+    *("pylint", "azure", "markdown"),
 )
 DEFAULT_SELECT = ("TL",)
 
@@ -178,6 +181,16 @@ class Options:
             config=False,
         ),
     )
+    report: tuple[str, ...] = field(
+        default=(),
+        metadata=_says(
+            Kind.REPORTS,
+            _REPORT,
+            "Write a further report in another format to a file. May be repeated.",
+            metavar="FORMAT=FILE",
+            config=False,
+        ),
+    )
     statistics: bool = field(
         default=False,
         metadata=_says(
@@ -208,6 +221,30 @@ class Options:
     exit_non_zero_on_fix: bool = field(
         default=False,
         metadata=_says(Kind.BOOL, _REPORT, "Exit with 1 if a file was fixed.", config=False, switch=True),
+    )
+    baseline: Path | None = field(
+        default=None,
+        metadata=_says(
+            Kind.PATH,
+            _REPORT,
+            "Neither report nor fix the findings that this file lists.",
+            'baseline = "torchlint-baseline.json"',
+            metavar="FILE",
+        ),
+    )
+    update_baseline: bool = field(
+        default=False,
+        metadata=_says(
+            Kind.BOOL,
+            _REPORT,
+            "Write what is found to the baseline, and take out what was fixed in the files checked.",
+            config=False,
+            switch=True,
+        ),
+    )
+    ignore_baseline: bool = field(
+        default=False,
+        metadata=_says(Kind.BOOL, _REPORT, "Report what the baseline lists, too.", config=False, switch=True),
     )
     show_files: bool = field(
         default=False,
@@ -335,6 +372,38 @@ class Options:
     ignore_noqa: bool = field(
         default=False,
         metadata=_says(Kind.BOOL, _RULES, "Do not obey suppression comments.", config=False, switch=True),
+    )
+    add_noqa: str | None = field(
+        default=None,
+        metadata=_says(
+            Kind.STRING,
+            _RULES,
+            "Silence every finding by a comment, with this reason if one is given.",
+            metavar="[=REASON]",
+            config=False,
+            optional=True,
+        ),
+    )
+    changed_since: str | None = field(
+        default=None,
+        metadata=_says(
+            Kind.STRING,
+            _FILES,
+            "Report and fix only what is on lines that differ from where HEAD branched off this commit. "
+            "What is not committed, and files that git does not track, count as changed.",
+            metavar="REF",
+            config=False,
+        ),
+    )
+    staged: bool = field(
+        default=False,
+        metadata=_says(
+            Kind.BOOL,
+            _FILES,
+            "Check what is staged in git, and report only what is on lines that differ from HEAD.",
+            config=False,
+            switch=True,
+        ),
     )
     exclude: tuple[Pattern, ...] = field(
         default=_patterns(EXCLUDED.split()),

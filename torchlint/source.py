@@ -174,6 +174,10 @@ class Source:
         """The fix with edits that may be made; None if one of them may not be."""
         return fix
 
+    def rows_of(self, lines: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
+        """The lines of the text that these of the file are about: ranges, as `torchlint.changes` counts."""
+        return tuple(lines)
+
     def offset(self, position: Position) -> int:
         """The character offset of a position; one beyond its line counts as the end of that line."""
         if position.row > len(self.line_starts):
@@ -221,11 +225,12 @@ def read_bytes(path: Path) -> bytes:
         raise SourceError(f"cannot read the file: {_reason(error, path)}") from error
 
 
-def write_atomically(path: Path, data: bytes, expected_old_bytes: bytes) -> bool:
+def write_atomically(path: Path, data: bytes, expected_old_bytes: bytes, what: str = "the fixes") -> bool:
     """Replace the contents of ``path`` in one step; return whether anything had to be written.
 
     The new contents go to a temporary file beside the target of ``path`` (a symbolic link stays one),
-    which takes over the old mode and then its name: a reader sees the old file or the new one.
+    which takes over the old mode and then its name: a reader sees the old file or the new one. ``what`` is
+    the word for the data in messages.
 
     Raises:
         StaleSourceError: the file no longer holds ``expected_old_bytes``.
@@ -236,16 +241,16 @@ def write_atomically(path: Path, data: bytes, expected_old_bytes: bytes) -> bool
     if current == data:
         return False
     if current != expected_old_bytes:
-        raise StaleSourceError("cannot write the fixes: the file changed while it was checked")
+        raise StaleSourceError(f"cannot write {what}: the file changed while it was checked")
     try:
         mode = target.stat().st_mode
         # The mode is asked as well because a superuser is granted access to read-only files, and
         # because replacing a file needs no permission on the file itself.
         if not mode & 0o222 or not os.access(target, os.W_OK):
-            raise SourceError("cannot write the fixes: the file is read-only")
+            raise SourceError(f"cannot write {what}: the file is read-only")
         _replace(target, data)
     except OSError as error:
-        raise SourceError(f"cannot write the fixes: {_reason(error, target)}") from error
+        raise SourceError(f"cannot write {what}: {_reason(error, target)}") from error
     return True
 
 

@@ -118,6 +118,8 @@ class Lines:
     logical: tuple[tuple[int, int], ...]
     # Rows on which a token of a statement starts.
     code: tuple[int, ...]
+    # Rows at whose end a comment may stand: not inside of a string, nor before a backslash.
+    ends: frozenset[int] = frozenset()
 
 
 def read_lines(source: Source, spans: Iterable[Span] | None = None) -> Lines:
@@ -128,10 +130,13 @@ def read_lines(source: Source, spans: Iterable[Span] | None = None) -> Lines:
     comments: list[Comment] = []
     logical: list[tuple[int, int]] = []
     code: list[int] = []
+    ends: set[int] = set()
     first = 0
     try:
         for token in tokenize.generate_tokens(_normalised(source, 1).readline):
             row, column = token.start
+            if token.type in (tokenize.NEWLINE, tokenize.NL):
+                ends.add(row)
             if token.type == tokenize.COMMENT:
                 start = source.line_starts[row - 1] + column
                 comments.append(_comment(source, Span(start, start + len(token.string))))
@@ -147,7 +152,7 @@ def read_lines(source: Source, spans: Iterable[Span] | None = None) -> Lines:
         pass
     if spans is not None:
         comments = [_comment(source, span) for span in spans]
-    return Lines(tuple(comments), tuple(logical), tuple(code))
+    return Lines(tuple(comments), tuple(logical), tuple(code), frozenset(ends))
 
 
 def _comment(source: Source, span: Span) -> Comment:
