@@ -93,6 +93,9 @@ def _in_cell(source: Source, diagnostic: Diagnostic) -> Diagnostic:
     part = source.part(start.cell)
     assert part is not None
     span, last = diagnostic.span, part.start + len(part.text)
+    fix = source.fitted(diagnostic.fix) if diagnostic.fix else None
+    if diagnostic.fix and fix is None:
+        diagnostic = replace(diagnostic, remedy=diagnostic.fix.message)
     row = min(max(diagnostic.noqa_row, 1), len(source.line_starts))
     return replace(
         diagnostic,
@@ -100,7 +103,7 @@ def _in_cell(source: Source, diagnostic: Diagnostic) -> Diagnostic:
         start=start,
         end=source.locate(min(span.end, last)),
         noqa_row=source.locate(min(source.line_starts[row - 1], last)).row,
-        fix=source.fitted(diagnostic.fix) if diagnostic.fix else None,
+        fix=fix,
         related=tuple((source.locate(source.offset(place)), remark) for place, remark in diagnostic.related),
     )
 

@@ -89,20 +89,6 @@ class Document:
                 at = cell.end
         return "".join([*parts, self.json[at:]])
 
-    def row(self, number: int, offset: int) -> int:
-        """The line of the JSON that has the character at ``offset`` of the source of cell ``number``."""
-        cell = next((cell for cell in self.cells if cell.number == number), None)
-        if cell is None:
-            return 1
-        at = cell.start
-        for gap, literal in zip(cell.gaps, cell.literals, strict=False):
-            at += len(gap)
-            if offset < len(literal.text) or literal is cell.literals[-1]:
-                break
-            offset -= len(literal.text)
-            at += len(literal.raw) + 2
-        return self.json.count("\n", 0, at) + 1
-
     def _value(self, cell: CodeCell, source: str) -> str:
         spelling = _Spelling(self._escapes(cell))
         if not cell.gaps:

@@ -134,13 +134,6 @@ class Notebook(Source):
         place, first = self.position(min(max(offset, cell.start), cell.end)), self.position(cell.start)
         return Position(place.row - first.row + 1, place.column, cell.number)
 
-    def file_row(self, offset: int) -> int:
-        """The line of the JSON that holds the line of the cell, as it was read; 1 without JSON."""
-        cell = self.cell_at(offset)
-        if cell is None or self.document is None:
-            return 1
-        return self.document.row(cell.number, max(offset - cell.start, 0))
-
     def part(self, cell: int | None) -> Part | None:
         """The cell of this number."""
         return self._parts.get(cell)

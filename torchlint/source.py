@@ -157,10 +157,6 @@ class Source:
         """The place of a character offset as people are told it: within its cell in a notebook."""
         return self.position(offset)
 
-    def file_row(self, offset: int) -> int:
-        """The line of the file on which a character stands; in a notebook that is one of its JSON."""
-        return self.position(offset).row
-
     @property
     def in_cells(self) -> bool:
         """Whether this is a notebook, in which places are counted by cell."""
