@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from torchlint import options, registry
+from torchlint.commands import completion
 from torchlint.commands.terminal import Terminal, shared_parameters
 from torchlint.config import Resolver, Settings
 from torchlint.diagnostics import Diagnostic, Severity
@@ -47,6 +48,8 @@ def _parameter(name: str, setting: Setting) -> _Option:
         return _Option(names, is_flag=True, **attrs)
     if setting.kind in (Kind.RULES, Kind.PATTERNS, Kind.RULES_BY_PATTERN):
         word = "RULE" if setting.kind is Kind.RULES else "GLOB"
+        completed = {Kind.RULES: completion.selectors, Kind.RULES_BY_PATTERN: completion.selectors_by_glob}
+        attrs["shell_complete"] = completed.get(setting.kind)
         return _Option(names, **{"multiple": True, "metavar": f"{word},…", **attrs, "default": ()})
     kinds: dict[Kind, Any] = {
         Kind.CHOICE: click.Choice(setting.choices),
@@ -92,16 +95,16 @@ def _given(parameters: Mapping[str, Any], directory: Path) -> dict[str, Any]:
         value = parameters.get(name)
         if value is None or value == ():
             continue
-        if setting.kind in (Kind.RULES, Kind.PATTERNS):
-            words = [word.strip() for text in value for word in text.split(",") if word.strip()]
-            value = options.convert(name, words, directory)
-        elif setting.kind is Kind.RULES_BY_PATTERN:
-            value = options.convert(name, _by_pattern(name, value), directory)
-        elif setting.kind is Kind.TARGET:
-            try:
+        try:
+            if setting.kind in (Kind.RULES, Kind.PATTERNS):
+                words = [word.strip() for text in value for word in text.split(",") if word.strip()]
+                value = options.convert(name, words, directory)
+            elif setting.kind is Kind.RULES_BY_PATTERN:
+                value = options.convert(name, _by_pattern(name, value), directory)
+            elif setting.kind is Kind.TARGET:
                 value = options.convert(name, value, directory)
-            except ValueError as error:
-                raise click.UsageError(f"--{options.key(name)}: {error}") from None
+        except ValueError as error:
+            raise click.UsageError(f"--{options.key(name)}: {error}") from None
         given[name] = value
     return given
 
@@ -417,19 +420,39 @@ def _show(terminal: Terminal, resolver: Resolver, files: tuple[Path, ...], chose
     if chosen.show_files:
         terminal.out("".join(f"{path}\n" for path in files))
         return
-    path = files[0] if files else Path.cwd()
+    path = files[0] if files else Path.cwd() / "*.py"
     terminal.out(_settings_page(path, resolver.settings(path.parent), resolver.lint(path)))
 
 
 def _settings_page(path: Path, settings: Settings, lint: LintSettings) -> str:
-    lines = [f"# Settings of {path}", f"# config: {settings.files[-1] if settings.files else 'none'}"]
+    deciding, *extended = reversed(settings.files or (Path("none"),))
+    lines = [f"# Settings of {path}", f"# config: {deciding}"]
+    lines += [f"# extends: {file}" for file in extended]
     lines.append(f"# rules: {', '.join(lint.rules) or 'none'}")
     for name, target in {"torch": lint.target, **lint.libraries}.items():
         lines.append(f"# target {name}: {target} ({target.origin})")
-    for name in options.settings():
-        value = options.plain(getattr(settings.options, name))
-        lines.append(f"{options.key(name)} = {json.dumps(value)}")
+    for section in Section:
+        lines += ["", f"# {section.value}"]
+        for name, setting in options.settings().items():
+            if setting.section is section:
+                lines.append(_settings_line(name, setting, getattr(settings.options, name)))
     return "\n".join(lines) + "\n"
+
+
+def _settings_line(name: str, setting: Setting, value: object) -> str:
+    """``key = value`` as a config file may say it, commented out where none may or nothing is said."""
+    if value is None:
+        return f"# {options.key(name)} is not given"
+    flag_only = "" if setting.config else "# only on the command line: "
+    return f"{flag_only}{options.key(name)} = {_toml(options.plain(name, value))}"
+
+
+def _toml(value: object) -> str:
+    if isinstance(value, dict):
+        pairs = (f"{_toml(name)} = {_toml(item)}" for name, item in value.items())
+        return f"{{ {', '.join(pairs)} }}" if value else "{}"
+    # What JSON and TOML write differently, tables and null, is out of the way.
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _paths(_: click.Context, __: click.Parameter, value: tuple[str, ...]) -> tuple[Path, ...]:

@@ -13,6 +13,8 @@ from typing import TextIO
 
 import click
 
+from torchlint.commands import completion
+
 FLAGS = frozenset(
     {"--isolated", "-q", "--quiet", "-s", "--silent", "-v", "--verbose"},
 )
@@ -29,6 +31,7 @@ def shared_parameters() -> list[click.Parameter]:
             ["--config", "configs"],
             multiple=True,
             metavar="FILE|KEY=VALUE",
+            shell_complete=completion.config_values,
             help="A config file to use instead of those that would be found, or one key and value as TOML, "
             "which wins over every file. May be repeated.",
         ),
