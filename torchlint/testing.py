@@ -256,6 +256,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         found += problems(case)
     for rule in {case.rule.code: case.rule for case in chosen if _has_rule(case)}.values():
         found += rule_problems(rule)
+    # Nothing can be said of a folder of which only some fixtures are asked for.
+    whole = cases(*(path for path in given.paths if path.is_dir()))
+    for folder in sorted({case.path.parent for case in whole if _has_rule(case)}):
+        found += folder_problems([case for case in whole if case.path.parent == folder])
     print("\n".join([*found, f"{len(chosen)} fixtures, {len(found)} problems"]))
     return 1 if found else 0
 
