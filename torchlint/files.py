@@ -13,7 +13,7 @@ from pathspec import GitIgnoreSpec
 
 from torchlint.options import Options, Pattern
 
-_IGNORE_FILES = (".gitignore", ".ignore")
+IGNORE_FILES = (".gitignore", ".ignore")
 _NOTEBOOK = ".ipynb"
 
 
@@ -96,7 +96,7 @@ class _Ignored:
         """With the ignore files that lie in ``directory`` itself."""
         own = tuple(
             (directory, spec)
-            for spec in (_ignore_file(directory / name) for name in _IGNORE_FILES)
+            for spec in (_ignore_file(directory / name) for name in IGNORE_FILES)
             if spec is not None
         )
         return _Ignored((*self._specs, *own)) if own else self

@@ -416,6 +416,17 @@ class Options:
             config=False,
         ),
     )
+    watch: bool = field(
+        default=False,
+        metadata=_says(
+            Kind.BOOL,
+            _RUN,
+            "Check again whenever files change, until interrupted.",
+            short="-w",
+            config=False,
+            switch=True,
+        ),
+    )
     required_version: str = field(
         default="",
         metadata=_says(

@@ -6,7 +6,7 @@ import json
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,13 +16,14 @@ import click
 from torchlint import options, registry
 from torchlint.commands import completion
 from torchlint.commands.terminal import Terminal, shared_parameters
-from torchlint.config import Resolver, Settings
+from torchlint.config import ConfigError, Resolver, Settings
 from torchlint.diagnostics import Diagnostic, Severity
 from torchlint.files import absolute, discover
 from torchlint.options import Kind, LintSettings, Options, Section, Setting
 from torchlint.render.report import STDIN, Report
 
 if TYPE_CHECKING:
+    from torchlint.runner import Result
     from torchlint.source import Source
 
 _DASH = Path("-")
@@ -143,7 +144,42 @@ class _Outcome:
         return sum(sum(counts.values()) for counts in self.applied.values())
 
 
-def _run(
+def _run(**parameters: Any) -> None:
+    if parameters["watch"] and not (parameters["show_files"] or parameters["show_settings"]):
+        _watch(**parameters)
+    else:
+        _check(**parameters)
+
+
+def _watch(paths: tuple[Path, ...], configs: tuple[str, ...], isolated: bool, **parameters: Any) -> None:
+    """Check whenever something changes, until interrupted."""
+    from torchlint.commands import watch
+
+    if _DASH in paths:
+        raise click.UsageError("`-` reads standard input, which cannot be watched")
+    shared = {name: parameters[name] for name in ("color", "verbose", "quiet", "silent")}
+    terminal, directory, rules = Terminal(**shared), Path.cwd(), registry.catalogue()
+    given = _given(parameters, directory)
+    places = tuple(absolute(path) for path in paths or (Path(),))
+
+    def others() -> list[Path]:
+        try:
+            resolver = Resolver(rules, given, configs, isolated=isolated, directory=directory)
+            settings = [resolver.settings(place if place.is_dir() else place.parent) for place in places]
+        except ConfigError:
+            return watch.deciding(places, ())
+        return watch.deciding(places, [file for found in settings for file in found.files])
+
+    memory = watch.Memory(places)
+    click.get_current_context().obj = memory
+    watch.follow(
+        lambda: _check(paths=paths, configs=configs, isolated=isolated, **parameters),
+        terminal,
+        watch.rounds(places, others, memory),
+    )
+
+
+def _check(
     paths: tuple[Path, ...],
     configs: tuple[str, ...],
     isolated: bool,
@@ -204,7 +240,7 @@ def _check_files(
     mode = runner.Mode(fix=chosen.writes, diff=chosen.diff)
     watched = terminal.interactive and not (terminal.quiet or terminal.silent)
     with Progress(len(files), enabled=watched) as progress:
-        for result in runner.run(files, settings, mode, chosen.jobs, progress):
+        for result in _runner()(files, settings, mode, chosen.jobs, progress):
             outcome.diagnostics += result.diagnostics
             if result.applied:
                 outcome.applied[result.path] = result.applied
@@ -212,6 +248,14 @@ def _check_files(
                 outcome.diffs[result.path] = result.diff
     outcome.diagnostics.sort(key=lambda item: item.sort_key)
     return outcome
+
+
+def _runner() -> Callable[..., Iterator[Result]]:
+    """What checks many files: with ``--watch`` it remembers those that have not changed."""
+    from torchlint import runner
+
+    memory = click.get_current_context().obj
+    return runner.run if memory is None else memory.run
 
 
 def _debug_settings(terminal: Terminal, resolver: Resolver, settings: Mapping[Path, LintSettings]) -> None:

@@ -102,6 +102,11 @@ class Terminal:
         if not self.silent:
             _write(sys.stderr, text)
 
+    def clear(self) -> None:
+        """Empty the screen, if standard output is one."""
+        if not self.silent and _is_terminal(sys.stdout):
+            click.clear()
+
     @contextmanager
     def listening(self) -> Iterator[None]:
         """With ``--verbose``, print what torchlint's modules log in this process, tracebacks of rules too."""
