@@ -18,6 +18,7 @@ of the folder is run. The first line may say otherwise:
 from __future__ import annotations
 
 import argparse
+import io
 import re
 import sys
 import warnings
@@ -242,6 +243,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("paths", nargs="+", type=Path, metavar="PATH", help="a fixture or a folder of them")
     parser.add_argument("--bless", action="store_true", help="write the fixed twins as the fixes make them")
     given = parser.parse_args(arguments)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # What fixtures hold need not be in the encoding of the terminal.
+        sys.stdout.reconfigure(errors="backslashreplace")
     chosen = cases(*given.paths)
     if not chosen:
         parser.error("no fixtures there")

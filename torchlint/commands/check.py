@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import glob
 import json
+import os
+import re
 import sys
 import time
 from collections import Counter
@@ -15,7 +18,7 @@ import click
 
 from torchlint import options, registry
 from torchlint.commands import completion
-from torchlint.commands.terminal import Terminal, shared_parameters
+from torchlint.commands.terminal import WINDOWS, Terminal, shared_parameters
 from torchlint.config import ConfigError, Resolver, Settings
 from torchlint.diagnostics import Diagnostic, Severity
 from torchlint.files import absolute, discover
@@ -503,7 +506,15 @@ def _paths(_: click.Context, __: click.Parameter, value: tuple[str, ...]) -> tup
     if "" in value:
         # An unset variable of a script, which must not turn into the working directory.
         raise click.UsageError("a path is empty")
-    return tuple(Path(text) for text in value)
+    return tuple(Path(text) for given in value for text in _expanded(given))
+
+
+def _expanded(text: str) -> list[str]:
+    """The files that a pattern stands for where the shell leaves that to programs."""
+    if not WINDOWS or not re.search(r"[*?[]", text) or os.path.lexists(text):
+        return [text]
+    # Not `Path.glob`, which takes no absolute patterns.
+    return sorted(glob.glob(text, recursive=True)) or [text]  # noqa: PTH207
 
 
 command = _Command(
