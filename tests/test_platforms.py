@@ -117,6 +117,22 @@ def test_accents_are_one_character_or_two(work: Path, form: str, wanted: str) ->
     assert discover([work], lambda _: Options()).files == ()
 
 
+def test_two_spellings_of_one_file_are_one_file(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """macOS and Windows find `a.py` under the name `A.py`, too."""
+    for name in ("a.py", "A.py", "b.py"):
+        (work / name).write_text("", encoding="utf-8")
+    # Two files, two hard links and a link are what they are, wherever case counts.
+    os.link(work / "b.py", work / "B.py")
+    (work / "linked.py").write_text("", encoding="utf-8")
+    (work / "LINKED.py").symlink_to("linked.py")
+    everything = [work / name for name in ("A.py", "B.py", "LINKED.py", "a.py", "b.py", "linked.py")]
+    assert list(discover([work], lambda _: Options()).files) == everything
+
+    assert files._same_entry(work / "a.py", work / "a.py")
+    monkeypatch.setattr(os.path, "samestat", lambda found, other: True)
+    assert list(discover([work / "a.py", work / "A.py"], lambda _: Options()).files) == [work / "A.py"]
+
+
 def test_a_path_may_be_longer_than_260_characters(work: Path) -> None:
     deep = work.joinpath(*["d" * 100] * 5)
     deep.mkdir(parents=True)
@@ -149,6 +165,15 @@ def test_patterns_that_the_shell_left_to_the_program(work: Path, monkeypatch: py
     monkeypatch.setattr(check_command, "WINDOWS", True)
     names = [Path(line).name for line in lint(*arguments).stdout.splitlines()]
     assert names == ["[c].py", "a.py", "b.py", "x*.py"]
+
+
+def test_a_glob_with_backslashes_is_explained() -> None:
+    result = lint("--extend-exclude", "src\\generated\\")
+    assert result.exit_code == 2
+    assert (
+        "--extend-exclude: `src\\generated\\` is not a glob pattern: directories are separated"
+        in result.stderr
+    )
 
 
 def test_devices_are_no_programs() -> None:

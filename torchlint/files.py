@@ -189,7 +189,26 @@ def discover(
             warnings.append(f"skipped {path}: notebooks are not checked")
         elif not (force_exclude and _excluded(path, False, options_for, respect_gitignore)):
             found.add(path)
-    return Discovery(tuple(sorted(found)), tuple(warnings))
+    return Discovery(tuple(_distinct(sorted(found))), tuple(warnings))
+
+
+def _distinct(paths: Sequence[Path]) -> Iterator[Path]:
+    """``paths`` without those that only spell another one differently, as macOS and Windows allow."""
+    spelled: dict[str, list[Path]] = {}
+    for path in paths:
+        others = spelled.setdefault(_composed(str(path)).casefold(), [])
+        if not any(_same_entry(path, other) for other in others):
+            others.append(path)
+            yield path
+
+
+def _same_entry(path: Path, other: Path) -> bool:
+    """Whether two names, alike but for their case, are one: a file that has a single name has both."""
+    try:
+        found = path.lstat()
+        return found.st_nlink == 1 and os.path.samestat(found, other.lstat())
+    except OSError:
+        return False
 
 
 def _excluded(
