@@ -356,6 +356,36 @@ def test_fixes_are_regraded(use_rules: UseRules) -> None:
     assert grade(replace(settings, fixable=frozenset())) is None
 
 
+def test_a_finding_says_which_edit_ends_it(use_rules: UseRules) -> None:
+    @rule("XX104", "call-of-worse", severity=WARNING, fix="none", on=cst.Call, remedy="Call `better`")
+    def call_of_worse(call: cst.Call, module: Module) -> Iterator[Finding]:
+        """Finds calls of ``worse``, and tells those without arguments something else."""
+        if isinstance(call.func, cst.Name) and call.func.value == "worse":
+            yield Finding(call, "a worse call", remedy=None if call.args else "Remove the call")
+
+    settings = use_rules(call_of_bad, call_of_worse)
+    said = check(Source(PATH, "bad()\nworse(1)\nworse()\n"), settings)
+    assert [item.help for item in said] == ["Call `good`", "Call `better`", "Remove the call"]
+    # What may not be fixed is told all the same.
+    (told,) = check(Source(PATH, "bad()\n"), replace(settings, fixable=frozenset()))
+    assert (told.fix, told.help) == (None, "Call `good`")
+
+
+def test_code_of_several_lines_is_told_in_one(use_rules: UseRules) -> None:
+    @rule("XX104", "call-quoted", severity=WARNING, fix="safe", on=cst.Call)
+    def call_quoted(call: cst.Call, module: Module) -> Iterator[Finding]:
+        """Finds calls and quotes them; the fix is offered where there is an argument."""
+        code = module.source(call)
+        edits = (Edit(module.tree.span(call), "good"),)
+        fix = Fix(f"Replace `{code}`", edits, Applicability.SAFE) if call.args else None
+        yield Finding(call, f"`{code}` is a call", fix, remedy=f"Remove `{code}`")
+
+    text = "bad(1,\r\n    2)\nbad(\n)\n"
+    said = check(Source(PATH, text), use_rules(call_quoted))
+    assert [item.message for item in said] == ["`bad(1, 2)` is a call", "`bad( )` is a call"]
+    assert [item.help for item in said] == ["Replace `bad(1, 2)`", "Remove `bad( )`"]
+
+
 def test_an_unsafe_fix_can_be_graded_safe(use_rules: UseRules) -> None:
     @rule("XX104", "unsafe", severity=WARNING, fix="unsafe", on=cst.Pass)
     def unsafe(node: cst.Pass, module: Module) -> Iterator[Finding]:

@@ -15,12 +15,13 @@ import time
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
 
 import torchlint
-from torchlint import cli, options, registry, schema, toml
+from torchlint import cli, options, registry, runner, schema, toml
 from torchlint.commands import build, check, progress
 
 PACK = '''
@@ -71,7 +72,8 @@ def hint_called(call, module):
         yield Finding(call, "`hint` is called")
 
 
-@rule("ZZ301", "rare-called", severity=WARNING, fix="none", on=cst.Call, mentions=("rare",), opt_in=True)
+@rule("ZZ301", "rare-called", severity=WARNING, fix="none", on=cst.Call, mentions=("rare",), opt_in=True,
+      remedy="Call `common()`")
 def rare_called(call, module):
     """## What it does
 
@@ -204,6 +206,8 @@ def test_the_version_as_json() -> None:
         (["config"], {"libcst", "rich"}),
         (["--show-files"], {"libcst", "rich"}),
         (["--isolated", "clean.py"], {"libcst", "rich"}),
+        (["rule", "TL202", "--output-format", "json"], {"libcst", "rich"}),
+        (["--isolated", "--output-format", "sarif", "clean.py"], {"libcst", "rich"}),
     ],
 )
 def test_start_up_imports_only_what_is_needed(args: list[str], absent: set[str]) -> None:
@@ -253,6 +257,7 @@ def test_a_rule_is_explained(command: str, name: str) -> None:
     assert told.exit_code == 0
     assert told.stdout.startswith("# bad-called (ZZ101)\n\nReported as a warning. Its fix is safe")
     assert "## Why is this bad?\n\nIt is called so.\n" in told.stdout
+    assert "\n\nWhat to do by hand: Call `common()`.\n\n## What it does" in lint("rule", "ZZ301").stdout
 
 
 def test_a_rule_is_explained_in_colour_to_a_terminal() -> None:
@@ -267,9 +272,39 @@ def test_a_rule_as_json() -> None:
         *("ZZ301", "rare-called", "warning", "none"),
         True,
     )
-    assert rule["summary"] == "Finds `rare()`."
+    assert (rule["summary"], rule["remedy"]) == ("Finds `rare()`.", "Call `common()`")
+    assert (rule["url"], rule["measured"]) == (None, [])
     both = json.loads(lint("rule", "ZZ101", "ZZ102", "--output-format", "json").stdout)
     assert [rule["code"] for rule in both] == ["ZZ101", "ZZ102"]
+
+
+def test_a_rule_as_json_has_everything() -> None:
+    rule = json.loads(lint("rule", "TL202", "--output-format", "json").stdout)
+    assert rule["what"].startswith("Finds tensors on the accelerator")
+    assert rule["why"].startswith("The accelerator works through a queue")
+    (bad,), (good,) = rule["bad"], rule["good"]
+    assert ".item()" in bad and ".item()" not in good
+    assert bad in rule["example"] and good in rule["use_instead"]
+    assert rule["fix_safety"].startswith("A running total")
+    assert {"title", "url"} == set(rule["references"][0])
+    assert all(reference["url"].startswith("https://") for reference in rule["references"])
+    measured = {effect["size"]: effect for effect in rule["measured"]}
+    assert measured["small"]["syncs"]["after"] == 0 < measured["small"]["syncs"]["before"]
+    assert measured["large"]["machine"].startswith("NVIDIA")
+
+
+def test_a_rule_tells_what_it_was_measured_to_be_worth() -> None:
+    page = lint("rule", "TL202").stdout
+    assert "\n## Measured\n\nOn NVIDIA H200" in page
+    assert "\n* small: " in page
+    assert page.endswith(".\n")
+
+
+def test_every_rule_as_json_is_complete() -> None:
+    for rule in json.loads(lint("rule", "--all", "--output-format", "json").stdout):
+        if not rule["code"].startswith("ZZ"):
+            assert rule["what"] and rule["why"] and rule["fix_safety"] and rule["references"], rule["code"]
+            assert rule["bad"] or rule["code"].startswith("TL0"), rule["code"]
 
 
 def test_all_rules_are_listed() -> None:
@@ -851,7 +886,7 @@ def test_json_carries_all_that_tools_for_ruff_read() -> None:
     found = json.loads(lint("--output-format", "json").stdout)[0]
     assert set(found) == {
         *("cell", "code", "end_location", "filename", "fix", "location", "message", "name", "noqa_row"),
-        *("severity", "url"),
+        *("severity", "url", "help"),
     }
     assert found["fix"]["edits"] == [
         {"content": "good", "location": {"row": 1, "column": 1}, "end_location": {"row": 1, "column": 4}}
@@ -866,6 +901,107 @@ def test_statistics() -> None:
         2,
         1,
     ]
+
+
+def test_every_format_is_written_by_its_renderer() -> None:
+    write(a="bad()\nhint()\n")
+    for name in options.FORMATS:
+        result = lint("--output-format", name, "--isolated", "--select", "ZZ")
+        assert result.exit_code == 1
+        assert "ZZ101" in result.stdout, name
+    sarif = json.loads(lint("--output-format", "sarif").stdout)["runs"][0]
+    enabled = [rule["id"] for rule in sarif["tool"]["driver"]["rules"]]
+    assert enabled == sorted(enabled) and "ZZ102" in enabled and "ZZ301" not in enabled
+    assert sarif["results"][0]["ruleId"] == "ZZ101"
+
+
+def test_documents_follow_what_fails_the_run() -> None:
+    write(a="hint()\n")
+    assert "<skipped " in lint("--output-format", "junit").stdout
+    assert "<failure " in lint("--output-format", "junit", "--fail-on", "note").stdout
+
+
+@pytest.mark.parametrize("variable", ["CI_PROJECT_DIR", "GITHUB_WORKSPACE", None])
+def test_trackers_know_files_by_their_place_in_the_checkout(
+    variable: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("CI_PROJECT_DIR", "GITHUB_WORKSPACE"):
+        monkeypatch.delenv(name, raising=False)
+    checkout = Path.cwd().parent
+    if variable is None:
+        (checkout / ".git").mkdir()
+    else:
+        monkeypatch.setenv(variable, str(checkout))
+    write(a="bad()\n")
+    (issue,) = json.loads(lint("--output-format", "gitlab").stdout)
+    assert issue["location"]["path"] == "work/a.py"
+    run = json.loads(lint("--output-format", "sarif").stdout)["runs"][0]
+    assert run["results"][0]["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] == "work/a.py"
+    assert run["results"][0]["partialFingerprints"] == {"torchlint/v1": issue["fingerprint"]}
+
+
+def test_json_lines_are_written_as_each_file_is_done(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the time a file is checked, the findings of those before it can be read."""
+    write(a="bad()\nworse()\n", b="", c="bad()\n", d="hint()\n")
+    Path("a").mkdir()
+    Path("a", "z.py").write_text("worse()\n")
+    seen: dict[str, list[str]] = {}
+    treat = runner._treat
+
+    def watched(path: Path, *rest: Any) -> Any:
+        lines = Path("out.jsonl").read_text().splitlines()
+        name = path.relative_to(Path.cwd()).as_posix()
+        seen[name] = [Path(json.loads(line)["filename"]).name for line in lines]
+        return treat(path, *rest)
+
+    monkeypatch.setattr(runner, "_treat", watched)
+    assert lint("--output-format", "json-lines", "-o", "out.jsonl").stdout == ""
+    assert seen == {
+        "a.py": [],
+        "a/z.py": ["a.py", "a.py"],
+        "b.py": ["a.py", "a.py", "z.py"],
+        "c.py": ["a.py", "a.py", "z.py"],
+        "d.py": ["a.py", "a.py", "z.py", "c.py"],
+    }
+    streamed = [json.loads(line) for line in Path("out.jsonl").read_text().splitlines()]
+    assert streamed == json.loads(lint("--output-format", "json").stdout)
+    printed = lint("--output-format", "json-lines").stdout
+    assert printed == Path("out.jsonl").read_text()
+
+
+def test_json_lines_tell_of_the_fixed_text() -> None:
+    write(a="bad()\nworse()\n")
+    (line,) = lint("--fix", "--output-format", "json-lines").stdout.splitlines()
+    assert json.loads(line)["code"] == "ZZ102"
+    assert Path("a.py").read_text() == "good()\nworse()\n"
+    assert lint("--diff", "--output-format", "json-lines").stdout == ""
+
+
+def test_json_lines_of_standard_input() -> None:
+    (line,) = lint("--output-format", "json-lines", "-", stdin="bad()\n").stdout.splitlines()
+    assert json.loads(line)["code"] == "ZZ101"
+
+
+def test_a_stream_that_cannot_be_written_ends_the_run_before_it_starts() -> None:
+    write(a="bad()\n")
+    result = lint("--fix", "--output-format", "json-lines", "-o", "missing/out.jsonl")
+    assert result.exit_code == 2
+    assert "cannot write missing/out.jsonl" in result.stderr
+    assert Path("a.py").read_text() == "bad()\n"
+
+
+@pytest.mark.parametrize("name", options.FORMATS)
+def test_statistics_are_text_or_json_or_refused(name: str) -> None:
+    write(a="bad()\nbad()\n")
+    result = lint("--statistics", "-q", "--output-format", name)
+    if name in ("sarif", "gitlab", "junit", "rdjson"):
+        assert (result.exit_code, result.stdout) == (2, "")
+        assert f"--statistics has no form in {name}" in result.stderr
+    elif name.startswith("json"):
+        told = json.loads(result.stdout)
+        assert (told[0] if name == "json" else told)["count"] == 2
+    else:
+        assert result.stdout == "2\tZZ101\t[*] bad-called\n"
 
 
 def test_the_report_goes_to_a_file() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from torchlint.files import Discovery, discover, matches
+from torchlint.files import Discovery, discover, matches, repository
 from torchlint.options import Options, Pattern
 
 
@@ -211,3 +211,9 @@ def test_an_absolute_pattern_below_its_root_is_understood() -> None:
     inside = Path.cwd() / "src" / "a.py"
     assert matches(Pattern(str(inside), Path.cwd()), inside)
     assert not matches(Pattern(str(Path.cwd() / "lib" / "a.py"), Path.cwd()), inside)
+
+
+def test_the_repository_of_a_folder() -> None:
+    touch("a/b/c.py")
+    assert repository(Path.cwd()) == repository(Path.cwd() / "a" / "b") == Path.cwd()
+    assert repository(Path.cwd().parent) is None

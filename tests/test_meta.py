@@ -37,6 +37,8 @@ LAYERS = (
     ("torchlint.options",),
     ("torchlint.semantics",),
     ("torchlint.rule",),
+    ("torchlint.links",),
+    ("torchlint.effects",),
     ("torchlint.registry",),
     ("torchlint.selectors",),
     ("torchlint.schema",),
@@ -292,8 +294,12 @@ def test_every_promised_rule_exists() -> None:
 
 
 def test_the_catalogue_read_without_the_parser_is_the_catalogue() -> None:
-    declared = {code: (rule.name, rule.page, rule.mentions) for code, rule in catalogue().items()}
-    assert declared == {code: (rule.name, rule.page, rule.mentions) for code, rule in rules().items()}
+    def told(rule: Rule) -> tuple[object, ...]:
+        return rule.name, rule.page, rule.mentions, rule.remedy
+
+    assert {code: told(rule) for code, rule in catalogue().items()} == {
+        code: told(rule) for code, rule in rules().items()
+    }
 
 
 @pytest.mark.parametrize("rule", OWN_FILE)
@@ -320,8 +326,9 @@ def test_a_rule_has_its_fixtures(rule: Rule) -> None:
     assert {"bad.py", "good.py"} <= names
     assert rule.fix == "none" or any(name.endswith(".fixed.py") for name in names)
     for name in names:
-        if name.endswith(".fixed.py"):
-            assert name.replace(".fixed.py", ".py") in names, f"{name} has no bad twin"
+        twin = re.sub(r"\.(fixed|followed)\.py$", ".py", name)
+        if twin != name:
+            assert twin.startswith("bad") and twin in names, f"{name} has no bad twin"
         else:
             assert re.fullmatch(r"(bad|good)(_\w+)?\.py", name), name
 
@@ -398,15 +405,32 @@ def test_messages_keep_the_convention(rule: Rule) -> None:
     for diagnostic in diagnostics:
         where = f"{diagnostic.path}:{diagnostic.start.row}: {diagnostic.message}"
         texts = [diagnostic.message, *(remark for _, remark in diagnostic.related)]
-        if diagnostic.fix is not None:
-            assert diagnostic.fix.message[0].isupper(), f"{where}: {diagnostic.fix.message}"
-            texts.append(diagnostic.fix.message)
+        assert diagnostic.help is not None, f"{where}: which edit satisfies the rule?"
+        assert diagnostic.help[0].isupper(), f"{where}: {diagnostic.help}"
+        texts.append(diagnostic.help)
         for text in texts:
             assert text == text.strip() and "\n" not in text, where
             assert not text.endswith((".", "!", ":")), where
             assert text.count("`") % 2 == 0, where
             # No figure that nobody measured.
             assert not re.search(r"\d\s*(%|percent|x faster|times faster)", text), where
+
+
+@pytest.mark.parametrize("rule", OWN_FILE)
+def test_a_finding_without_a_fix_has_a_remedy(rule: Rule) -> None:
+    """Told from the source: a finding is given a fix or a remedy, or the rule has one for all."""
+    path = rule_file(rule)
+    assert path is not None
+    made = [
+        node
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "Finding"
+    ]
+    assert made
+    for call in made:
+        given = {keyword.arg for keyword in call.keywords}
+        fixed = rule.fix != "none" and ("fix" in given or len(call.args) > 2)
+        assert rule.remedy or fixed or "remedy" in given, f"{path}:{call.lineno}"
 
 
 # --- the project itself ----------------------------------------------------------------------------------

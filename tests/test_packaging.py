@@ -116,7 +116,7 @@ def test_the_wheel_holds_the_sources_and_nothing_else(
         for folder in ("torchlint", "rules")
         for path in (project_copy / folder).rglob("*")
         if path.suffix == ".py"
-        or path.name in ("py.typed", "torchlint.schema.json")
+        or path.name in ("effects.json", "py.typed", "torchlint.schema.json")
         or path.parent.name == "templates"
     }
     wanted = {

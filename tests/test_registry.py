@@ -18,7 +18,7 @@ import libcst as cst
 from torchlint.rule import NOTE, rule
 
 @rule("ZZ101", "plain-declaration", severity=NOTE, fix="safe", on=cst.Call, mentions=("a|b", "c"),
-      opt_in=True)
+      opt_in=True, remedy="Do " "better")
 def plain_declaration(call, module):
     """## What it does
 
@@ -71,7 +71,7 @@ def test_the_catalogue_says_what_the_imported_rules_say() -> None:
     assert list(rules) == list(catalogue) == sorted(rules)
     for code, rule in rules.items():
         read = catalogue[code]
-        facts = ("code", "name", "severity", "fix", "mentions", "opt_in", "page", "summary")
+        facts = ("code", "name", "severity", "fix", "mentions", "opt_in", "page", "summary", "remedy")
         assert {name: getattr(read, name) for name in facts} == {name: getattr(rule, name) for name in facts}
 
 
@@ -91,6 +91,7 @@ def test_a_rule_pack_is_found(pack: Path) -> None:
     read = registry.catalogue()
     assert (read["ZZ101"].mentions, read["ZZ101"].opt_in) == (("a|b", "c"), True)
     assert read["ZZ101"].severity is Severity.NOTE
+    assert (read["ZZ101"].remedy, read["ZZ102"].remedy) == ("Do better", None)
     assert read["ZZ101"].summary == "Finds nothing."
     assert read["ZZ102"].mentions == ("x", "y")
 

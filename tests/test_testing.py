@@ -111,8 +111,8 @@ def test_a_good_fixture_that_is_not(use_rules: UseRules, folder: Path) -> None:
     ("made", "complaint"),
     [
         (old_name(message="an old name."), "not one sentence without a full stop: 'an old name.'"),
-        (old_name(message="an\nold name"), "not one sentence without a full stop: 'an\\nold name'"),
-        (old_name(title="call it new"), "the message of the fix does not begin with a capital"),
+        (old_name(message=" an old name"), "not one sentence without a full stop: ' an old name'"),
+        (old_name(title="call it new"), "the help does not begin with a capital: 'call it new'"),
         (old_name(new="old"), "the fix changes nothing"),
         (old_name(new="(("), "the fix breaks the program"),
         (old_name(new="old, new"), "come to no end"),
@@ -164,6 +164,83 @@ def test_a_rule_that_crashes(use_rules: UseRules, folder: Path) -> None:
     assert any("failed in bad.py with LookupError: nothing there" in problem for problem in found)
 
 
+# --- what a finding says, followed to the letter ---------------------------------------------------------
+
+
+def slow_call(remedy: str | None = "Call `quick(…, n=1)`") -> Rule:
+    """A rule without a fix that finds calls of ``slow``."""
+
+    @rule("XX101", "old-name", severity=WARNING, fix="none", on=cst.Call, remedy=remedy)
+    def check(call: cst.Call, module: Module) -> Iterator[Finding]:
+        if isinstance(call.func, cst.Name) and call.func.value == "slow":
+            yield Finding(call, "a slow call")
+
+    check.check.__doc__ = PAGE
+    return check
+
+
+SLOW = "a = slow(1)  # expect: XX101\nb = slow(2)  # expect: XX101 follow=outside\n"
+QUICK = SLOW.replace("slow(1)  # expect: XX101", "quick(1,\n  n = 1)")
+
+
+@pytest.mark.parametrize(
+    ("text", "remedy", "followed", "complaint"),
+    [
+        (SLOW, "Call `quick(…, n=1)`", QUICK, None),
+        (SLOW, "Remove `slow(1)`", QUICK, None),
+        (SLOW, "Speed it up", QUICK, None),
+        (SLOW.splitlines()[1], "Speed it up", None, None),
+        (SLOW, None, QUICK, "it does not say which edit satisfies the rule: 'a slow call'"),
+        (SLOW, "Call `quick()`.", QUICK, "not one sentence without a full stop"),
+        (SLOW, "call `quick()`", QUICK, "the help does not begin with a capital"),
+        (SLOW, "Call `quick()`", None, "it has findings without a fix, but no bad.followed.py"),
+        (SLOW.splitlines()[1], "Call `quick()`", QUICK, "bad.followed.py: nothing is left to follow"),
+        (SLOW, "Call `quick()`", QUICK + "(", "bad.followed.py: it is no program"),
+        (SLOW, "Call `quicker()`", QUICK, "this is not done to the letter: 'Call `quicker()`'"),
+        (SLOW, "Remove `slow(2)`", QUICK, "this is not done to the letter: 'Remove `slow(2)`'"),
+        (SLOW, "Call `quick()`", SLOW, "bad.followed.py:1: it is still found: a slow call"),
+        (SLOW, "Call `quick()`", QUICK + "slow(3)\n", "bad.followed.py:4: found XX101 fix=none: a slow call"),
+        (SLOW, "Call `quick()`", "", "bad.followed.py: this is not done to the letter"),
+    ],
+)
+def test_following_a_remedy(
+    use_rules: UseRules,
+    folder: Path,
+    text: str,
+    remedy: str | None,
+    followed: str | None,
+    complaint: str | None,
+) -> None:
+    use_rules(slow_call(remedy))
+    bad = case(folder, text)
+    if followed is not None:
+        bad.followed_path.write_text(followed)
+    found = problems(bad)
+    if complaint is None:
+        assert found == []
+    else:
+        assert any(complaint in problem for problem in found), found
+
+
+def test_a_fix_that_only_helps_another_finding(use_rules: UseRules, folder: Path) -> None:
+    @rule("XX101", "old-name", severity=WARNING, fix="safe", on=cst.Name)
+    def crossed(node: cst.Name, module: Module) -> Iterator[Finding]:
+        """Finds ``one`` and ``two``; the fix of one of them is what the other needs."""
+        other = next((name for name in module.tree.nodes(cst.Name) if name.value == "two"), None)
+        if node.value == "one" and other is not None:
+            edits = (Edit(module.tree.span(other), "three"),)
+            yield Finding(node, "a name", Fix("Say `three`", edits, Applicability.SAFE))
+        elif node.value == "two":
+            edits = (Edit(module.tree.span(node), "(two)"),)
+            yield Finding(node, "a name", Fix("Say `three`", edits, Applicability.SAFE))
+
+    use_rules(crossed)
+    bad = case(folder, "one  # expect: XX101\ntwo  # expect: XX101\n")
+    found = problems(bad)
+    assert any("2 of 2 findings are left after 2: 'Say `three`'" in problem for problem in found), found
+    assert not any("left after 1:" in problem for problem in found)
+
+
 @pytest.mark.parametrize(
     ("page", "complaint"),
     [
@@ -192,14 +269,17 @@ def test_options_of_a_fixture(use_rules: UseRules, folder: Path) -> None:
 
 
 def test_which_files_are_fixtures(folder: Path) -> None:
-    for name in ("bad.py", "bad_a.py", "bad.fixed.py", "good.py", "notes.py", "badly.py", "bad.txt"):
+    twins = ("bad.fixed.py", "bad_a.followed.py")
+    for name in ("bad.py", "bad_a.py", *twins, "good.py", "notes.py", "badly.py", "bad.txt"):
         (folder / name).write_text("")
     (folder.parent / "bad.py").write_text("")
     names = ["bad.py", "bad_a.py", "good.py"]
     assert [item.path for item in cases(folder.parent)] == [folder / name for name in names]
     assert cases(folder, folder.parent) == cases(folder.parent)
-    assert [item.path.name for item in cases(folder / "good.py", folder / "bad.fixed.py")] == [
+    given = [folder / name for name in ("good.py", *twins)]
+    assert [item.path.name for item in cases(*given)] == [
         "bad.py",
+        "bad_a.py",
         "good.py",
     ]
 

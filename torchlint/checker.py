@@ -61,7 +61,9 @@ def crash(source: Source, message: str, span: Span | None = None) -> Diagnostic:
     return own_diagnostic(CRASH, source, span or Span(0, 0), message)
 
 
-def own_diagnostic(code: str, source: Source, span: Span, message: str, fix: Fix | None = None) -> Diagnostic:
+def own_diagnostic(
+    code: str, source: Source, span: Span, message: str, fix: Fix | None = None, remedy: str | None = None
+) -> Diagnostic:
     """A diagnostic of torchlint about a file rather than of a rule about its program."""
     rule = registry.catalogue().get(code)
     start = source.position(span.start)
@@ -76,6 +78,7 @@ def own_diagnostic(code: str, source: Source, span: Span, message: str, fix: Fix
         end=source.position(span.end),
         fix=fix,
         noqa_row=start.row,
+        remedy=remedy,
     )
 
 
@@ -164,17 +167,18 @@ class _Placing:
         return Diagnostic(
             code=rule.code,
             name=rule.name,
-            message=finding.message,
+            message=_one_line(finding.message),
             severity=finding.severity or rule.severity,
             path=self._source.path,
             span=span,
             start=position(span.start),
             end=position(span.end),
-            fix=finding.fix,
+            fix=finding.fix and replace(finding.fix, message=_one_line(finding.fix.message)),
             noqa_row=self._noqa_row(finding.node, span),
             related=tuple(
                 (position(self._tree.span(node).start), remark) for node, remark in finding.related
             ),
+            remedy=_one_line(finding.remedy or rule.remedy or "") or None,
         )
 
     @property
@@ -215,6 +219,11 @@ class _Placing:
         while current is not None and not isinstance(current, owners):
             current = self._tree.parent(current)
         return current or node
+
+
+def _one_line(text: str) -> str:
+    """A message that quotes code, which may be spread over lines."""
+    return text if text.isprintable() else " ".join(text.split())
 
 
 def describe(error: BaseException) -> str:
@@ -258,17 +267,19 @@ def _suppress(
             remarks.append(own_diagnostic(UNUSED, source, span, message, fix))
     if INVALID in settings.rules:
         for mistake in suppressions.mistakes:
-            remarks.append(own_diagnostic(INVALID, source, mistake.span, mistake.message))
+            remarks.append(
+                own_diagnostic(INVALID, source, mistake.span, mistake.message, remedy=mistake.remedy)
+            )
     return left + suppressions.apply(remarks)
 
 
 def _regrade(diagnostic: Diagnostic, settings: LintSettings) -> Diagnostic:
-    """Grade the fix as the settings want it; none for a rule that is not to be fixed."""
+    """Grade the fix as the settings want it; where nothing is to be fixed, say what it would do."""
     fix = diagnostic.fix
     if fix is None:
         return diagnostic
     if diagnostic.code not in settings.fixable:
-        return replace(diagnostic, fix=None)
+        return replace(diagnostic, fix=None, remedy=fix.message)
     grade = fix.applicability
     if grade is Applicability.SAFE and diagnostic.code in settings.extend_unsafe_fixes:
         grade = Applicability.UNSAFE

@@ -87,7 +87,8 @@ class Diagnostic:
 
     ``message`` is one sentence without a full stop. ``noqa_row`` is the physical line at whose end a
     ``# noqa`` comment silences it (the last line of a multi-line statement). ``related`` are further
-    places worth showing, such as the loop that makes a call hot, each with a short remark.
+    places worth showing, such as the loop that makes a call hot, each with a short remark. ``remedy`` is
+    the edit to make by hand, in the form of the message of a fix.
     """
 
     code: str
@@ -103,6 +104,12 @@ class Diagnostic:
     noqa_row: int = 0
     cell: int | None = None
     related: tuple[tuple[Position, str], ...] = field(default=())
+    remedy: str | None = None
+
+    @property
+    def help(self) -> str | None:
+        """The edit that makes the finding go away: what its fix does, else its remedy."""
+        return self.fix.message if self.fix is not None else self.remedy
 
     @property
     def sort_key(self) -> tuple[str, Position, Position, str, str]:

@@ -36,6 +36,11 @@ def absolute(path: Path) -> Path:
     return Path(os.path.normpath(path.absolute()))
 
 
+def repository(directory: Path) -> Path | None:
+    """The root of the git repository that ``directory`` lies in, None outside of any."""
+    return next((up for up in (directory, *directory.parents) if (up / ".git").exists()), None)
+
+
 def matches(pattern: Pattern, path: PurePath, *, directory: bool = False) -> bool:
     """Whether ``path``, or a directory above it and below the pattern's root, matches.
 
@@ -132,19 +137,19 @@ class _Ignored:
 
         A directory that is itself ignored and yet named starts afresh: naming it overrules.
         """
-        repository = next((up for up in (directory, *directory.parents) if (up / ".git").exists()), None)
-        if repository is None:
+        top = repository(directory)
+        if top is None:
             return cls()
         specs: list[tuple[Path, GitIgnoreSpec]] = []
-        for path in (_global_ignore_file(), repository / ".git" / "info" / "exclude"):
+        for path in (_global_ignore_file(), top / ".git" / "info" / "exclude"):
             spec = _ignore_file(path)
             if spec is not None:
-                specs.append((repository, spec))
+                specs.append((top, spec))
         ignored = cls(tuple(specs))
-        between = [up for up in reversed(directory.parents) if up == repository or repository in up.parents]
+        between = [up for up in reversed(directory.parents) if up == top or top in up.parents]
         for up in between:
             ignored = ignored.below(up)
-        if directory != repository and ignored.matches(directory, True):
+        if directory != top and ignored.matches(directory, True):
             return cls()
         return ignored
 
@@ -222,7 +227,7 @@ def _excluded(
     if not respect_gitignore:
         return False
     parents = path.parents
-    top = next((up for up in parents if (up / ".git").exists()), None)
+    top = repository(path.parent)
     if top is None:
         return False
     ignored = _Ignored.above(top)

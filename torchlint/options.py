@@ -107,7 +107,10 @@ def _says(*args: Any, **kwargs: Any) -> Mapping[str, Setting]:
     return {"setting": Setting(*args, **kwargs)}
 
 
-FORMATS = ("full", "concise", "grouped", "json", "json-lines", "github")
+FORMATS = (
+    *("full", "concise", "grouped", "json", "json-lines", "github", "gitlab", "sarif", "junit", "rdjson"),
+    *("pylint", "azure"),
+)
 DEFAULT_SELECT = ("TL",)
 
 _FIX, _REPORT, _RULES, _FILES, _RUN = Section
@@ -542,12 +545,18 @@ def _describe(value: object) -> str:
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """``; did you mean `x`?`` for the closest known word, or nothing."""
+    meant = closest(word, known)
+    return f"; did you mean `{meant}`?" if meant else ""
+
+
+def closest(word: str, known: Iterable[str]) -> str | None:
+    """The known word that ``word`` is most like, if it is like one."""
     by_folded = {item.casefold(): item for item in known}
     folded = word.casefold()
     # Of words that are equally like it, the one with more of its letters in their places: TL4O1 is TL401.
     likeness = {item: (_ratio(folded, item), _in_place(folded, item)) for item in by_folded}
     best = max(likeness, key=lambda item: likeness[item], default="")
-    return f"; did you mean `{by_folded[best]}`?" if best and likeness[best][0] >= _CLOSE else ""
+    return by_folded[best] if best and likeness[best][0] >= _CLOSE else None
 
 
 _CLOSE = 0.6

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -33,7 +33,8 @@ FixKind = Literal["safe", "unsafe", "none"]
 class Finding:
     """What a rule yields: the node to underline, one sentence without a full stop, and maybe a fix.
 
-    ``severity`` overrides the rule's own for this place (advice where the rule usually warns).
+    ``severity`` overrides the rule's own for this place (advice where the rule usually warns), and so does
+    ``remedy`` where the right edit depends on the case.
     ``related`` points at other nodes that explain the finding, with a short remark each.
     """
 
@@ -42,6 +43,7 @@ class Finding:
     fix: Fix | None = None
     severity: Severity | None = None
     related: tuple[tuple[cst.CSTNode, str], ...] = ()
+    remedy: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +52,8 @@ class Rule:
 
     ``fix`` is the best applicability that its fixes can have. ``mentions`` feeds the screen in front
     of the parse: each item is a set of words separated by ``|``, and a file is only shown to the rule
-    if it contains at least one word of every item.
+    if it contains at least one word of every item. ``remedy`` is the edit that satisfies the rule where
+    it offers no fix: an imperative sentence without a full stop, what to write in backticks.
     """
 
     code: str
@@ -61,11 +64,18 @@ class Rule:
     mentions: tuple[str, ...]
     opt_in: bool
     check: Callable[[Any, Module], Iterator[Finding]] = field(compare=False)
+    remedy: str | None = None
 
     @property
     def page(self) -> str:
         """The documentation page, in Markdown, without the title."""
         return inspect.cleandoc(self.check.__doc__ or "")
+
+    @property
+    def sections(self) -> Mapping[str, str]:
+        """The parts of the page by their titles, in Markdown, in their order."""
+        parts = re.split(r"^## (.+)$", self.page, flags=re.MULTILINE)[1:]
+        return {title: body.strip() for title, body in zip(parts[::2], parts[1::2], strict=True)}
 
     @property
     def summary(self) -> str:
@@ -88,11 +98,12 @@ def rule(
     on: type | tuple[type, ...],
     mentions: tuple[str, ...] = (),
     opt_in: bool = False,
+    remedy: str | None = None,
 ) -> Callable[[Callable[[Any, Module], Iterator[Finding]]], Rule]:
     """Declare a generator function as a rule; the registry finds it by its type."""
 
     def declare(check: Callable[[Any, Module], Iterator[Finding]]) -> Rule:
         kinds = on if isinstance(on, tuple) else (on,)
-        return Rule(code, name, severity, fix, kinds, mentions, opt_in, check)
+        return Rule(code, name, severity, fix, kinds, mentions, opt_in, check, remedy)
 
     return declare

@@ -19,7 +19,7 @@ from functools import cached_property
 
 from torchlint import parsing
 from torchlint.diagnostics import Applicability, Diagnostic, Edit, Fix, Span
-from torchlint.options import did_you_mean
+from torchlint.options import closest, did_you_mean
 from torchlint.rule import Rule
 from torchlint.source import Source
 
@@ -102,11 +102,12 @@ class Directive:
 
 @dataclass(frozen=True)
 class Mistake:
-    """A directive that cannot be obeyed: one sentence, and the part that is wrong."""
+    """A directive that cannot be obeyed: one sentence, the part that is wrong, and what to write instead."""
 
     message: str
     span: Span
     row: int
+    remedy: str
 
 
 @dataclass(frozen=True)
@@ -225,8 +226,8 @@ class Suppressions:
             span = Span(base + word.start(), base + word.end())
             own = _OWN_CODE.fullmatch(word[0]) is not None
             if code is None and not own and not _CODE.fullmatch(word[0]):
-                if "-" in word[0] and (hint := did_you_mean(word[0], self._by_name)) and not entries:
-                    self._mistake(f"`{word[0]}` is no rule{hint}", span, comment)
+                if "-" in word[0] and closest(word[0], self._by_name) and not entries:
+                    self._unknown(word[0], span, comment, self._by_name)
                 break
             if code is None and own:
                 self._unknown(word[0], span, comment)
@@ -247,11 +248,14 @@ class Suppressions:
             # Prose may begin with the name of the tool; only what looks like a directive is judged.
             if match["open"] or not rest or rest.startswith((":", "#")):
                 hint = did_you_mean(word, verbs) or f"; there are {', '.join(f'`{verb}`' for verb in verbs)}"
-                self._mistake(f"`{match['verb']}` is no kind of suppression{hint}", span, comment)
+                meant = closest(word, verbs)
+                remedy = f"Write `{meant}`" if meant else "Write `ignore[…]` with the rules in the brackets"
+                self._mistake(f"`{match['verb']}` is no kind of suppression{hint}", span, comment, remedy)
             return match.end()
         close = comment.text.find("]", match.end()) if match["open"] else -1
         if close < 0:
-            self._mistake(f"`{word}` needs rules in brackets, as in `{word}[TL202]`", span, comment)
+            remedy = f"Write `{word}[…]` with the rules in the brackets"
+            self._mistake(f"`{word}` needs rules in brackets, as in `{word}[TL202]`", span, comment, remedy)
             return match.end()
         entries = []
         for item in _WORD.finditer(comment.text, match.end(), close):
@@ -264,19 +268,22 @@ class Suppressions:
         if entries:
             self.directives.append(Directive(Verb(word), comment, whole, tuple(entries)))
         else:
-            self._mistake(f"`{word}[]` names no rule", whole, comment)
+            remedy = "Name a rule in the brackets, or remove the comment"
+            self._mistake(f"`{word}[]` names no rule", whole, comment, remedy)
         return close + 1
 
     def _resolve(self, text: str) -> str | None:
         code = text.upper()
         return code if code in self._rules else self._by_name.get(text.lower())
 
-    def _unknown(self, text: str, span: Span, comment: Comment) -> None:
-        known = [*self._rules, *self._by_name]
-        self._mistake(f"`{text}` is no rule{did_you_mean(text, known)}", span, comment)
+    def _unknown(self, text: str, span: Span, comment: Comment, known: Iterable[str] | None = None) -> None:
+        known = [*self._rules, *self._by_name] if known is None else known
+        meant = closest(text, known)
+        remedy = f"Write `{meant}`" if meant else "Name a rule instead, or remove the comment"
+        self._mistake(f"`{text}` is no rule{did_you_mean(text, known)}", span, comment, remedy)
 
-    def _mistake(self, message: str, span: Span, comment: Comment) -> None:
-        self.mistakes.append(Mistake(message, span, comment.row))
+    def _mistake(self, message: str, span: Span, comment: Comment, remedy: str) -> None:
+        self.mistakes.append(Mistake(message, span, comment.row, remedy))
 
     # ------------------------------------------------------------------ reach
 

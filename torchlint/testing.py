@@ -1,7 +1,8 @@
 """Runs the fixtures of rules, and holds every rule to the same promises; public, for rule packs too.
 
-A folder of fixtures is called ``<CODE>_<rule_name>`` and holds ``bad.py``, ``bad.fixed.py``, ``good.py``, and
-more files of that kind for single topics: ``bad_<topic>.py``, ``bad_<topic>.fixed.py``, ``good_<topic>.py``.
+A folder of fixtures is called ``<CODE>_<rule_name>`` and holds ``bad.py``, ``bad.fixed.py``,
+``bad.followed.py``, ``good.py``, and more files of that kind for single topics: ``bad_<topic>.py``,
+``bad_<topic>.fixed.py``, ``bad_<topic>.followed.py``, ``good_<topic>.py``.
 
     value = loss.item()  # expect: TL202                 one finding of the rule starts in this line
     value = loss.item()  # expect: TL202[note] fix=safe  with this severity, and a fix of this grade
@@ -11,6 +12,17 @@ unsafe ones too, are applied; without a twin nothing may be fixed. A ``good`` fi
 of the folder is run. The first line may say otherwise:
 
     # torchlint-test: target-torch=1.13 target-transformers=4.50 unsafe=false also=TL202,TL203
+
+Whoever does what a finding says is rid of it. A fix that is applied alone leaves fewer findings of the rule.
+A finding without a fix has a remedy, and what is left when all fixes are applied is done by hand in the
+``.followed`` twin: it is what a reader makes of the ``.fixed`` twin, or of the fixture if there is none, who
+does to the letter what each help says, and nothing else. The rule finds nothing in it. What the helps tell
+to write is compared with it: of each, a piece of code in backticks that was not in the text before stands
+there now (``…`` in it is any code), or what "Remove `…`" names at its beginning stands there less often; a
+help without either changes something. A finding that no edit of its file ends is marked, with a comment that
+says why:
+
+    dist.init_process_group("nccl")  # expect: TL704 follow=outside
 
 ``python -m torchlint.testing PATH…`` runs fixtures, and writes the ``.fixed`` twins anew with ``--bless``.
 """
@@ -31,7 +43,7 @@ from pathlib import Path
 from torchlint import registry
 from torchlint.checker import CRASH, SYNTAX_ERROR, check
 from torchlint.diagnostics import Applicability, Diagnostic, Edit
-from torchlint.fixer import Fixed, apply, fix
+from torchlint.fixer import Fixed, apply, choose, fix
 from torchlint.options import LintSettings
 from torchlint.rule import Rule
 from torchlint.runner import unified_diff
@@ -50,11 +62,15 @@ SECTIONS = (
 """The headings of a rule's documentation page, in order."""
 
 _FOLDER = re.compile(r"(?P<code>[A-Z]+[0-9]+)_(?P<name>[a-z0-9_]+)")
+_TWIN = re.compile(r"\.(fixed|followed)\.py$")
 _HEADER = re.compile(r"#\s*torchlint-test:(?P<options>.*)")
 _EXPECT = re.compile(r"#\s*expect:(?P<items>[^#]*)")
 _ITEM = re.compile(
     r"(?P<code>[A-Z]+[0-9]+)(?:\[(?P<severity>note|warning|error)\])?(?:\s+fix=(?P<fix>safe|unsafe|none))?"
+    r"(?:\s+follow=(?P<follow>outside))?"
 )
+# How many texts a fixture is made into to see what its fixes do one by one.
+_TRIALS = 4
 
 
 class FixtureError(ValueError):
@@ -63,12 +79,16 @@ class FixtureError(ValueError):
 
 @dataclass(frozen=True)
 class Expectation:
-    """One finding that a fixture wants in ``row``; None for a severity or grade that it leaves open."""
+    """One finding that a fixture wants in ``row``; None for a severity or grade that it leaves open.
+
+    ``follow`` is "outside" if what ends the finding is no edit of the file.
+    """
 
     row: int
     code: str
     severity: str | None = None
     fix: str | None = None
+    follow: str | None = None
 
     def admits(self, diagnostic: Diagnostic) -> bool:
         """Whether ``diagnostic`` is what is wanted; the rule's own severity if none is given."""
@@ -81,7 +101,8 @@ class Expectation:
 
     def __str__(self) -> str:
         severity = f"[{self.severity}]" if self.severity else ""
-        return f"{self.code}{severity}" + (f" fix={self.fix}" if self.fix else "")
+        grade = f" fix={self.fix}" if self.fix else ""
+        return f"{self.code}{severity}{grade}" + (f" follow={self.follow}" if self.follow else "")
 
 
 @dataclass(frozen=True)
@@ -99,6 +120,11 @@ class Case:
     def fixed_path(self) -> Path:
         """Where the text after all fixes is kept."""
         return self.path.with_suffix(".fixed.py")
+
+    @property
+    def followed_path(self) -> Path:
+        """Where the text is kept that remains if the helps of the other findings are followed too."""
+        return self.path.with_suffix(".followed.py")
 
     @cached_property
     def source(self) -> Source:
@@ -157,15 +183,19 @@ class Case:
         Raises:
             FixtureError: a comment cannot be understood.
         """
-        found: list[Expectation] = []
-        for comment in read_lines(self.source).comments:
-            for match in _EXPECT.finditer(comment.text):
-                for text in match["items"].split(","):
-                    item = _ITEM.fullmatch(text.strip())
-                    if item is None or item["code"] not in registry.catalogue():
-                        raise FixtureError(f"{self.path}:{comment.row}: cannot understand `{text.strip()}`")
-                    found.append(Expectation(comment.row, item["code"], item["severity"], item["fix"]))
-        return tuple(found)
+        return _expectations(self.source)
+
+
+def _expectations(source: Source) -> tuple[Expectation, ...]:
+    found: list[Expectation] = []
+    for comment in read_lines(source).comments:
+        for match in _EXPECT.finditer(comment.text):
+            for text in match["items"].split(","):
+                item = _ITEM.fullmatch(text.strip())
+                if item is None or item["code"] not in registry.catalogue():
+                    raise FixtureError(f"{source.path}:{comment.row}: cannot understand `{text.strip()}`")
+                found.append(Expectation(comment.row, **item.groupdict()))
+    return tuple(found)
 
 
 def cases(*places: Path) -> list[Case]:
@@ -173,8 +203,7 @@ def cases(*places: Path) -> list[Case]:
     found = set()
     for place in places:
         for path in [place] if place.is_file() else sorted(place.rglob("*.py")):
-            if path.name.endswith(".fixed.py"):
-                path = path.with_name(path.name.removesuffix(".fixed.py") + ".py")
+            path = path.with_name(_TWIN.sub(".py", path.name))
             in_fixtures = place.is_file() or _FOLDER.fullmatch(path.parent.name)
             if in_fixtures and re.fullmatch(r"(bad|good)(_\w+)?\.py", path.name) and path.exists():
                 found.add(path)
@@ -288,7 +317,7 @@ def _problems(case: Case) -> Iterator[str]:
     yield from (
         f"{_where(item)}: {item.message}" for item in everything if item.code in (CRASH, SYNTAX_ERROR)
     )
-    yield from _against_expectations(case, diagnostics)
+    yield from _against_expectations(case.path, case, case.expectations, diagnostics)
     unscreened = check(case.source, case.settings, screen=False)
     if unscreened != everything:
         yield f"{case.path}: the findings change when every rule sees the file: {case.rule.mentions}"
@@ -299,6 +328,8 @@ def _problems(case: Case) -> Iterator[str]:
     yield from _against_twin(case, fixed)
     yield from _after_fixing(case, fixed)
     yield from _with_other_bytes(case, diagnostics, fixed)
+    yield from _after_each_fix(case, diagnostics)
+    yield from _after_following(case, fixed)
 
 
 def _check(case: Case) -> list[Diagnostic]:
@@ -309,14 +340,16 @@ def _own(case: Case, diagnostics: Sequence[Diagnostic]) -> list[Diagnostic]:
     return [diagnostic for diagnostic in diagnostics if diagnostic.code == case.rule.code]
 
 
-def _against_expectations(case: Case, diagnostics: Sequence[Diagnostic]) -> Iterator[str]:
+def _against_expectations(
+    path: Path, case: Case, expectations: Sequence[Expectation], diagnostics: Sequence[Diagnostic]
+) -> Iterator[str]:
     left = list(diagnostics)
     # What says most is matched first, lest a vague expectation takes what an exact one needs.
-    wanted = [item for item in case.expectations if item.code == case.rule.code]
+    wanted = [item for item in expectations if item.code == case.rule.code]
     for expectation in sorted(wanted, key=lambda item: (item.fix is None, item.severity is None)):
         match = next((item for item in left if expectation.admits(item)), None)
         if match is None:
-            yield f"{case.path}:{expectation.row}: expected {expectation}, not found"
+            yield f"{path}:{expectation.row}: expected {expectation}, not found"
         else:
             left.remove(match)
     for item in left:
@@ -326,10 +359,12 @@ def _against_expectations(case: Case, diagnostics: Sequence[Diagnostic]) -> Iter
 
 def _message_problems(diagnostic: Diagnostic) -> Iterator[str]:
     texts = [diagnostic.message, *(remark for _, remark in diagnostic.related)]
-    if diagnostic.fix is not None:
-        texts.append(diagnostic.fix.message)
-        if not diagnostic.fix.message[:1].isupper():
-            yield f"the message of the fix does not begin with a capital: {diagnostic.fix.message!r}"
+    if diagnostic.help is None:
+        yield f"it does not say which edit satisfies the rule: {diagnostic.message!r}"
+    else:
+        texts.append(diagnostic.help)
+        if not diagnostic.help[:1].isupper():
+            yield f"the help does not begin with a capital: {diagnostic.help!r}"
     for text in texts:
         if not text or text != text.strip() or "\n" in text or text.endswith((".", "!", ":")):
             yield f"not one sentence without a full stop: {text!r}"
@@ -404,6 +439,82 @@ def _with_other_bytes(case: Case, diagnostics: Sequence[Diagnostic], fixed: Fixe
         yield f"{case.path}: the fix changes with CR LF:\n{after.text!r}"
     if Counter(after.applied) != Counter(fixed.applied):
         yield f"{case.path}: other fixes are made with CR LF"
+
+
+def _after_each_fix(case: Case, diagnostics: Sequence[Diagnostic]) -> Iterator[str]:
+    """Each fix ends its own finding, whatever becomes of the others.
+
+    Of many fixes those are tried together that lie far from each other, so that no file is checked more than
+    a few times.
+    """
+    fixable = [item for item in diagnostics if item.fix is not None and item.fix.edits]
+    for first in range(min(_TRIALS, len(fixable))):
+        tried = choose(fixable[first::_TRIALS])
+        edits = [edit for item in tried if item.fix is not None for edit in item.fix.edits]
+        try:
+            after = case.source.with_text(apply(case.source.text, edits))
+        except ValueError:
+            # Said of the fix already.
+            continue
+        left = _own(case, check(after, case.settings))
+        if len(left) > len(diagnostics) - len(tried):
+            done = ", ".join(f"{item.start.row}: {item.help!r}" for item in tried)
+            yield f"{case.path}: {len(left)} of {len(diagnostics)} findings are left after {done}"
+
+
+def _after_following(case: Case, fixed: Fixed) -> Iterator[str]:
+    """What is left after all fixes goes away in the twin where the helps are followed."""
+    start = case.source.with_text(fixed.text)
+    left = _to_follow(case, fixed.diagnostics, _expectations(start))
+    path = case.followed_path
+    if not left or not path.exists():
+        if left:
+            yield f"{case.path}: it has findings without a fix, but no {path.name}"
+        if path.exists():
+            yield f"{path}: nothing is left to follow"
+        return
+    followed = Source.read(path)
+    if not _compiles(followed.text):
+        yield f"{path}: it is no program"
+    found, expectations = check(followed, case.settings), _expectations(followed)
+    yield from _against_expectations(path, case, expectations, _own(case, found))
+    for item in _to_follow(case, found, expectations):
+        yield f"{path}:{item.start.row}: it is still found: {item.message}"
+    for told in dict.fromkeys(item.help for item in left if item.help):
+        if not _done(told, start.text, followed.text):
+            yield f"{path}: this is not done to the letter: {told!r}"
+
+
+def _to_follow(
+    case: Case, diagnostics: Sequence[Diagnostic], expectations: Sequence[Expectation]
+) -> list[Diagnostic]:
+    """The findings to be dealt with by hand: those without a fix, unless what ends them lies outside."""
+    outside = [item for item in expectations if item.follow]
+    return [
+        item
+        for item in _own(case, diagnostics)
+        if (item.fix is None or item.fix.applicability is Applicability.DISPLAY)
+        and not any(known.admits(item) for known in outside)
+    ]
+
+
+def _done(told: str, before: str, after: str) -> bool:
+    """Whether ``after`` shows that the help was followed, as far as the code in it tells."""
+    named = re.findall(r"`([^`]+)`", told)
+    removed = re.match(r"Remove `([^`]+)`", told)
+    if removed is not None and _count(removed[1], after) < _count(removed[1], before):
+        return True
+    new = [code for code in named if not _count(code, before)]
+    if new:
+        return any(_count(code, after) for code in new)
+    return removed is None and after != before
+
+
+def _count(code: str, text: str) -> int:
+    """How often the code of a help stands in a text, however laid out; ``…`` stands for any code."""
+    tokens = re.findall(r"\w+|…|\S", code)
+    pattern = r"\s*".join(".*?" if token == "…" else re.escape(token) for token in tokens)
+    return len(re.findall(pattern, text, re.DOTALL))
 
 
 def _place_and_message(diagnostic: Diagnostic) -> tuple[object, ...]:

@@ -72,4 +72,5 @@ def accumulation_unscaled(call: cst.Call, module: Module) -> Iterator[Finding]:
         call,
         f"the gradients of `{count}` batches are added up for one step, and no loss is divided by `{count}`",
         related=((found.step.node, "takes the step"),),
+        remedy=f"Divide the loss by `{count}` before its backward pass",
     )

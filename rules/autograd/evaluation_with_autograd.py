@@ -17,6 +17,7 @@ from torchlint.semantics.module import Module
     fix="safe",
     on=cst.Call,
     mentions=("torch|accelerate|transformers",),
+    remedy="Compute the pass, and nothing that suspends the function, in a block `with torch.no_grad():`",
 )
 def evaluation_with_autograd(call: cst.Call, module: Module) -> Iterator[Finding]:
     """## What it does

@@ -101,7 +101,14 @@ def graph_kept_across_steps(node: cst.AugAssign | cst.Assign | cst.Call, module:
             if may_be_no_tensor(part, module) or module.backpropagation.holds_losses(part)
             else make("Detach what is kept", module.replace(part, _detached(part, module))),
             severity=severity,
+            remedy=_remedy(part, module),
         )
+
+
+def _remedy(part: cst.BaseExpression, module: Module) -> str:
+    if module.backpropagation.holds_losses(part):
+        return f"Keep a copy of `{module.source(part)}` with `.detach()` called on each of its tensors"
+    return f"Keep `{_detached(part, module)}`, and make it a tensor on every path"
 
 
 def _may_pile_up(node: cst.CSTNode, module: Module) -> bool:

@@ -76,4 +76,5 @@ def left_in_eval_mode(call: cst.Call, module: Module) -> Iterator[Finding]:
         call,
         f"`{model}` is trained on in evaluation mode: nothing in the training loop calls `train()`",
         related=((found.step.node, "trains it on in the next iteration"),),
+        remedy=f"Call `{model}.train()` when the evaluation is done",
     )

@@ -27,6 +27,7 @@ _TIGHT = (cst.Name, cst.Attribute, cst.Call, cst.Subscript)
     fix="safe",
     on=(cst.Call, cst.Subscript, cst.Assign),
     mentions=("torch", "Variable|volatile|.data[0]"),
+    remedy="Use the tensor itself, with `.detach()` if it may have a graph",
 )
 def legacy_variable(node: cst.Call | cst.Subscript | cst.Assign, module: Module) -> Iterator[Finding]:
     """## What it does
@@ -90,7 +91,8 @@ def _made(call: cst.Call, module: Module) -> Iterator[Finding]:
     volatile = given.get("volatile") if given is not None else None
     if volatile is not None and module.value(volatile).constant is not False:
         if module.grad(call) is not Grad.OFF:
-            yield Finding(call, _IGNORED, severity=ERROR)
+            remedy = "Use the tensor itself, and compute with it in a block `with torch.no_grad():`"
+            yield Finding(call, _IGNORED, severity=ERROR, remedy=remedy)
             return
     fix = _without(call, given, module) if given is not None else None
     yield Finding(call, "`Variable` has been a tensor since torch 0.4; the call only detaches", fix=fix)
@@ -158,7 +160,8 @@ def _set_volatile(node: cst.Assign, module: Module) -> Iterator[Finding]:
         wanted = module.value(node.value).constant
         if wanted is True or wanted is MISSING:
             if module.value(owner.value).kind is Kind.TENSOR and module.grad(node) is not Grad.OFF:
-                yield Finding(owner, _IGNORED, severity=ERROR)
+                remedy = "Remove the assignment, and compute with it in a block `with torch.no_grad():`"
+                yield Finding(owner, _IGNORED, severity=ERROR, remedy=remedy)
 
 
 def _indexed(node: cst.Subscript, module: Module) -> Iterator[Finding]:

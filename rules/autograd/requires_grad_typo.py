@@ -96,7 +96,8 @@ def requires_grad_typo(node: cst.Attribute, module: Module) -> Iterator[Finding]
         message = f"torch never reads `{name}`; `requires_grad` is meant"
     else:
         message = f"torch knows no `{name}`; `requires_grad` is meant"
-    yield Finding(node, message, fix=_respelt(node, owner, assignment, module))
+    fix = _respelt(node, owner, assignment, module)
+    yield Finding(node, message, fix=fix, remedy=_remedy(node, owner, assignment, module))
 
 
 def _assignment(node: cst.Attribute, module: Module) -> cst.Assign | None:
@@ -167,6 +168,16 @@ def _respelt(node: cst.Attribute, owner: Value, assignment: cst.Assign | None, m
     certain = owner.leaf or (wanted is False and owner.kind is Kind.TENSOR and owner.graph is Graph.DETACHED)
     make = module.safe if certain and _all_reached(node.attr.value, module) else module.unsafe
     return make(message, module.replace(node.attr, "requires_grad"))
+
+
+def _remedy(node: cst.Attribute, owner: Value, assignment: cst.Assign | None, module: Module) -> str:
+    tensor = module.source(node.value)
+    if assignment is None:
+        return "Spell it `requires_grad`"
+    if owner.kind is Kind.MODULE:
+        return f"Call `{tensor}.requires_grad_({module.source(assignment.value)})` in a statement of its own"
+    # Of a computed tensor torch lets nobody switch gradients off.
+    return f"Write `{tensor} = {tensor}.detach()`"
 
 
 def _all_reached(name: str, module: Module) -> bool:

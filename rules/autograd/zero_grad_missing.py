@@ -78,4 +78,13 @@ def zero_grad_missing(call: cst.Call, module: Module) -> Iterator[Finding]:
             (found.backward.node, "adds to the gradients"),
             *(((outside, "clears them, but not in each iteration"),) if outside else ()),
         ),
+        remedy=f"Call `{optimizer}.zero_grad()` {_where(call, found.step.subject.node, module)}",
     )
+
+
+def _where(call: cst.Call, optimizer: cst.BaseExpression, module: Module) -> str:
+    """The place at which the gradients are cleared once for each backward pass that a step is made of."""
+    closure = next((arg.value for arg in call.args if arg.value is not optimizer), None)
+    if closure is None or not isinstance(module.value(closure).definition, cst.FunctionDef):
+        return "after this step"
+    return f"at the start of `{module.source(closure)}`"

@@ -19,6 +19,7 @@ from torchlint.semantics.synchronisation import trail, when
     fix="none",
     on=(cst.Call, cst.Decorator),
     mentions=("torch", "compile"),
+    remedy="Compile it once, at the set-up, and keep the result",
 )
 def compile_in_loop(node: cst.Call | cst.Decorator, module: Module) -> Iterator[Finding]:
     """

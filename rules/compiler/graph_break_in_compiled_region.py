@@ -10,6 +10,14 @@ from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.graphbreaks import Break, Cause, graph_break
 from torchlint.semantics.module import Module
 
+_REMEDIES = {
+    Cause.STATE: "Keep it in a tensor, or change it outside of what is compiled",
+    Cause.NUMBER: "Compute with the tensor itself",
+    Cause.DECISION: "Choose with `torch.where`, or decide outside of what is compiled",
+    Cause.SHAPE: "Keep the shape, and mask what is left out with `torch.where`",
+    Cause.CALL: "Call it outside of what is compiled",
+}
+
 
 @rule(
     "TL513",
@@ -95,7 +103,7 @@ def graph_break_in_compiled_region(node: cst.CSTNode, module: Module) -> Iterato
         return
     region = found.region
     related = ((region.maker, "compiled here"), *((call, "called here") for call in region.path))
-    yield Finding(found.node, _message(found, module), related=related)
+    yield Finding(found.node, _message(found, module), related=related, remedy=_REMEDIES[found.cause])
 
 
 def _message(found: Break, module: Module) -> str:

@@ -19,6 +19,7 @@ from torchlint.semantics.module import Module
     fix="safe",
     on=cst.Call,
     mentions=("dynamo", "optimize"),
+    remedy="Compile the model or function with `torch.compile`",
 )
 def legacy_dynamo(call: cst.Call, module: Module) -> Iterator[Finding]:
     """

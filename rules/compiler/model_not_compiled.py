@@ -93,16 +93,30 @@ def model_not_compiled(_: cst.Module, module: Module) -> Iterator[Finding]:
             else f"`{module.source(models[0].node)}.compile()`"
         ),
         fix=_fix(module, models),
+        remedy=_remedy(module, models[0]),
     )
 
 
+def _remedy(module: Module, model: Trained) -> str:
+    if module.target.admits_below("2.1"):
+        done = "run what `torch.compile` makes of it, and save the weights of the model itself"
+    else:
+        done = f"compile it with `{module.source(model.node)}.compile()`"
+    if _replicated(module):
+        return f"Run a process for each device with `DistributedDataParallel`, and {done}"
+    return done[0].upper() + done[1:]
+
+
 def _fix(module: Module, models: tuple[Trained, ...]) -> Fix | None:
-    if not module.target.at_least("2.0") or "DataParallel(" in module.tree.text.replace(
-        "DistributedDataParallel(", ""
-    ):
+    if not module.target.at_least("2.0") or _replicated(module):
         return None
     edits = [_compile(module, model) for model in models]
     return module.unsafe("Compile the model", *edits)
+
+
+def _replicated(module: Module) -> bool:
+    """Whether `nn.DataParallel` stands in the file, which compiled models do not go with."""
+    return "DataParallel(" in module.tree.text.replace("DistributedDataParallel(", "")
 
 
 def _compile(module: Module, model: Trained) -> tuple[Edit, ...] | None:

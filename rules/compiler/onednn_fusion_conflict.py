@@ -90,11 +90,13 @@ def onednn_fusion_conflict(call: cst.Call, module: Module) -> Iterator[Finding]:
             "`optimize_for_inference` replaces the operators that oneDNN fusion looks for; "
             "use `torch.jit.freeze` alone",
             related=related,
+            remedy="Use `torch.jit.freeze` alone",
         )
         return
     if call is switch and module.target.at_least(_DEPRECATED):
         message = f"TorchScript is deprecated since torch {_DEPRECATED}; `torch.compile` fuses without it"
-        yield Finding(call, message, severity=NOTE)
+        remedy = "Remove this call, and compile the model with `torch.compile`"
+        yield Finding(call, message, severity=NOTE, remedy=remedy)
         return
     frozen = any(
         module.qualified(other.func) in (_FREEZE, _OPTIMIZE) for other in module.tree.nodes(cst.Call)
@@ -105,6 +107,7 @@ def onednn_fusion_conflict(call: cst.Call, module: Module) -> Iterator[Finding]:
             "oneDNN fusion needs weights that are constants, and nothing freezes this model; "
             "pass it to `torch.jit.freeze`",
             related=related,
+            remedy="Pass the model to `torch.jit.freeze`",
         )
     elif name == _FREEZE:
         clock = _measured_cold(call, module)
@@ -113,6 +116,7 @@ def onednn_fusion_conflict(call: cst.Call, module: Module) -> Iterator[Finding]:
                 call,
                 "the first calls of this model profile and fuse it, and they are measured; "
                 "call it twice before the clock starts",
+                remedy="Call it twice before the clock starts",
                 related=((clock, "the clock starts here"),),
             )
 

@@ -82,11 +82,13 @@ def pointwise_chain_uncompiled(function: cst.FunctionDef, module: Module) -> Ite
         return
     if module.phase(function.body) is Phase.DATASET or _has_twin(function, module):
         return
+    spelling = module.spell("torch.compile", function)
     yield Finding(
         function.name,
         f"`{function.name.value}()` launches a kernel for each of its pointwise operations; "
         "`torch.compile` makes one of them",
         fix=_fix(function, module),
+        remedy=f"Decorate it with `{spelling.text if spelling is not None else 'torch.compile'}`",
     )
 
 

@@ -25,6 +25,7 @@ from torchlint.semantics.spellings import last_name
         "step(",
         "%|accum|micro",
     ),
+    remedy="Run all passes but the last of a step, forward and backward, under `no_sync()`",
 )
 def all_reduce_every_micro_step(call: cst.Call, module: Module) -> Iterator[Finding]:
     """
@@ -103,6 +104,7 @@ def all_reduce_every_micro_step(call: cst.Call, module: Module) -> Iterator[Find
             f"run all but the last under {how}",
             severity=NOTE,
             related=related,
+            remedy=f"Run all passes but the last of a step under {how}, if memory allows",
         )
         return
     fix = module.unsafe("Exchange gradients in the last pass only", exchange_once(found, module))

@@ -30,6 +30,7 @@ from torchlint.semantics.values import Kind
         ),
         "backward|training_step|zero_grad",
     ),
+    remedy="Reduce it only every so many steps, or reduce a total behind the loop",
 )
 def collective_for_logging(call: cst.Call, module: Module) -> Iterator[Finding]:
     """
@@ -85,6 +86,7 @@ def collective_for_logging(call: cst.Call, module: Module) -> Iterator[Finding]:
             call,
             "`sync_dist=True` makes all ranks wait for one another in every step; "
             "log with `on_step=False, on_epoch=True`, or leave it out",
+            remedy="Log with `on_step=False, on_epoch=True`",
         )
         return
     found = module.collectives.reduction(call)

@@ -70,10 +70,13 @@ def data_parallel(call: cst.Call, module: Module) -> Iterator[Finding]:
     if found is None:
         return
     several = "run a process for each device, with `DistributedDataParallel` in training"
+    remedy = "Run a process for each device, and wrap its model in `DistributedDataParallel`"
     if found is Replication.FALLBACK:
         several = "start the program as several processes where there are several devices"
+        remedy = "Remove `DataParallel`, and start the program as several processes"
     yield Finding(
         call,
         f"`DataParallel` copies the model to every device in each forward pass, from one process; {several}",
         severity=NOTE if found is Replication.FALLBACK else None,
+        remedy=remedy,
     )

@@ -18,6 +18,10 @@ from torchlint.semantics.shares import whole_data
     fix="none",
     on=cst.Call,
     mentions=("DataLoader", "DataParallel|fully_shard|deepspeed|replicate"),
+    remedy=(
+        "Pass `sampler=DistributedSampler(…)` in the place of `shuffle`, and tell it each epoch by "
+        "`set_epoch`"
+    ),
 )
 def distributed_sampler_missing(call: cst.Call, module: Module) -> Iterator[Finding]:
     """

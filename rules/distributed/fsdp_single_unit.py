@@ -9,7 +9,7 @@ import libcst as cst
 from torchlint.rule import NOTE, WARNING, Finding, rule
 from torchlint.semantics.module import Module
 from torchlint.semantics.parallelism import Wrapping
-from torchlint.semantics.sharding import single_unit, superseded
+from torchlint.semantics.sharding import has_second_generation, single_unit, superseded
 
 
 @rule(
@@ -28,7 +28,8 @@ def fsdp_single_unit(call: cst.Call, module: Module) -> Iterator[Finding]:
     `fully_shard`, as a whole, where nothing in the file shards the parts of any model.
 
     Where every release that may run the program has `fully_shard` (2.6), the first use of
-    `FullyShardedDataParallel` is a note otherwise: PyTorch calls it FSDP1, and deprecated.
+    `FullyShardedDataParallel` is a note otherwise: PyTorch calls it FSDP1, and deprecated. There it is
+    `fully_shard` that whole models are to be sharded with.
 
     ## Why is this bad?
 
@@ -75,15 +76,16 @@ def fsdp_single_unit(call: cst.Call, module: Module) -> Iterator[Finding]:
         return
     if single_unit(wrapper, module):
         how = "apply `fully_shard` to each block before the model"
-        if wrapper.wrapping is Wrapping.FSDP:
+        if wrapper.wrapping is Wrapping.FSDP and not has_second_generation(module):
             how = "pass an `auto_wrap_policy` that makes a unit of each block"
         what = (
             "the model is sharded as one unit: all of its parameters are gathered at once, before it computes"
         )
-        yield Finding(call, f"{what}; {how}")
+        yield Finding(call, f"{what}; {how}", remedy=f"{how[0].upper()}{how[1:]}")
     elif superseded(wrapper, module):
         yield Finding(
             call,
             "`FullyShardedDataParallel` is FSDP1, which PyTorch has deprecated for `fully_shard`",
             severity=NOTE,
+            remedy="Apply `fully_shard` to each block, and then to the model",
         )

@@ -81,10 +81,12 @@ def gloo_on_gpu(call: cst.Call, module: Module) -> Iterator[Finding]:
             call,
             f"{where} takes every tensor of the GPU through host memory and adds up on the CPU; use `nccl`",
             related=((place, "tensors of the GPU go over it"),),
+            remedy="Use `nccl`",
         )
     elif group.is_default and trains_on_cpu(module):
         yield Finding(
             call,
             "on Intel CPUs, oneCCL (`ccl`) exchanges the gradients faster than gloo does",
             severity=NOTE,
+            remedy="Import `oneccl_bindings_for_pytorch`, and use `ccl`",
         )

@@ -10,6 +10,7 @@ from torchlint.rule import ERROR, Finding, rule
 from torchlint.semantics.module import Module
 from torchlint.semantics.parallelism import Wrapping
 from torchlint.semantics.sharding import sharded_later
+from torchlint.semantics.spellings import last_name
 
 
 @rule(
@@ -67,4 +68,5 @@ def optimizer_built_before_sharding(call: cst.Call, module: Module) -> Iterator[
         call,
         f"this optimizer steps nothing: `{name}` puts other parameters in the place of these afterwards",
         related=((wrapper.call, "replaces the parameters"),),
+        remedy=f"Make the optimizer after the call of `{last_name(wrapper.call.func)}`",
     )

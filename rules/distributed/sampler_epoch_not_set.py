@@ -19,6 +19,7 @@ from torchlint.semantics.shares import same_order
     fix="safe",
     on=cst.Call,
     mentions=("DistributedSampler", "DataLoader"),
+    remedy="Call the `set_epoch` of this sampler at the start of each epoch",
 )
 def sampler_epoch_not_set(call: cst.Call, module: Module) -> Iterator[Finding]:
     """

@@ -19,6 +19,7 @@ from torchlint.semantics.module import Module
     on=cst.Call,
     mentions=("collate_fn", "DistributedDataParallel|FullyShardedDataParallel|fully_shard", "backward"),
     opt_in=True,
+    remedy="Draw the batches by a `batch_sampler` that puts items of like length together",
 )
 def unbalanced_ranks(call: cst.Call, module: Module) -> Iterator[Finding]:
     """

@@ -19,6 +19,7 @@ from torchlint.semantics.optimizerstate import whole_state
     on=cst.Call,
     mentions=("DistributedDataParallel", "Adam|LAMB", "backward"),
     opt_in=True,
+    remedy="Make it through `ZeroRedundancyOptimizer`, or shard the model by `fully_shard`",
 )
 def unsharded_optimizer_state(call: cst.Call, module: Module) -> Iterator[Finding]:
     """

@@ -8,7 +8,7 @@ import libcst as cst
 
 from torchlint.rule import NOTE, WARNING, Finding, rule
 from torchlint.semantics.module import Module
-from torchlint.semantics.unusedparameters import Outcome, search
+from torchlint.semantics.unusedparameters import Outcome, Search, search
 
 
 @rule(
@@ -69,9 +69,29 @@ def unused_parameter_search(call: cst.Call, module: Module) -> Iterator[Finding]
         return
     what = "DDP searches the graph of every forward pass for parameters that get no gradient"
     name = f"`{found.model}`"
+    remedy = _remedy(found, module)
     if found.outcome is Outcome.NOTHING:
-        yield Finding(found.node, f"{what}, and {name} has none: all of it takes part in each of them")
+        yield Finding(
+            found.node, f"{what}, and {name} has none: all of it takes part in each of them", remedy=remedy
+        )
     elif found.outcome is Outcome.BRANCHES:
-        yield Finding(found.node, f"{what}; {name} has some only if a branch leaves them out", severity=NOTE)
+        yield Finding(
+            found.node,
+            f"{what}; {name} has some only if a branch leaves them out",
+            severity=NOTE,
+            remedy=remedy,
+        )
     else:
-        yield Finding(found.node, f"{what}; try without, unless the model has some", severity=NOTE)
+        yield Finding(
+            found.node, f"{what}; try without, unless the model has some", severity=NOTE, remedy=remedy
+        )
+
+
+def _remedy(found: Search, module: Module) -> str:
+    code = module.source(found.node).rstrip(", ")
+    plain = code.replace("_find_unused_parameters_true", "")
+    done = f"Remove `{code}`" if plain == code else f"Use `{plain}`"
+    unless = (
+        "" if found.outcome is Outcome.NOTHING else ", unless parameters are then said to lack a gradient"
+    )
+    return done + unless

@@ -9,8 +9,19 @@ import libcst as cst
 from torchlint.rule import NOTE, WARNING, Finding, rule
 from torchlint.semantics.checks import Check, check_of
 from torchlint.semantics.module import Module
+from torchlint.semantics.places import Hot
+from torchlint.semantics.remedies import (
+    as_spelt,
+    counter_of,
+    decides,
+    inline,
+    now_and_then,
+    runs_as_function,
+    tight,
+)
 from torchlint.semantics.synchronisation import asking_function, trail, truth_tests, waiting_place, when
 from torchlint.semantics.usage import receivers, steps_environment
+from torchlint.semantics.values import Kind
 
 
 @rule(
@@ -30,6 +41,7 @@ from torchlint.semantics.usage import receivers, steps_environment
         cst.Call,
     ),
     mentions=("torch|lightning|accelerate",),
+    remedy="Choose on the device, with `torch.where(…)`",
 )
 def branch_on_tensor(node: cst.CSTNode, module: Module) -> Iterator[Finding]:
     """## What it does
@@ -100,7 +112,54 @@ def branch_on_tensor(node: cst.CSTNode, module: Module) -> Iterator[Finding]:
                 f"Python needs this tensor to decide, and the host waits for it {when(module, hot)}; "
                 "decide on the device (`torch.where`) or check later"
             )
-            yield Finding(tensor, message, related=trail(module, hot))
+            remedy = as_spelt(module, node, _remedy(module, node, tensor, hot))
+            yield Finding(tensor, message, related=trail(module, hot), remedy=remedy)
+
+
+def _remedy(module: Module, node: cst.CSTNode, tensor: cst.BaseExpression, hot: Hot) -> str:
+    """What to write in place of a decision, by its form and by what makes the place hot."""
+    counted = not runs_as_function(hot) and not hot.path
+    if isinstance(node, cst.Assert):
+        if counted:
+            return f"Check it every 100 steps, {now_and_then(module, hot)}"
+        return "Remove the `assert` and check the batch where it is made, on the host"
+    if isinstance(node, cst.While):
+        return "Run a fixed number of rounds and choose on the device, with `torch.where(…)`"
+    if isinstance(node, cst.If) and not counted and _only_raises(node):
+        return "Remove the `raise` and check the batch where it is made, on the host"
+    if isinstance(node, (cst.IfExp, cst.CompIf)) or (decides(module, tensor) and not counted):
+        return "Choose on the device, with `torch.where(…)`"
+    if decides(module, tensor):
+        often = f"{counter_of(module, hot)} % 100 == 0 and …"
+        return f"Decide every 100 steps, `{often}`, or on the device, with `torch.where(…)`"
+    return _joined(module, node)
+
+
+def _only_raises(branch: cst.If) -> bool:
+    statements = branch.body.body
+    return all(
+        isinstance(line, cst.SimpleStatementLine) and isinstance(line.body[-1], cst.Raise)
+        for line in statements
+    )
+
+
+def _joined(module: Module, node: cst.CSTNode) -> str:
+    """What makes a tensor of a condition that is no decision of a statement."""
+    match node:
+        case cst.UnaryOperation():
+            return "Negate on the device, with `torch.logical_not(…)`"
+        case cst.BooleanOperation(operator=operator):
+            joint = "&" if isinstance(operator, cst.And) else "|"
+            return f"Join the conditions on the device, in parentheses, with `{joint}`"
+        case cst.Comparison(
+            left=left, comparisons=[cst.ComparisonTarget(operator=cst.In(), comparator=into)]
+        ):
+            return f"Look for it on the device: `({module.source(into)} == {module.source(left)}).any()`"
+        case cst.Comparison(
+            left=left, comparisons=[cst.ComparisonTarget(operator=cst.NotIn(), comparator=into)]
+        ):
+            return f"Look for it on the device: `({module.source(into)} != {module.source(left)}).all()`"
+    return "Write one comparison for each sign, in parentheses, and join them on the device with `&`"
 
 
 def _call_that_decides(call: cst.Call, module: Module) -> Iterator[Finding]:
@@ -116,12 +175,15 @@ def _call_that_decides(call: cst.Call, module: Module) -> Iterator[Finding]:
     often, related = when(module, hot), trail(module, hot)
     if check is None:
         assert name is not None
-        yield Finding(call, _of_call(module, call, name, often), related=related)
+        remedy = as_spelt(module, call, _function_of_torch(module, call, name, hot))
+        yield Finding(call, _of_call(module, call, name, often), related=related, remedy=remedy)
         return
     # Who acts in an environment waits for the action anyway.
     acting = any(steps_environment(module, receiver) for receiver in receivers(module, call))
     severity = NOTE if acting or check.advice else None
-    yield Finding(call, _of_check(module, call, check, often), severity=severity, related=related)
+    message = _of_check(module, call, check, often)
+    remedy = as_spelt(module, call, check.remedy)
+    yield Finding(call, message, severity=severity, related=related, remedy=remedy)
 
 
 def _of_check(module: Module, call: cst.Call, check: Check, often: str) -> str:
@@ -147,3 +209,40 @@ def _of_call(module: Module, call: cst.Call, name: str, often: str) -> str:
         return f"builtin `{function}()` asks the device about each element {often}; use the function of torch"
     spelt = module.source(call.func)
     return f"`{spelt}` compares tensors one by one, and the host waits for each {often}; stack them first"
+
+
+_OF_PAIRS = {"equal": "({0} == {1}).all()", "allclose": "torch.isclose({0}, {1}).all()"}
+_OF_ITEMS = {"any": "{0}.any()", "all": "{0}.all()", "max": "{0}.max()", "min": "{0}.min()"}
+
+
+def _function_of_torch(module: Module, call: cst.Call, name: str, hot: Hot) -> str:
+    """What asks the device in one go, and leaves the answer there."""
+    function = name.rpartition(".")[2]
+    given = [arg.value for arg in call.args if arg.keyword is None]
+    if name.startswith("torch"):
+        if isinstance(call.func, cst.Attribute) and module.qualified(call.func) is None:
+            given = [call.func.value, *given]
+        if function in _OF_PAIRS and len(given) > 1:
+            code = _OF_PAIRS[function].format(*(inline(module, value) for value in given[:2]))
+            if not decides(module, call) or runs_as_function(hot):
+                return f"Leave the answer on the device: `{code}`"
+            return f"Decide every 100 steps, `{counter_of(module, hot)} % 100 == 0 and …`"
+        return f"Check it every 100 steps, {now_and_then(module, hot)}"
+    if name == "builtins.sum":
+        return f"Add up on the device: `{tight(module, given[0])}.sum(0)`"
+    if function in ("max", "min") and len(given) > 1:
+        numbers = [value for value in given if module.value(value).kind is Kind.NUMBER]
+        tensors = [value for value in given if value not in numbers]
+        if len(tensors) == len(numbers) == 1:
+            code = f"{tight(module, tensors[0])}.clamp({_OTHER[function]}={inline(module, numbers[0])})"
+            return f"Compare on the device: `{code}`"
+        return f"Compare on the device, with `torch.{function}imum(…)`"
+    items = call.func.value if name.startswith("list.") and isinstance(call.func, cst.Attribute) else None
+    if items is None and given and module.value(given[0]).tensorlike:
+        if function in _OF_ITEMS:
+            return f"Ask once, on the device: `{_OF_ITEMS[function].format(tight(module, given[0]))}`"
+        return f"Sort on the device: `{tight(module, given[0])}.sort().values`"
+    return "Stack the tensors, `torch.stack(…)`, and use what torch has for the whole"
+
+
+_OTHER = {"max": "min", "min": "max"}

@@ -11,6 +11,8 @@ from torchlint.rule import NOTE, WARNING, Finding, rule
 from torchlint.semantics.graphbreaks import graph_break
 from torchlint.semantics.module import Module
 from torchlint.semantics.purpose import writes_results
+from torchlint.semantics.remedies import as_spelt, inline
+from torchlint.semantics.spellings import last_name
 from torchlint.semantics.synchronisation import (
     after_a_decision,
     after_a_wait,
@@ -31,6 +33,7 @@ from torchlint.semantics.values import Device, Kind
     fix="unsafe",
     on=(cst.Call, cst.Subscript),
     mentions=("torch|lightning|accelerate",),
+    remedy="Keep everything and let the mask choose, with `torch.where(…)`",
 )
 def data_dependent_shape(node: cst.Call | cst.Subscript, module: Module) -> Iterator[Finding]:
     """## What it does
@@ -91,7 +94,8 @@ def data_dependent_shape(node: cst.Call | cst.Subscript, module: Module) -> Iter
         message = (
             f"the size of what `{module.tree.source(what)}` gives depends on the data: the host waits for it"
         )
-        yield Finding(node, f"{message} {when(module, hot)}", related=related)
+        remedy = as_spelt(module, node, _sized_beforehand(node))
+        yield Finding(node, f"{message} {when(module, hot)}", related=related, remedy=remedy)
         return
     assigned = _assigned(module, node)
     if mask_of(module, node) is None:
@@ -102,19 +106,76 @@ def data_dependent_shape(node: cst.Call | cst.Subscript, module: Module) -> Iter
         if number is not None:
             message = f"`{module.source(number)}` is a number on the device: the host waits for it"
         severity = NOTE if writes_results(module, hot) else None
-        yield Finding(node, f"{message} {when(module, hot)}", severity=severity, related=related)
+        remedy = _FROM_SHAPE if number is None else _looked_up(module, node)
+        message = f"{message} {when(module, hot)}"
+        yield Finding(node, message, severity=severity, related=related, remedy=remedy)
     elif assigned is None:
         message = "indexing by a mask gives a size that depends on the data: the host waits for it"
-        yield Finding(node, f"{message} {when(module, hot)}", related=related)
+        remedy = as_spelt(module, node, _unselected(module, node))
+        yield Finding(node, f"{message} {when(module, hot)}", related=related, remedy=remedy)
     elif module.value(assigned).kind is Kind.TENSOR and module.value(assigned).device is not Device.CPU:
         message = "a tensor assigned through a mask makes the host wait for the size of the selection"
-        yield Finding(node, f"{message} {when(module, hot)}; use `torch.where`", related=related)
+        message = f"{message} {when(module, hot)}; use `torch.where`"
+        yield Finding(node, message, related=related, remedy=_chosen(module, node, "…"))
     elif module.value(assigned).kind in (Kind.NUMBER, Kind.BOOL) and module.target.admits_below("1.10"):
         message = (
             "before torch 1.10 assignment through a mask makes the host wait for the size of the selection"
         )
         fix = _masked_fill(module, node, assigned)
-        yield Finding(node, f"{message} {when(module, hot)}", fix, severity=NOTE, related=related)
+        message, remedy = f"{message} {when(module, hot)}", _chosen(module, node, inline(module, assigned))
+        yield Finding(node, message, fix, severity=NOTE, related=related, remedy=remedy)
+
+
+_FROM_SHAPE = "Take it from a shape, such as `x.shape[1]`, or as a number that the host has worked out itself"
+_PLACES = "Compute with the condition and not with the places, `torch.where(…, …, …)`"
+_BEFOREHAND = {
+    "argwhere": _PLACES,
+    "bincount": "Count with `torch.zeros(…).scatter_add_(0, …, …)`",
+    "histc": "Give the range, `min=…` and `max=…`",
+    "masked_select": "Keep everything and let the mask choose, with `torch.where(…)`",
+    "nonzero": _PLACES,
+    "one_hot": "Give the number of classes as a number of Python, `num_classes=…`",
+    "repeat_interleave": "Give the length of the result, `output_size=…`",
+    "sparse_coo_tensor": "Give the size, `size=…`",
+    "to_sparse": "Remove `.to_sparse()` and stay dense",
+    "unique": "Sort, and mark where a new value begins: `.sort().values.diff() != 0`",
+    "unique_consecutive": "Mark where a new value begins: `.diff() != 0`",
+    "where": _PLACES,
+}
+
+
+def _sized_beforehand(call: cst.Call) -> str:
+    """What tells an operation how large its result is, or does with a result as large as its input."""
+    return _BEFOREHAND.get(last_name(call.func) or "", _FROM_SHAPE)
+
+
+def _looked_up(module: Module, node: cst.Subscript) -> str:
+    if isinstance(module.tree.parent(node), cst.AssignTarget):
+        return f"Fill on the device: `{inline(module, node.value)}.index_fill_(…, ….view(1), …)`"
+    return f"Look it up on the device: `{inline(module, node.value)}.index_select(…, ….view(1))`"
+
+
+def _unselected(module: Module, node: cst.Subscript) -> str:
+    """What does without a selection: all of the tensor, with what is not wanted told or put out."""
+    parent = module.tree.parent(node)
+    if isinstance(parent, cst.AugAssign):
+        sign = inline(module, parent.operator)[:-1]
+        return _chosen(module, node, f"{inline(module, node.value)} {sign} {inline(module, parent.value)}")
+    call = module.tree.parent(parent) if isinstance(parent, cst.Arg) else None
+    if isinstance(call, cst.Call) and module.qualified(call.func) in _IGNORING:
+        return "Pass everything, with the label to leave out as `ignore_index=…`"
+    return "Keep everything and let the mask choose, with `torch.where(…)`"
+
+
+def _chosen(module: Module, node: cst.Subscript, code: str) -> str:
+    """The assignment that takes the place of one through a mask."""
+    target, mask = inline(module, node.value), mask_of(module, node)
+    assert mask is not None
+    chosen = f"{target} = torch.where({inline(module, mask)}, {code}, {target})"
+    return as_spelt(module, node, f"Write `{chosen}`; the mask needs as many dimensions")
+
+
+_IGNORING = frozenset({"torch.nn.functional.cross_entropy", "torch.nn.functional.nll_loss"})
 
 
 def _assigned(module: Module, node: cst.Subscript) -> cst.BaseExpression | None:

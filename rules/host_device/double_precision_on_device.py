@@ -9,6 +9,8 @@ import libcst as cst
 from torchlint.rule import NOTE, Finding, rule
 from torchlint.semantics.module import Module
 from torchlint.semantics.precision import Cause, doubled
+from torchlint.semantics.remedies import as_spelt, inline
+from torchlint.semantics.values import Kind
 
 
 @rule(
@@ -18,6 +20,7 @@ from torchlint.semantics.precision import Cause, doubled
     fix="none",
     on=cst.Call,
     mentions=("torch", "numpy|double|Double|float64"),
+    remedy="Cast to single precision with `.float()`",
 )
 def double_precision_on_device(call: cst.Call, module: Module) -> Iterator[Finding]:
     """## What it does
@@ -70,7 +73,34 @@ def double_precision_on_device(call: cst.Call, module: Module) -> Iterator[Findi
     if found is None:
         return
     elsewhere = [] if found.made in (None, call) else [(found.made, "made of a float64 array here")]
-    yield Finding(call, _MESSAGES[found.cause], related=tuple(elsewhere))
+    remedy = as_spelt(module, call, _remedy(module, call, found.cause))
+    yield Finding(call, _MESSAGES[found.cause], related=tuple(elsewhere), remedy=remedy)
+
+
+_TAKING_DTYPES = frozenset({"torch.tensor", "torch.as_tensor", "torch.asarray"})
+
+
+def _remedy(module: Module, call: cst.Call, cause: Cause) -> str:
+    """Where to have single precision instead, by how double precision came about."""
+    if cause is Cause.ARRAY:
+        if module.qualified(call.func) in _TAKING_DTYPES:
+            return "Ask for single precision as it is made: `dtype=torch.float32`"
+        return "Cast it with `.float()` before it moves"
+    if cause is Cause.DEFAULT:
+        return f"Remove `{inline(module, call)}`"
+    if cause is Cause.MODULE:
+        return f"Remove `{_cast(module, call)}` and cast what it is given with `.float()`"
+    return f"Remove `{_cast(module, call)}`"
+
+
+def _cast(module: Module, call: cst.Call) -> str:
+    """The part of a call that asks for double precision: ``.double()``, ``dtype=torch.float64``."""
+    for arg in call.args:
+        if module.value(arg.value).kind is Kind.DTYPE or isinstance(arg.value, cst.Attribute):
+            code = inline(module, arg.value)
+            if code.endswith(("double", "float64")):
+                return f"{arg.keyword.value}={code}" if arg.keyword is not None else code
+    return f".{call.func.attr.value}()" if isinstance(call.func, cst.Attribute) else inline(module, call)
 
 
 _COST = "slow on most accelerators, and an error on MPS"

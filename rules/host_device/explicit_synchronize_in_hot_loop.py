@@ -11,6 +11,7 @@ from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.clocks import SAYS_MEASURING, reads_clock
 from torchlint.semantics.module import Module
 from torchlint.semantics.places import Hot, Phase
+from torchlint.semantics.remedies import as_spelt, inline
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.synchronisation import (
     explicit_wait,
@@ -33,6 +34,7 @@ _WARMING = re.compile(r"warm_?up|bench", re.IGNORECASE)
     fix="none",
     on=cst.Call,
     mentions=("torch", "synchronize"),
+    remedy="Remove `torch.cuda.synchronize()`",
 )
 def explicit_synchronize_in_hot_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
     """## What it does
@@ -82,7 +84,16 @@ def explicit_synchronize_in_hot_loop(call: cst.Call, module: Module) -> Iterator
     if hot is None or _measures(module, call, hot) or _awaits_copy(module, call):
         return
     message = f"`{module.tree.source(call.func)}()` makes the host wait for the device {when(module, hot)}"
-    yield Finding(call, message, related=trail(module, hot))
+    remedy = f"Remove `{inline(module, call)}`"
+    if _is_timed(module, call):
+        remedy = "Time with `torch.cuda.Event(enable_timing=True)`, and read the events behind the loop"
+    yield Finding(call, message, related=trail(module, hot), remedy=as_spelt(module, call, remedy))
+
+
+def _is_timed(module: Module, call: cst.Call) -> bool:
+    """Whether the loop around a wait reads a clock."""
+    around = module.loops(call)
+    return bool(around) and any(_reads_clock(module, node) for node in module.tree.descendants(around[0]))
 
 
 def _measures(module: Module, call: cst.Call, hot: Hot) -> bool:

@@ -9,6 +9,7 @@ import libcst as cst
 from torchlint.rule import NOTE, WARNING, Finding, rule
 from torchlint.semantics.collection import collect_on_device
 from torchlint.semantics.module import Module
+from torchlint.semantics.places import Hot
 from torchlint.semantics.purpose import (
     below_saving,
     computes_on_host,
@@ -18,6 +19,16 @@ from torchlint.semantics.purpose import (
     reads_items,
     scored_elsewhere,
     writes_results,
+)
+from torchlint.semantics.remedies import (
+    as_spelt,
+    in_forward,
+    inline,
+    now_and_then,
+    runs_as_function,
+    shown,
+    small_statement,
+    without_graph,
 )
 from torchlint.semantics.roundtrips import returns_to_device
 from torchlint.semantics.synchronisation import (
@@ -47,6 +58,7 @@ from torchlint.semantics.usage import (
     fix="unsafe",
     on=cst.Call,
     mentions=("torch|lightning|accelerate", "cpu|numpy|.type(|copy_(|.to("),
+    remedy="Keep `x.detach()` and copy what is kept behind the loop, all at once with `.cpu()`",
 )
 def host_copy_in_hot_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
     """## What it does
@@ -127,4 +139,56 @@ def host_copy_in_hot_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
         or writes_results(module, hot)
     )
     fix = None if purpose else collect_on_device(module, call, tensor)
-    yield Finding(call, message, fix, severity=NOTE if purpose else None, related=trail(module, hot))
+    remedy = _WITHOUT_WAITING if purpose else _remedy(module, call, tensor, hot)
+    severity = NOTE if purpose else None
+    yield Finding(
+        call,
+        message,
+        fix,
+        severity=severity,
+        related=trail(module, hot),
+        remedy=as_spelt(module, call, remedy),
+    )
+
+
+_WITHOUT_WAITING = (
+    'Start the copy early, with `.to("cpu", non_blocking=True)`, and read it late, behind '
+    "`torch.cuda.synchronize()`"
+)
+_COLLECTING = frozenset({"append", "extend"})
+
+
+def _remedy(module: Module, call: cst.Call, tensor: cst.BaseExpression, hot: Hot) -> str:
+    """What to write instead, by what becomes of the copy."""
+    if isinstance(call.func, cst.Attribute) and call.func.attr.value == "copy_":
+        into = inline(module, call.func.value)
+        return f"Pin `{into}`, copy with `{into}.copy_(…, non_blocking=True)`, and wait once behind the loop"
+    if shown(module, call) and not runs_as_function(hot):
+        return f"Read it every 100 steps, {now_and_then(module, hot)}"
+    if in_forward(hot):
+        owner = inline(module, call.func.value) if isinstance(call.func, cst.Attribute) else ""
+        return f"Remove `{inline(module, call).removeprefix(owner)}` and compute on the device"
+    kept = without_graph(module, tensor)
+    if isinstance(small_statement(module, call), cst.Return):
+        return f"Return {kept} and let the caller copy it, once at the end, with `.cpu()`"
+    if _handed_over(module, call):
+        return f"Collect {kept} in a list and hand it over behind the loop, copied at once with `.cpu()`"
+    return f"Keep {kept} in its place and copy what is kept behind the loop, all at once with `.cpu()`"
+
+
+def _handed_over(module: Module, call: cst.Call) -> bool:
+    """Whether a function other than a list's ``append`` gets the copy, in the same statement."""
+    return any(
+        isinstance(outer, cst.Arg)
+        and isinstance(taker := module.tree.parent(outer), cst.Call)
+        and not (isinstance(taker.func, cst.Attribute) and taker.func.attr.value in _COLLECTING)
+        for outer in _up_to_statement(module, call)
+    )
+
+
+def _up_to_statement(module: Module, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    statement = small_statement(module, node)
+    for outer in module.tree.ancestors(node):
+        if outer is statement:
+            return
+        yield outer

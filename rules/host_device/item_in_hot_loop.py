@@ -7,11 +7,23 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.rule import NOTE, WARNING, Finding, rule
-from torchlint.semantics.accumulation import keep_on_device
+from torchlint.semantics.accumulation import changed_later, holds_arrays, keep_on_device
 from torchlint.semantics.graphbreaks import graph_break
 from torchlint.semantics.module import Module
-from torchlint.semantics.places import Phase
+from torchlint.semantics.places import Hot, Phase
 from torchlint.semantics.purpose import below_saving, reads_items, writes_results
+from torchlint.semantics.remedies import (
+    as_spelt,
+    counter_of,
+    decides,
+    in_forward,
+    inline,
+    now_and_then,
+    runs_as_function,
+    shown,
+    small_statement,
+    without_graph,
+)
 from torchlint.semantics.synchronisation import after_a_decision, conversion, trail, waiting_place, when
 from torchlint.semantics.usage import receivers, steps_environment, writes_out
 
@@ -26,6 +38,7 @@ from torchlint.semantics.usage import receivers, steps_environment, writes_out
         "torch|lightning|accelerate",
         "item(|tolist(|float(|int(|bool(|complex(|math|range(|index(|get_scale(",
     ),
+    remedy="Keep `loss.detach()` and read what is kept behind the loop, all at once",
 )
 def item_in_hot_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
     """## What it does
@@ -89,14 +102,71 @@ def item_in_hot_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
         advice = (
             f"{message}; the environment needs it, but several environments stepped together share one wait"
         )
-        yield Finding(call, advice, severity=NOTE, related=trail(module, hot))
+        yield Finding(call, advice, severity=NOTE, related=trail(module, hot), remedy=_FOR_ENVIRONMENTS)
         return
     wanted = below_saving(module, call) or reads_items(module, call) or writes_results(module, hot)
     if module.phase(call) is not Phase.TRAINING:
         wanted = wanted or any(writes_out(module, receiver) for receiver in handed_to)
     severity = NOTE if wanted else None
     fix = keep_on_device(module, call, tensor)
-    yield Finding(call, message, fix, severity=severity, related=trail(module, hot))
+    remedy = as_spelt(module, call, _remedy(module, call, tensor, hot, wanted))
+    yield Finding(call, message, fix, severity=severity, related=trail(module, hot), remedy=remedy)
+
+
+_FOR_ENVIRONMENTS = (
+    "Step several environments together, and copy all of their actions at once: `.cpu().numpy()`"
+)
+# The functions of ``math`` that have a twin of the same name in torch.
+_TWINS = frozenset(
+    {"ceil", "cos", "exp", "expm1", "floor", "isfinite", "isinf", "isnan", "log", "log10", "log1p", "log2"}
+    | {"sin", "sqrt", "tan", "tanh", "trunc"}
+)
+
+
+def _remedy(module: Module, call: cst.Call, tensor: cst.BaseExpression, hot: Hot, wanted: bool) -> str:
+    """What to write instead, by what becomes of the number."""
+    twin = _of_torch(module, call)
+    if twin is not None:
+        return f"Compute with tensors: `{twin}(…)`"
+    if module.qualified(call.func) == "builtins.range":
+        return "Take the bound from a size, which the host knows, such as `x.shape[1]`"
+    kept = without_graph(module, tensor, copied=changed_later(module, tensor))
+    if wanted or _is_key(module, call):
+        return f"Collect {kept} in a list and go through it behind the loop, read at once with `.tolist()`"
+    if _spelling(call) == ".get_scale()" or (shown(module, call) and not runs_as_function(hot)):
+        return f"Read it every 100 steps, {now_and_then(module, hot)}"
+    if in_forward(hot):
+        spelling = _spelling(call) if isinstance(call.func, cst.Attribute) else f"{_spelling(call)[:-1]}…)"
+        return f"Remove `{spelling}` and compute with the tensor"
+    if decides(module, call) and not runs_as_function(hot):
+        often = f"{counter_of(module, hot)} % 100 == 0 and …"
+        return f"Decide every 100 steps, `{often}`, or on the device, with `torch.where(…)`"
+    statement = small_statement(module, call)
+    if isinstance(statement, cst.Return):
+        return f"Return {kept} and let the caller read it, now and then or once at the end"
+    if isinstance(statement, cst.AugAssign):
+        if holds_arrays(module, statement.target):
+            return f"Collect {kept} in a list and add it up behind the loop"
+        total, sign = inline(module, statement.target), inline(module, statement.operator)[:-1]
+        return f"Write `{total} = {total} {sign} …` with {kept}, and read the total behind the loop"
+    return f"Keep {kept} in its place and read what is kept behind the loop, all at once"
+
+
+def _of_torch(module: Module, call: cst.Call) -> str | None:
+    """The function of torch that does with tensors what Python does with the number."""
+    package, _, name = (module.qualified(call.func) or "").rpartition(".")
+    if package == "math" and name in _TWINS:
+        return f"torch.{name}"
+    arg = module.tree.parent(call)
+    outer = module.tree.parent(arg) if isinstance(arg, cst.Arg) else None
+    chosen = module.qualified(outer.func) if isinstance(outer, cst.Call) else None
+    return {"builtins.max": "torch.maximum", "builtins.min": "torch.minimum"}.get(chosen or "")
+
+
+def _is_key(module: Module, call: cst.Call) -> bool:
+    """Whether a number is the key of a dictionary, which a tensor cannot stand for."""
+    parent = module.tree.parent(call)
+    return isinstance(parent, (cst.DictComp, cst.DictElement)) and parent.key is call
 
 
 def _spelling(call: cst.Call) -> str:

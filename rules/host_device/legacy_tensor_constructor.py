@@ -8,6 +8,8 @@ import libcst as cst
 
 from torchlint.rule import NOTE, Finding, rule
 from torchlint.semantics.legacy import (
+    cast_by_hand,
+    constructor_by_hand,
     legacy_cast,
     legacy_constructor,
     modern_cast,
@@ -15,6 +17,7 @@ from torchlint.semantics.legacy import (
     reported_as_move,
 )
 from torchlint.semantics.module import Module
+from torchlint.semantics.remedies import as_spelt
 
 
 @rule(
@@ -24,6 +27,7 @@ from torchlint.semantics.module import Module
     fix="safe",
     on=cst.Call,
     mentions=("torch", "Tensor"),
+    remedy="Write `torch.tensor(…)` for data, and `torch.empty(…)` for sizes",
 )
 def legacy_tensor_constructor(call: cst.Call, module: Module) -> Iterator[Finding]:
     """## What it does
@@ -75,8 +79,11 @@ def legacy_tensor_constructor(call: cst.Call, module: Module) -> Iterator[Findin
     if name is not None and not reported_as_move(module, call):
         spelt = module.source(call.func)
         message = f"`{spelt}` takes sizes as well as data, but no device; use `torch.tensor` or `torch.empty`"
-        yield Finding(call, message, modern_constructor(module, call))
+        fix, remedy = modern_constructor(module, call), constructor_by_hand(module, call)
+        remedy = as_spelt(module, call, remedy)
+        yield Finding(call, message, fix, remedy=remedy)
     elif name is None and (cast := legacy_cast(module, call)) is not None:
         if not reported_as_move(module, call):
             message = f"`{cast}` is a tensor type of before dtypes; name the device and the dtype with `.to`"
-            yield Finding(call, message, modern_cast(module, call))
+            remedy = as_spelt(module, call, cast_by_hand(module, call))
+            yield Finding(call, message, modern_cast(module, call), remedy=remedy)

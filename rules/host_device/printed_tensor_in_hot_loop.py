@@ -9,7 +9,9 @@ import libcst as cst
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.graphbreaks import graph_break
 from torchlint.semantics.module import Module
+from torchlint.semantics.places import Hot
 from torchlint.semantics.purpose import writes_results
+from torchlint.semantics.remedies import now_and_then, runs_as_function, without_graph
 from torchlint.semantics.synchronisation import (
     after_a_decision,
     only_on_failure,
@@ -29,6 +31,7 @@ _PLACES = (cst.Call, cst.FormattedString, cst.BinaryOperation)
     fix="none",
     on=_PLACES,
     mentions=("torch|lightning|accelerate",),
+    remedy="Write it out every 100 steps, where `step % 100 == 0`",
 )
 def printed_tensor_in_hot_loop(
     node: cst.Call | cst.FormattedString | cst.BinaryOperation, module: Module
@@ -87,7 +90,15 @@ def printed_tensor_in_hot_loop(
     text = module.tree.source(tensor)
     subject = f"`{text}`" if len(text) <= 40 and "\n" not in text else "the tensor"
     message = f"the host waits for the device to write out {subject} {when(module, hot)}; do it every N steps"
-    yield Finding(node, message, related=trail(module, hot))
+    yield Finding(node, message, related=trail(module, hot), remedy=_remedy(module, tensor, hot))
+
+
+def _remedy(module: Module, tensor: cst.BaseExpression, hot: Hot) -> str:
+    """Where to write instead, by what makes the place hot."""
+    if not runs_as_function(hot):
+        return f"Write it out every 100 steps, {now_and_then(module, hot)}"
+    kept = without_graph(module, tensor)
+    return f"Keep {kept} in an attribute and write it out in the training loop, every 100 steps"
 
 
 def _first_of_statement(module: Module, node: cst.BaseExpression) -> bool:

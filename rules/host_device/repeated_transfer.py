@@ -10,6 +10,7 @@ from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.invariance import Repeated, hoisted, needless_move
 from torchlint.semantics.module import Module
 from torchlint.semantics.places import Phase
+from torchlint.semantics.remedies import inline
 from torchlint.semantics.roundtrips import copied_back_from
 from torchlint.semantics.synchronisation import trail, waiting_place, when
 
@@ -21,6 +22,7 @@ from torchlint.semantics.synchronisation import trail, waiting_place, when
     fix="safe",
     on=cst.Call,
     mentions=("torch|lightning|accelerate", ".cuda(|.to(|device"),
+    remedy="Move it once, in front of the loop",
 )
 def repeated_transfer(call: cst.Call, module: Module) -> Iterator[Finding]:
     """## What it does
@@ -81,13 +83,42 @@ def repeated_transfer(call: cst.Call, module: Module) -> Iterator[Finding]:
     hot = waiting_place(module, call) if copy is not None else None
     if copy is not None and hot is not None:
         message = f"this came from the device and goes back to it {when(module, hot)}; compute it there"
-        yield Finding(call, message, related=((copy, "copied to the host here"), *trail(module, hot)))
+        related = ((copy, "copied to the host here"), *trail(module, hot))
+        yield Finding(call, message, related=related, remedy=_stay(module, copy))
         return
     repeated = needless_move(module, call)
     if repeated is not None:
-        yield Finding(
-            call, _message(module, repeated), hoisted(module, repeated), related=trail(module, repeated.hot)
+        message, fix, related = (
+            _message(module, repeated),
+            hoisted(module, repeated),
+            trail(module, repeated.hot),
         )
+        yield Finding(call, message, fix, related=related, remedy=_remedy(module, call, repeated))
+
+
+def _stay(module: Module, copy: cst.CSTNode) -> str:
+    """What keeps on the device what goes to the host and comes back."""
+    owner = copy.func.value if isinstance(copy, cst.Call) and isinstance(copy.func, cst.Attribute) else None
+    way = inline(module, copy).removeprefix(inline(module, owner)) if owner is not None else "…"
+    return f"Remove `{way}` and the way back, and compute with torch what is computed between them"
+
+
+def _remedy(module: Module, call: cst.Call, repeated: Repeated) -> str:
+    """Where to move instead, by what is moved and what becomes of it."""
+    moved, name = repeated.moved, inline(module, repeated.moved)
+    if isinstance(moved, cst.Attribute) and repeated.whole_module:
+        return f"Remove `{inline(module, call)}`: a submodule moves along with the module that it is part of"
+    if isinstance(moved, cst.Attribute):
+        buffer = f'{inline(module, moved.value)}.register_buffer("{moved.attr.value}", …)'
+        return f"Make it a buffer, `{buffer}`, which moves along with the module, and leave the move out here"
+    if repeated.whole_module:
+        return f"Move it in front of the loop: `{inline(module, call)}`"
+    method = call.func.attr.value if isinstance(call.func, cst.Attribute) else "to"
+    new = f"moved_{moved.value.lower()}" if isinstance(moved, cst.Name) else "moved"
+    advice = f"Move it once, in front of the loop: `{new} = {name}.{method}({'…' if call.args else ''})`"
+    if isinstance(module.tree.parent(call), (cst.Assign, cst.Arg)):
+        advice += f", and write to copies of that only, `{new}.clone()`"
+    return advice
 
 
 def _message(module: Module, repeated: Repeated) -> str:

@@ -9,6 +9,8 @@ import libcst as cst
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.indexing import chosen_number, host_index, listed_indices, sent_by_assignment
 from torchlint.semantics.module import Module
+from torchlint.semantics.places import Hot
+from torchlint.semantics.remedies import as_spelt, in_forward, inline, tight
 from torchlint.semantics.scalars import (
     filled_on_device,
     place_of_sending,
@@ -25,6 +27,7 @@ from torchlint.semantics.synchronisation import trail, when
     fix="safe",
     on=(cst.Call, cst.Subscript),
     mentions=("torch", "tensor(|asarray(|["),
+    remedy="Let the device fill it in, `torch.full((), …)`",
 )
 def scalar_sent_every_step(node: cst.Call | cst.Subscript, module: Module) -> Iterator[Finding]:
     """## What it does
@@ -90,7 +93,10 @@ def scalar_sent_every_step(node: cst.Call | cst.Subscript, module: Module) -> It
         return
     if chosen_number(module, node) and (hot := place_of_sending(module, node)) is not None:
         message = f"`torch.where` copies this number to the device, and the host waits {when(module, hot)}"
-        yield Finding(node, f"{message}; it takes the number itself", related=trail(module, hot))
+        number = inline(module, node.args[0].value) if node.args else "…"
+        remedy = as_spelt(module, node, f"Give it the number itself: `torch.where(…, …, {number})`")
+        related = trail(module, hot)
+        yield Finding(node, f"{message}; it takes the number itself", related=related, remedy=remedy)
         return
     sent = sent_scalar(module, node)
     hot = sent_each_step(module, sent) if sent is not None else None
@@ -100,7 +106,14 @@ def scalar_sent_every_step(node: cst.Call | cst.Subscript, module: Module) -> It
     message = (
         f"`{name}` copies a number from host memory, and the host waits for the device {when(module, hot)}"
     )
-    yield Finding(node, message, filled_on_device(module, sent), related=trail(module, hot))
+    remedy = f"Let the device fill it in: `torch.full({sent.size}, {inline(module, sent.number)}, …)`"
+    yield Finding(
+        node,
+        message,
+        filled_on_device(module, sent),
+        related=trail(module, hot),
+        remedy=as_spelt(module, node, remedy),
+    )
 
 
 def _sent_by_indexing(node: cst.Subscript, module: Module) -> Iterator[Finding]:
@@ -116,4 +129,28 @@ def _sent_by_indexing(node: cst.Subscript, module: Module) -> Iterator[Finding]:
     hot = place_of_sending(module, node) if sent is not None else None
     if sent is not None and hot is not None:
         message = f"{what} is copied to the device, and the host waits for it {when(module, hot)}; {instead}"
-        yield Finding(sent, message, related=trail(module, hot))
+        remedy = "Make the index on the device, with `device=…`"
+        if number is not None:
+            remedy = _assigned_on_device(module, node, number)
+        elif instead.startswith("make it a tensor"):
+            remedy = _made_once(module, sent, hot)
+        remedy = as_spelt(module, node, remedy)
+        yield Finding(sent, message, related=trail(module, hot), remedy=remedy)
+
+
+def _made_once(module: Module, indices: cst.BaseExpression, hot: Hot) -> str:
+    code = inline(module, indices)
+    if in_forward(hot) and not hot.path:
+        return f"Make it a buffer of the module: `self.register_buffer(…, torch.tensor({code}))`"
+    return f"Make it once, in front of the loop: `torch.tensor({code}, device=…)`"
+
+
+def _assigned_on_device(module: Module, node: cst.Subscript, number: cst.BaseExpression) -> str:
+    """What fills in a number without sending it, by what the place is named by."""
+    target, filled = inline(module, node.value), inline(module, number)
+    indices = [element.slice.value for element in node.slice if isinstance(element.slice, cst.Index)]
+    if len(indices) == len(node.slice) and all(isinstance(index, cst.Integer) for index in indices):
+        return f"Fill in place: `{inline(module, node)}.fill_({filled})`"
+    if len(indices) == len(node.slice) == 1:
+        return f"Fill in place: `{target}.index_fill_(0, {tight(module, indices[0])}.flatten(), {filled})`"
+    return f"Assign a number that the device has made: `torch.full((), {filled}, device=…)`"

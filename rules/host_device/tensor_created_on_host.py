@@ -8,9 +8,11 @@ import libcst as cst
 
 from torchlint.diagnostics import Applicability, Edit, Fix, Span
 from torchlint.rule import WARNING, Finding, rule
+from torchlint.semantics.api.results import LEGACY_CONSTRUCTORS
 from torchlint.semantics.factories import Factory, created_on, factory
 from torchlint.semantics.module import Module
 from torchlint.semantics.places import Phase
+from torchlint.semantics.remedies import as_spelt
 from torchlint.semantics.scalars import sent_each_step, sent_scalar
 from torchlint.semantics.transfers import (
     MOVING_METHODS,
@@ -37,6 +39,7 @@ _DOUBLES = frozenset({"torch.double", "torch.float64"})
     fix="safe",
     on=cst.Call,
     mentions=("torch", ".cuda(|.to(|.type("),
+    remedy="Make it with `device=…` and leave the move out",
 )
 def tensor_created_on_host(call: cst.Call, module: Module) -> Iterator[Finding]:
     """## What it does
@@ -101,7 +104,7 @@ def tensor_created_on_host(call: cst.Call, module: Module) -> Iterator[Finding]:
         yield from _moved_later(module, made, move, tensor)
     elif not _scalar_each_step(module, made):
         fix = _fix(module, made, move, _without_suffix(module, call))
-        yield Finding(tensor, _message(module, made), fix)
+        yield Finding(tensor, _message(module, made), fix, remedy=_remedy(module, made, move))
 
 
 def _scalar_each_step(module: Module, made: Factory) -> bool:
@@ -131,7 +134,8 @@ def _moved_later(module: Module, made: Factory, move: Move, name: cst.Name) -> I
     if module.uses(binding) != [name]:
         if moved_on_condition(module, binding, name):
             related = ((move.call, "moved here, on a condition"),)
-            yield Finding(binding.value, _message(module, made), related=related)
+            message = _message(module, made)
+            yield Finding(binding.value, message, related=related, remedy=_FOR_EACH_CONDITION)
         return
     if tree.parent(first) is not tree.parent(second) or isinstance(second, cst.BaseCompoundStatement):
         return
@@ -141,7 +145,23 @@ def _moved_later(module: Module, made: Factory, move: Move, name: cst.Name) -> I
     fix = None if edits is None or not known_before(module, move, first) else _fix(module, made, move, edits)
     if fix is not None and _has_comment(module, second):
         fix = Fix(fix.message, fix.edits, Applicability.UNSAFE)
-    yield Finding(binding.value, _message(module, made), fix, related=((move.call, "moved here"),))
+    related = ((move.call, "moved here"),)
+    yield Finding(
+        binding.value, _message(module, made), fix, related=related, remedy=_remedy(module, made, move)
+    )
+
+
+_FOR_EACH_CONDITION = "Choose the device once, make it there with `device=device`, and leave the move out"
+
+
+def _remedy(module: Module, made: Factory, move: Move) -> str:
+    """What to write where the fix cannot tell how or where."""
+    device = f"device={' '.join(move.code.split())}"
+    if made.legacy:
+        options = f"dtype={LEGACY_CONSTRUCTORS.get(made.name, 'torch.float32')}, {device}"
+        advice = f"Write `torch.tensor(…, {options})` for data, or `torch.empty(…, {options})` for a size"
+        return as_spelt(module, made.call, advice)
+    return f"Make it with `{device}`, where the device is known, and leave the move out"
 
 
 def _only_name(module: Module, statement: cst.CSTNode) -> bool:

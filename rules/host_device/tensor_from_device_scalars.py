@@ -8,6 +8,7 @@ import libcst as cst
 
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.elements import (
+    ReadOneByOne,
     filled_in,
     made_step_by_step,
     read_one_by_one,
@@ -15,6 +16,8 @@ from torchlint.semantics.elements import (
     taken_as_number,
 )
 from torchlint.semantics.module import Module
+from torchlint.semantics.remedies import as_spelt, inline, tight
+from torchlint.semantics.spellings import last_name
 from torchlint.semantics.synchronisation import after_a_guard, may_be_on_device, trail, waiting_place, when
 
 
@@ -28,6 +31,7 @@ from torchlint.semantics.synchronisation import after_a_guard, may_be_on_device,
         "torch|lightning|accelerate",
         "ensor(|asarray(|full|_fill|np.|numpy|max(|min(|sorted(|alpha=|value=|dropout(|leaky_relu(",
     ),
+    remedy="Join the tensors on the device, with `torch.stack(…)`",
 )
 def tensor_from_device_scalars(call: cst.Call, module: Module) -> Iterator[Finding]:
     """## What it does
@@ -101,12 +105,25 @@ def tensor_from_device_scalars(call: cst.Call, module: Module) -> Iterator[Findi
         message = f"`{name}` reads the tensors of the list one by one, and the host waits for each {often}"
         if read.refused:
             message = f"`{name}` raises for tensors on the accelerator; stack them, and copy once"
-        yield Finding(call, message, stacked(module, read), related=trail(module, hot))
+        fix, related = stacked(module, read), trail(module, hot)
+        yield Finding(
+            call, message, fix, related=related, remedy=as_spelt(module, call, _joined(module, read))
+        )
     elif hot is None and (made := made_step_by_step(module, read.items)) is not None:
         message = f"`{name}` reads what the loop has collected tensor by tensor, and the host waits for each"
         if read.refused:
             message = f"`{name}` raises for tensors on the accelerator; stack what the loop has collected"
-        yield Finding(call, message, stacked(module, read), related=trail(module, made))
+        fix, related = stacked(module, read), trail(module, made)
+        yield Finding(
+            call, message, fix, related=related, remedy=as_spelt(module, call, _joined(module, read))
+        )
+
+
+def _joined(module: Module, read: ReadOneByOne) -> str:
+    """What reads nothing, or all of the list at once."""
+    if read.name == "builtins.sorted":
+        return f"Sort on the device: `torch.stack({inline(module, read.items)}).sort().values`"
+    return "Join the tensors on the device, with `torch.stack(…)`, and numbers as tensors with them"
 
 
 def _read_scalar(call: cst.Call, module: Module) -> Finding | None:
@@ -127,7 +144,27 @@ def _read_scalar(call: cst.Call, module: Module) -> Finding | None:
     name, often = module.source(call.func), when(module, hot)
     read = f"the tensor given for `{parameter}`" if parameter else "the tensor that it fills in"
     message = f"`{name}` reads {read}, and the host waits {often}; {_instead(name, parameter)}"
-    return Finding(call, message, related=trail(module, hot))
+    remedy = _multiplied(module, parameter, value) if parameter else _expanded(module, call, value)
+    return Finding(call, message, related=trail(module, hot), remedy=as_spelt(module, call, remedy))
+
+
+def _expanded(module: Module, call: cst.Call, scalar: cst.BaseExpression) -> str:
+    """What fills in a scalar without reading it."""
+    name, code = last_name(call.func) or "", tight(module, scalar)
+    if "mask" in name:
+        return f"Choose on the device: `torch.where(…, {inline(module, scalar)}, …)`"
+    if "index" in name:
+        return f"Copy it in: `.index_copy(…, …, {code}.expand(…))`"
+    return f"Expand it, without a copy: `{code}.expand{'_as' if 'like' in name else ''}(…)`"
+
+
+def _multiplied(module: Module, parameter: str, scalar: cst.BaseExpression) -> str:
+    """What takes a scalar of the device where ``parameter`` takes a number."""
+    if parameter in ("alpha", "value"):
+        return f"Multiply by it instead: `… * {tight(module, scalar)}`"
+    if parameter == "negative_slope":
+        return f"Call `prelu(…, {inline(module, scalar)})`, which takes a tensor"
+    return f"Give `{parameter}` a number that Python keeps, such as an attribute of the module"
 
 
 def _instead(name: str, parameter: str) -> str:

@@ -23,6 +23,7 @@ from torchlint.semantics.workercode import (
     fix="none",
     on=(cst.Call, cst.Subscript),
     mentions=("Dataset|DataLoader", "cuda|xpu|npu|hpu|ccelerator"),
+    remedy="Leave the tensor in host memory here, and move the batch in the loop over the loader",
 )
 def device_tensor_in_dataset(node: cst.Call | cst.Subscript, module: Module) -> Iterator[Finding]:
     """
@@ -89,7 +90,11 @@ def device_tensor_in_dataset(node: cst.Call | cst.Subscript, module: Module) -> 
         message = "this runs in the worker processes of a loader, which were forked and cannot use CUDA"
         if module.loaders.workers(loader) == 0:
             message = "the loader pins what it is handed, which tensors of an accelerator cannot be"
-        yield Finding(node, message, related=((loader, "the loader"),))
+        remedy = None
+        if isinstance(node, cst.Subscript):
+            kept = module.source(node.value)
+            remedy = f"Keep `{kept}` in host memory, and move the batch in the loop over the loader"
+        yield Finding(node, message, related=((loader, "the loader"),), remedy=remedy)
     elif not use.loaders and isinstance(node, cst.Call):
         yield Finding(
             node,

@@ -65,8 +65,10 @@ def impossible_loader_arguments(call: cst.Call, module: Module) -> Iterator[Find
     if not module.loaders.makes_loader(call) or module.is_test:
         return
     conflicts = list(module.loaders.conflicts(call))
-    if conflicts:
-        yield Finding(call, conflicts[0].message, fix=_fix(call, conflicts, module))
+    for conflict in conflicts:
+        # What it is for is not certain if another of the arguments is the wrong one.
+        fix = _fix(call, conflict, module) if all(other.idle for other in conflicts) else None
+        yield Finding(call, conflict.message, fix=fix, remedy=_remedy(call, conflict, module))
 
 
 def _is_expected(call: cst.Call, module: Module) -> bool:
@@ -83,9 +85,14 @@ def _is_expected(call: cst.Call, module: Module) -> bool:
     return False
 
 
-def _fix(call: cst.Call, conflicts: list[Conflict], module: Module) -> Fix | None:
-    """Drop one argument at a time: those that are left are found again."""
-    idle = next((conflict.argument for conflict in conflicts if conflict.idle), None)
-    if idle is None or any(not conflict.idle for conflict in conflicts) or _is_expected(call, module):
+def _fix(call: cst.Call, conflict: Conflict, module: Module) -> Fix | None:
+    if _is_expected(call, module):
         return None
-    return module.safe(f"Remove `{idle}`", module.remove_argument(call, idle))
+    return module.safe(f"Remove `{conflict.argument}`", module.remove_argument(call, conflict.argument))
+
+
+def _remedy(call: cst.Call, conflict: Conflict, module: Module) -> str:
+    sampler = module.argument(call, "sampler").node
+    if conflict.sometimes and isinstance(sampler, (cst.Name, cst.Attribute)):
+        return f"Set `shuffle={module.source(sampler)} is None`"
+    return f"Remove `{conflict.argument}`"

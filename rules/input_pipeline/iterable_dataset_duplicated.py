@@ -17,6 +17,7 @@ from torchlint.semantics.module import Module
     fix="none",
     on=cst.Call,
     mentions=("DataLoader", "IterableDataset"),
+    remedy="Ask `get_worker_info()` in `__iter__`, and yield every `num_workers`-th item from `id` on",
 )
 def iterable_dataset_duplicated(call: cst.Call, module: Module) -> Iterator[Finding]:
     """

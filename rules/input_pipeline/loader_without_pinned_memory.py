@@ -17,6 +17,7 @@ from torchlint.semantics.module import Module
     fix="safe",
     on=cst.Call,
     mentions=("DataLoader",),
+    remedy="Set `pin_memory=True`",
 )
 def loader_without_pinned_memory(call: cst.Call, module: Module) -> Iterator[Finding]:
     """

@@ -79,7 +79,18 @@ def loader_without_workers(call: cst.Call, module: Module) -> Iterator[Finding]:
         call,
         f"{message}, and the accelerator waits for it; try `{argument}={workers}`",
         fix=_fix(call, argument, workers, module),
+        remedy=_remedy(call, argument, workers, module),
     )
+
+
+def _remedy(call: cst.Call, argument: str, workers: int, module: Module) -> str:
+    remedy = f"Set `{argument}={workers}`"
+    if not module.loaders.spawnable(call):
+        remedy += (
+            '; where processes are spawned, that needs the run below `if __name__ == "__main__":`, '
+            "and a dataset and a `collate_fn` of classes and functions at module level"
+        )
+    return remedy
 
 
 def _fix(call: cst.Call, argument: str, workers: int, module: Module) -> Fix | None:

@@ -19,6 +19,7 @@ from torchlint.semantics.module import Module
     fix="unsafe",
     on=cst.Call,
     mentions=("tensor",),
+    remedy="Call `torch.as_tensor`, and set on its result what it takes no argument for",
 )
 def tensor_copies_array(call: cst.Call, module: Module) -> Iterator[Finding]:
     """
@@ -67,7 +68,8 @@ def tensor_copies_array(call: cst.Call, module: Module) -> Iterator[Finding]:
         return
     if found.tensor:
         message = "`torch.tensor` of a tensor warns at run time; `.detach().clone()` says what is meant"
-        yield Finding(call, message, fix=_clone(call, found.data, module))
+        remedy = "Call `.detach().clone()` on the tensor, and set on the copy what the arguments ask for"
+        yield Finding(call, message, fix=_clone(call, found.data, module), remedy=remedy)
         return
     spelling = module.spell("torch.as_tensor", call)
     fix = None

@@ -19,6 +19,7 @@ from torchlint.semantics.passes import Workers, data_changes, repeated_pass, usu
     fix="unsafe",
     on=cst.Call,
     mentions=("DataLoader", "num_workers"),
+    remedy="Set `persistent_workers=True`",
 )
 def workers_restart_every_epoch(call: cst.Call, module: Module) -> Iterator[Finding]:
     """

@@ -24,6 +24,7 @@ _AROUND = frozenset({"torch.autograd.detect_anomaly", "torch.autograd.anomaly_mo
     fix="safe",
     on=cst.Call,
     mentions=("detect_anomaly",),
+    remedy="Remove it, or let an option switch it on",
 )
 def anomaly_detection_left_on(call: cst.Call, module: Module) -> Iterator[Finding]:
     """
@@ -80,7 +81,8 @@ def anomaly_detection_left_on(call: cst.Call, module: Module) -> Iterator[Findin
         if isinstance(place, cst.WithItem):
             block = module.tree.parent(place)
             if isinstance(block, cst.With) and training_in(module, block.body) is not None:
-                yield Finding(call, _MESSAGE)
+                remedy = f"Remove `{last_name(call.func)}`, or let an option switch it on"
+                yield Finding(call, _MESSAGE, remedy=remedy)
         elif isinstance(place, cst.Expr) and name in _SETTING:
             yield Finding(call, _MESSAGE, fix=_fix(module, call))
     elif last_name(call.func) == "Trainer":

@@ -24,6 +24,7 @@ _CHECKS = frozenset(
     fix="none",
     on=cst.Call,
     mentions=("gradcheck|gradgradcheck",),
+    remedy="Move it to a test",
 )
 def gradcheck_in_training(call: cst.Call, module: Module) -> Iterator[Finding]:
     """

@@ -78,4 +78,5 @@ def launch_blocking_left_on(node: cst.Assign | cst.Call, module: Module) -> Iter
             f"`{switch.name}` {switch.aid.cost}; set it only for the run that looks for an error",
             severity=WARNING if switch.aid.always else NOTE,
             fix=module.unsafe("Remove the statement", edits),
+            remedy=f"Remove `{switch.name}`, and set it only for the run that looks for an error",
         )

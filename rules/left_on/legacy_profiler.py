@@ -26,6 +26,7 @@ _ASKED = frozenset({"key_averages", "export_chrome_trace", "export_stacks", "eve
     fix="safe",
     on=cst.Call,
     mentions=("profiler", "profile("),
+    remedy="Use `torch.profiler.profile`",
 )
 def legacy_profiler(call: cst.Call, module: Module) -> Iterator[Finding]:
     """

@@ -78,8 +78,11 @@ def profiler_left_on(call: cst.Call, module: Module) -> Iterator[Finding]:
     name = found.profiler.rpartition(".")[2]
     if found.profiler in ANNOTATING:
         message = f"`{name}` marks every operation of the training; let an option switch it on"
+        remedy = "Let an option switch it on, by `enabled=…`"
     elif found.each_step:
         message = f"`{name}` starts, records and stops at every step; profile a few steps, with a `schedule`"
+        remedy = "Start it in front of the loop, with a `schedule=…`, and call its `step()` in each step"
     else:
         message = f"`{name}` records every step of the training and keeps it all; give it a `schedule`"
-    yield Finding(call, message, related=((found.training, "what trains"),))
+        remedy = "Give `torch.profiler.profile` a `schedule=…`, and call its `step()` in each step"
+    yield Finding(call, message, related=((found.training, "what trains"),), remedy=remedy)

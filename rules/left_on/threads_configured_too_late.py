@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from torchlint.rule import WARNING, Finding, rule
+from torchlint.rule import NOTE, WARNING, Finding, rule
 from torchlint.semantics.environmentvariables import moved_up
 from torchlint.semantics.module import Module
-from torchlint.semantics.threads import unread_settings
+from torchlint.semantics.threads import trains_with_one_thread, unread_settings
 
 
 @rule(
@@ -18,7 +18,7 @@ from torchlint.semantics.threads import unread_settings
     severity=WARNING,
     fix="unsafe",
     on=(cst.Assign, cst.Call),
-    mentions=("OMP_|KMP_|MKL_NUM_THREADS|OPENBLAS_NUM_THREADS", "environ|putenv", "torch|numpy"),
+    mentions=("OMP_|KMP_|MKL_NUM_THREADS|OPENBLAS_NUM_THREADS|set_num_threads", "torch|numpy"),
 )
 def threads_configured_too_late(node: cst.Assign | cst.Call, module: Module) -> Iterator[Finding]:
     """
@@ -26,6 +26,9 @@ def threads_configured_too_late(node: cst.Assign | cst.Call, module: Module) -> 
 
     Finds `OMP_NUM_THREADS`, `OMP_PROC_BIND`, `GOMP_CPU_AFFINITY`, `MKL_NUM_THREADS`, `KMP_AFFINITY` and their
     like set in `os.environ` after torch has been imported, and `OPENBLAS_NUM_THREADS` after NumPy.
+
+    `torch.set_num_threads(1)` in a program that trains in one process on the CPU is advice. Programs with an
+    accelerator, and those that start other processes, have reason to say so.
 
     What the file sets for processes that it starts is left alone, and so is what it sets beside
     `torch.set_num_threads()`, or in a function that only other files call.
@@ -38,6 +41,9 @@ def threads_configured_too_late(node: cst.Assign | cst.Call, module: Module) -> 
     threads as the machine has processors, in each of its processes. Intel's runtime, where it is preloaded,
     reads the `KMP_*` variables while torch is imported, too. On other systems the OpenMP runtime may
     read them somewhat later, at its first use.
+
+    With one thread, each operation runs on one core, however many there are. Only for small models does that
+    cost nothing.
 
     ## Example
 
@@ -71,11 +77,20 @@ def threads_configured_too_late(node: cst.Assign | cst.Call, module: Module) -> 
     - [CPU threading and TorchScript inference](https://docs.pytorch.org/docs/stable/notes/cpu_threading_torchscript_inference.html)
     - [PyTorch performance tuning guide: utilize OpenMP](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html)
     """
+    if isinstance(node, cst.Call) and trains_with_one_thread(module, node):
+        yield Finding(
+            node,
+            "with one thread, the operations of this training on the CPU run on a single core",
+            severity=NOTE,
+            remedy="Delete the line, or set the number of cores that training may use",
+        )
+        return
     for setting, imported in unread_settings(module, node):
         library = "NumPy" if setting.variable.startswith("OPENBLAS") else "torch"
         yield Finding(
             node,
             f"`{setting.variable}` is read when {library} is imported, and set after that; set it above",
             fix=module.unsafe("Set it above the import", moved_up(module, setting, imported)),
+            remedy=f"Set it above the first import of {library}",
             related=((imported, "imported here"),),
         )

@@ -93,10 +93,14 @@ def timed_without_synchronize(node: cst.BinaryOperation | cst.Call, module: Modu
     measured, work = found
     training = module.phase(measured.end) is Phase.TRAINING and module.hot(measured.end) is not None
     advice = "record `torch.cuda.Event`s around it" if training else "call `torch.cuda.synchronize()` first"
+    remedy = "Record a `torch.cuda.Event` on each side, and ask them for the time when all is done"
+    if not training:
+        remedy = "Call `torch.cuda.synchronize()` before each reading of the clock"
     yield Finding(
         measured.end,
         f"the clock is read when the work has been handed to the device, not when it is done; {advice}",
         fix=None if training else _fix(module, measured),
+        remedy=remedy,
         related=((work, "nothing waits for this"),),
     )
 
@@ -109,6 +113,7 @@ def _of_timer(call: cst.Call, module: Module) -> Iterator[Finding]:
             call,
             "`timeit` does not wait for the device; use `torch.utils.benchmark.Timer`",
             related=((work, "nothing waits for this"),),
+            remedy="Use `torch.utils.benchmark.Timer`",
         )
     block = timed_by_block(module, call)
     if block is not None:
@@ -118,6 +123,7 @@ def _of_timer(call: cst.Call, module: Module) -> Iterator[Finding]:
             "the timer reads its clock when the work has been handed to the device, not when it is done; "
             "synchronize before it does",
             related=((end, "the clock is read here"), (work, "nothing waits for this")),
+            remedy="Call `torch.cuda.synchronize()` in the timer, before each reading of its clock",
         )
 
 

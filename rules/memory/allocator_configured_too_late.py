@@ -84,6 +84,7 @@ def allocator_configured_too_late(node: cst.Assign | cst.Call, module: Module) -
             node,
             f"`{setting.variable}` is set {when}; set it above that",
             fix=_fix(setting, used, module),
+            remedy=f"Set `{setting.variable}` above the line that makes torch read it",
             related=((used, "here"),),
         )
 
@@ -96,6 +97,7 @@ def _misspelt(setting: Setting, module: Module) -> Iterator[Finding]:
             setting.name,
             f"torch reads no variable `{setting.variable}`; set `{meant}`",
             fix=_respelt(setting.name, setting.variable, meant, module),
+            remedy=f"Write `{meant}`",
         )
     for mistake in mistakes(setting):
         advice = f"; write `{mistake.right}`" if mistake.right else ""
@@ -103,6 +105,7 @@ def _misspelt(setting: Setting, module: Module) -> Iterator[Finding]:
             setting.value or setting.node,
             f"torch raises when CUDA is initialised: {mistake.why}{advice}",
             fix=_respelt(setting.value, mistake.words, mistake.right, module),
+            remedy=f"Write `{mistake.right}`" if mistake.right else mistake.remedy,
         )
 
 
@@ -124,6 +127,7 @@ def _unread(setting: Setting, module: Module) -> Iterator[Finding]:
             setting.name,
             f"before torch 2.9 `{COMMON_VARIABLE}` is not read; all releases read `{CUDA_VARIABLE}`",
             fix=_respelt(setting.name, COMMON_VARIABLE, CUDA_VARIABLE, module),
+            remedy=f"Write `{CUDA_VARIABLE}`",
             severity=WARNING if module.target.admits("2.9") else ERROR,
         )
 

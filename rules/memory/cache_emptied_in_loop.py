@@ -25,6 +25,7 @@ from torchlint.semantics.places import Hot
     fix="safe",
     on=cst.Call,
     mentions=("empty_cache|clear_device_cache|free_memory|garbage_collection_cuda",),
+    remedy="Remove the call, or move it out of the loop",
 )
 def cache_emptied_in_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
     """

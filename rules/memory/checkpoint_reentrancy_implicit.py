@@ -81,4 +81,5 @@ def checkpoint_reentrancy_implicit(call: cst.Call, module: Module) -> Iterator[F
         "all of the function again and which a later release will not choose by itself; "
         "pass `use_reentrant=False`",
         fix=module.unsafe("Pass `use_reentrant=False`", edits),
+        remedy=f"Pass `use_reentrant=False`, which needs torch {since}",
     )

@@ -19,6 +19,7 @@ from torchlint.semantics.padding import pads_to_longest, spares_fragments
     on=cst.Call,
     mentions=("torch", "collate_fn", "DataLoader"),
     opt_in=True,
+    remedy="Set `PYTORCH_CUDA_ALLOC_CONF` to `expandable_segments:True`, or pad to few lengths",
 )
 def fragmentation_prone_lengths(call: cst.Call, module: Module) -> Iterator[Finding]:
     """
@@ -73,7 +74,6 @@ def fragmentation_prone_lengths(call: cst.Call, module: Module) -> Iterator[Find
         return
     yield Finding(
         call,
-        "each batch is padded to its own longest item, so that every step asks for memory of other sizes; "
-        "set `PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True`, or pad to few lengths",
+        "each batch is padded to its own longest item, so that every step asks for memory of other sizes",
         related=((padded, "padded here"),),
     )

@@ -18,6 +18,7 @@ from torchlint.semantics.module import Module
     fix="none",
     on=cst.Call,
     mentions=("torch", "gc", "collect"),
+    remedy="Remove the call, or make it once in many steps",
 )
 def garbage_collected_in_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
     """
@@ -65,7 +66,6 @@ def garbage_collected_in_loop(call: cst.Call, module: Module) -> Iterator[Findin
         return
     yield Finding(
         call,
-        "`gc.collect()` at every step looks at every object that Python holds while the device gets no work; "
-        "remove it, or call it once in many steps",
+        "`gc.collect()` at every step looks at every object that Python holds while the device gets no work",
         related=((hot.path[0] if hot.path else hot.loop, hot.reason),),
     )

@@ -78,8 +78,8 @@ def memory_history_left_on(call: cst.Call, module: Module) -> Iterator[Finding]:
     kept = "takes a stack trace" if bounded else "takes a stack trace and keeps it for ever"
     yield Finding(
         call,
-        f"nothing ends this recording, so that every allocation {kept}; "
-        "call `_record_memory_history(enabled=None)` when the snapshot is taken",
+        f"nothing ends this recording, so that every allocation {kept}",
+        remedy=f"Call `{module.source(call.func)}(enabled=None)` when the snapshot is taken",
     )
 
 

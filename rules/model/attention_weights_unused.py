@@ -22,6 +22,7 @@ _OUTPUT = frozenset({0})
     fix="safe",
     on=cst.Call,
     mentions=("MultiheadAttention",),
+    remedy="Pass `need_weights=False`",
 )
 def attention_weights_unused(call: cst.Call, module: Module) -> Iterator[Finding]:
     """

@@ -73,6 +73,7 @@ def better_transformer(call: cst.Call, module: Module) -> Iterator[Finding]:
         "Transformers has had this attention by default since 4.36 and no BetterTransformer since 5.0; drop "
         'the conversion, and load the model with `attn_implementation="sdpa"`',
         fix=_fix(call, model, module),
+        remedy='Drop the conversion, and load the model with `attn_implementation="sdpa"`',
     )
 
 

@@ -94,6 +94,9 @@ def bias_before_batch_norm(call: cst.Call, module: Module) -> Iterator[Finding]:
         f"the bias of `{layer}` changes nothing: the `{norm.name.rpartition('.')[2]}` behind it subtracts it",
         fix=None if functional else _fix(call, name, trail, module),
         related=((norm.call, "subtracts the mean of each channel"),),
+        remedy="Pass `bias=None`"
+        if functional
+        else "Pass `bias=False`, and take out what counts on this bias",
     )
 
 

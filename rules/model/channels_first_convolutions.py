@@ -90,6 +90,7 @@ def channels_first_convolutions(_: cst.Module, module: Module) -> Iterator[Findi
         f"`memory_format={_LAST}` to the model and to its images",
         fix=_fix(module, models[0], placed) if len(models) == 1 and placed is not None else None,
         related=((training.backward, "this is what trains"),),
+        remedy=f"Give `memory_format={_LAST}` to the model and to its images",
     )
 
 

@@ -68,5 +68,6 @@ def concatenation_in_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
         f"`{module.source(growth.target)}` is copied as a whole in every round to add to it; collect the "
         f"pieces in a list and call `{module.source(call.func)}` once behind the loop",
         fix=collected(module, growth),
+        remedy=f"Collect the pieces in a list, and call `{module.source(call.func)}` once behind the loop",
         related=((growth.loops[0], "the loop that it grows in"),),
     )

@@ -61,12 +61,15 @@ def dimension_off_tensor_core_grid(file: cst.Module, module: Module) -> Iterator
     - [PyTorch performance tuning guide](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html)
     """
     for one in off_grid(module):
+        remedy = f"Make it `{one.padded}`, wherever the size is written"
         if one.what is What.VOCABULARY:
+            remedy = f"Pad it to `{one.padded}`, wherever the size is written"
             message = (
                 f"a vocabulary of {one.size} tokens is no multiple of 8, which tensor cores work on; "
                 f"pad it to {one.padded}"
             )
         elif one.what is What.BATCH:
+            remedy = f"Make it `{one.size - one.size % 8}` or `{one.padded}`"
             message = (
                 f"batches of {one.size} are no multiple of 8, which tensor cores work on; "
                 f"make it {one.size - one.size % 8} or {one.padded}"
@@ -77,7 +80,7 @@ def dimension_off_tensor_core_grid(file: cst.Module, module: Module) -> Iterator
                 f"make it {one.padded}"
             )
         related = () if module.tree.contains(one.call, one.number) else ((one.call, "where it is used"),)
-        yield Finding(one.number, message, severity=_SEVERITY.get(one.what), related=related)
+        yield Finding(one.number, message, severity=_SEVERITY.get(one.what), related=related, remedy=remedy)
 
 
 _SEVERITY = {What.VOCABULARY: WARNING}

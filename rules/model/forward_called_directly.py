@@ -72,6 +72,7 @@ def forward_called_directly(call: cst.Call, module: Module) -> Iterator[Finding]
         call,
         f"`forward` runs past the hooks of the module, and past what wraps or compiles it; call {instead}",
         fix=_fix(call, found, module),
+        remedy=f"Call {instead}",
     )
 
 

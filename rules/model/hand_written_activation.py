@@ -28,8 +28,9 @@ def hand_written_activation(node: cst.BinaryOperation | cst.Call, module: Module
 
     Finds GELU by `erf` or `tanh`, SiLU (`x * sigmoid(x)`), hard swish and Mish that are written out, in any
     order of the factors and with names for the steps. For the quick GELU (`x * sigmoid(1.702 * x)`), of which
-    torch has no fused twin, there is a note. What stands in for older releases (in `except ImportError`, or
-    behind `hasattr`) or says itself that it does not want the function is left alone.
+    torch has no fused twin, there is a note, unless it is compiled. What stands in for older releases (in
+    `except ImportError`, or behind `hasattr`) or says itself that it does not want the function is left
+    alone.
 
     ## Why is this bad?
 
@@ -70,11 +71,15 @@ def hand_written_activation(node: cst.BinaryOperation | cst.Call, module: Module
     if found is None or for_older_releases(module, node):
         return
     if found.function is None:
+        if module.compiled(node):
+            return
+        spelling = module.spell("torch.compile", node)
         yield Finding(
             node,
             f"{found.title} is written out, and torch has no fused one; `F.gelu` is one, and `torch.compile` "
             "fuses any",
             severity=NOTE,
+            remedy=f"Compile it with `{spelling.text if spelling is not None else 'torch.compile'}`",
         )
         return
     function = found.function.rpartition(".")[2]
@@ -84,6 +89,7 @@ def hand_written_activation(node: cst.BinaryOperation | cst.Call, module: Module
         node,
         f"{found.title} is written out, and each step stores a tensor; `F.{function}` is one kernel",
         fix=_fix(module, node, found),
+        remedy=f"Call `{function}(…{found.options and ', '}{found.options})` in the place of these steps",
     )
 
 

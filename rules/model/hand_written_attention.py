@@ -20,6 +20,7 @@ _PRODUCTS = ("matmul", "bmm", "einsum", "mm")
     fix="unsafe",
     on=(cst.BinaryOperation, cst.Call),
     mentions=("oftmax", "@|matmul|bmm|einsum"),
+    remedy="Call `scaled_dot_product_attention` in the place of these steps",
 )
 def hand_written_attention(node: cst.BinaryOperation | cst.Call, module: Module) -> Iterator[Finding]:
     """

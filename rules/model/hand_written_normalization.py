@@ -82,6 +82,7 @@ def hand_written_normalization(node: cst.BinaryOperation | cst.Call, module: Mod
         node,
         f"{title} is written out, and each step passes over the whole tensor; `F.{function}` is one function",
         fix=_fix(module, node, found, function),
+        remedy=f"Call `{function}` in the place of these steps",
     )
 
 

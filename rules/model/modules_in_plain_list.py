@@ -75,7 +75,18 @@ def modules_in_plain_list(statement: cst.Assign | cst.AnnAssign, module: Module)
         f"modules in a plain {plain} are not registered, and so neither trained, moved nor saved; "
         f"`nn.{container}` registers them",
         fix=_fix(hidden, statement, container, module),
+        remedy=_remedy(hidden, statement, container, module),
     )
+
+
+def _remedy(hidden: Hidden, statement: cst.CSTNode, container: str, module: Module) -> str:
+    if not registered_in_time(module, statement):
+        return f"Keep them in an `nn.{container}`, behind `super().__init__()`"
+    if not all(map(may_be_key, hidden.keys or ())):
+        return f"Keep them in an `nn.{container}`, under keys that may be names of attributes"
+    if not hidden.only_modules:
+        return f"Keep them in an `nn.{container}`, and nothing else beside them"
+    return f"Keep them in an `nn.{container}`"
 
 
 def _fix(hidden: Hidden, statement: cst.CSTNode, container: str, module: Module) -> Fix | None:

@@ -18,6 +18,7 @@ from torchlint.semantics.module import Module
     fix="unsafe",
     on=cst.Call,
     mentions=("torch", ".repeat("),
+    remedy="Call `expand` in the place of `repeat`",
 )
 def repeat_where_expand(call: cst.Call, module: Module) -> Iterator[Finding]:
     """

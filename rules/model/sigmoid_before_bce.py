@@ -74,6 +74,7 @@ def sigmoid_before_bce(call: cst.Call, module: Module) -> Iterator[Finding]:
         call,
         f"`{name.value}` of a sigmoid is neither stable nor fused; `{stable.rpartition('.')[2]}` is both",
         fix=_fix(module, call, found, stable),
+        remedy=f"Take the sigmoid out, and give the logits to `{stable.rpartition('.')[2]}`",
         related=((found.ending.node, "the sigmoid"),),
     )
 

@@ -19,6 +19,7 @@ from torchlint.semantics.module import Module
     fix="unsafe",
     on=cst.Call,
     mentions=("CrossEntropyLoss|cross_entropy", "oftmax"),
+    remedy="Give the logits to the loss",
 )
 def softmax_before_cross_entropy(call: cst.Call, module: Module) -> Iterator[Finding]:
     """

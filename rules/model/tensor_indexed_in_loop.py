@@ -19,6 +19,7 @@ from torchlint.semantics.module import Module
     on=(cst.For, cst.ListComp),
     mentions=("torch", "for "),
     opt_in=True,
+    remedy="Compute with the whole tensor, or map over it with `torch.vmap`",
 )
 def tensor_indexed_in_loop(loop: cst.For | cst.ListComp, module: Module) -> Iterator[Finding]:
     """

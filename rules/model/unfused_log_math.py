@@ -73,6 +73,7 @@ def unfused_log_math(node: cst.BinaryOperation | cst.Call, module: Module) -> It
             node,
             f"`{fused.formula}` takes more kernels than `{fused.function}` and is less exact",
             fix=_fix(module, node, fused),
+            remedy=f"Call `{fused.function}` where its argument is at hand",
         )
 
 

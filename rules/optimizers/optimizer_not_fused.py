@@ -17,6 +17,7 @@ from torchlint.semantics.optimizers import MadeOptimizer, made_optimizer
     fix="unsafe",
     on=cst.Call,
     mentions=("optim", "Adam|SGD|Adagrad|foreach|fused|_multi_tensor"),
+    remedy="Pass `fused=True` where the parameters are on an accelerator",
 )
 def optimizer_not_fused(call: cst.Call, module: Module) -> Iterator[Finding]:
     """## What it does
@@ -54,6 +55,9 @@ def optimizer_not_fused(call: cst.Call, module: Module) -> Iterator[Finding]:
     torch 1.13, `AdamW` since 2.0, `SGD` since 2.3, `Adagrad` on GPUs since 2.13. In Lightning modules there
     is no fix: with 16-bit mixed precision, Lightning refuses to clip the gradients of a fused optimizer.
 
+    A class of `torch.optim._multi_tensor` becomes the public one with `fused=True`, or with the
+    `foreach=True` that it stands for where an older release may run the program.
+
     ## References
     - [torch.optim: which implementation is chosen](https://docs.pytorch.org/docs/2.13/optim.html)
     - [AdamW](https://docs.pytorch.org/docs/2.13/generated/torch.optim.AdamW.html)
@@ -73,6 +77,7 @@ def optimizer_not_fused(call: cst.Call, module: Module) -> Iterator[Finding]:
             f"the private `_multi_tensor.{made.name}` does what `torch.optim.{made.name}` does by itself",
             fix=_public(made, module),
             severity=WARNING,
+            remedy=f"Call `torch.optim.{made.name}`",
         )
     elif _is_off(foreach) and _is_open(fused):
         yield Finding(
@@ -137,8 +142,14 @@ def _public(made: MadeOptimizer, module: Module) -> Fix | None:
     spelling = module.spell(f"torch.optim.{made.name}", made.call)
     if spelling is None or "multi_tensor" in spelling.text or spelling.text == made.name:
         return None
-    edits = module.replace(made.call.func, spelling.text)
-    return module.unsafe(f"Call `{spelling.text}`", edits, spelling.edits)
+    edits, message = module.replace(made.call.func, spelling.text), f"Call `{spelling.text}`"
+    chosen = [module.argument(made.call, name) for name in ("fused", "foreach")]
+    if not all(argument.absent for argument in chosen) or not _gains(made, module):
+        return module.unsafe(message, edits, spelling.edits)
+    # The default form would be found in its turn.
+    wanted = "fused" if made.fusible_anywhere and not _in_lightning(made.call, module) else "foreach"
+    added = module.set_argument(made.call, wanted, "True")
+    return module.unsafe(f"{message} with `{wanted}=True`", edits, added, spelling.edits)
 
 
 def _in_lightning(call: cst.Call, module: Module) -> bool:

@@ -84,6 +84,7 @@ def per_parameter_update_loop(loop: cst.For, module: Module) -> Iterator[Finding
         f"{found.change.value} is worked out parameter by parameter, with kernels of its own for each; "
         f"{_instead(found, module)}",
         fix=as_one_call(found, module),
+        remedy=_remedy(found, module),
     )
 
 
@@ -105,3 +106,26 @@ def _instead(found: UpdateLoop, module: Module) -> str:
             return "`torch.nn.utils.clip_grad_norm_` returns it, and takes all of them at once"
         case Change.COPY:
             return f"`{foreach}copy_` copies all of them at once"
+
+
+def _remedy(found: UpdateLoop, module: Module) -> str:
+    foreach = "torch.foreach." if module.target.at_least(PUBLIC_SINCE) else "torch._foreach_"
+    match found.change:
+        case Change.AVERAGE:
+            return (
+                "Collect the tensors of floating point in lists, and average those with "
+                "`torch.optim.swa_utils.get_ema_multi_avg_fn`"
+            )
+        case Change.STEP:
+            return "Give the parameters to an optimizer such as `torch.optim.SGD`, and let it step"
+        case Change.CLIP if clipped_to(found.loop, module) is not None:
+            return "Clip all of them at once with `clip_grad_value_`"
+        case Change.CLIP | Change.CLAMP:
+            does = f"clip those with `{foreach}clamp_min_` and `{foreach}clamp_max_`"
+        case Change.SCALE:
+            does = f"scale those with `{foreach}mul_`"
+        case Change.NORM:
+            return "Take the norm that `clip_grad_norm_` returns, with a limit of infinity if none is wanted"
+        case Change.COPY:
+            does = f"copy those with `{foreach}copy_`"
+    return f"Collect the tensors in lists, and {does}"

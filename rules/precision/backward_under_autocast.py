@@ -19,6 +19,7 @@ from torchlint.semantics.spellings import last_name
     fix="unsafe",
     on=cst.With,
     mentions=("autocast", "backward|.step("),
+    remedy="End the block of autocast before this call",
 )
 def backward_under_autocast(block: cst.With, module: Module) -> Iterator[Finding]:
     """## What it does

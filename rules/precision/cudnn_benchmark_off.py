@@ -23,6 +23,7 @@ _REPEATABLE = re.compile(r"determin|reproduc|repeatab|seed", re.IGNORECASE)
     fix="unsafe",
     on=cst.Module,
     mentions=("torch", "backward"),
+    remedy="Set `torch.backends.cudnn.benchmark = True` before the training",
 )
 def cudnn_benchmark_off(_: cst.Module, module: Module) -> Iterator[Finding]:
     """

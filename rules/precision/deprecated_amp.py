@@ -86,6 +86,7 @@ def deprecated_amp(node: cst.Name | cst.Attribute, module: Module) -> Iterator[F
             node,
             f"`{row.symbol}` is deprecated and warns since torch 2.4; use `{new}` with `{row.adds}`",
             fix=make(f"Use `{new}`", edits),
+            remedy=f"Use `{new}` with `{row.adds}`",
         )
 
 
@@ -114,4 +115,5 @@ def _apex(node: cst.CSTNode, module: Module) -> Iterator[Finding]:
             node,
             f"`{module.source(node)}` of apex is no longer maintained; use `torch.amp.autocast` and "
             "`torch.amp.GradScaler`",
+            remedy="Use `torch.amp.autocast` and `torch.amp.GradScaler`",
         )

@@ -18,6 +18,7 @@ from torchlint.semantics.module import Module
     fix="none",
     on=cst.Module,
     mentions=("benchmark", "determin"),
+    remedy="Set `benchmark` to `False`, or no longer ask for the same results in each run",
 )
 def determinism_conflict(_: cst.Module, module: Module) -> Iterator[Finding]:
     """

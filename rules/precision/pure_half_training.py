@@ -16,6 +16,7 @@ from torchlint.semantics.module import Module
     fix="none",
     on=cst.Call,
     mentions=(".half(|float16|torch.half", "optim", "backward|.step("),
+    remedy="Keep the model in float32, run it under `torch.autocast`, and scale the loss with a `GradScaler`",
 )
 def pure_half_training(call: cst.Call, module: Module) -> Iterator[Finding]:
     """## What it does

@@ -82,14 +82,13 @@ def renamed_trainer_argument(call: cst.Call, module: Module) -> Iterator[Finding
         since = f"{row.package} {row.removed if row.is_removed(target) else row.deprecated}"
         what = "was removed in" if row.is_removed(target) else "is deprecated since"
         message = f"`{name}` {what} {since}; {_advice(row)}"
-        yield Finding(given.node, message, fix=_fix(call, given, module))
+        yield Finding(given.node, message, fix=_fix(call, given, module), remedy=row.remedy)
 
 
 def _advice(row: Upgrade) -> str:
     if row.replacement is None:
         return row.note
-    new = f'{row.argument}="{row.replacement}"' if row.value else row.replacement
-    return f"use `{new}={row.switched_on}`" if row.switched_on else f"use `{new}`"
+    return f"u{row.remedy[1:]}"
 
 
 def _fix(call: cst.Call, given: Given, module: Module) -> Fix | None:

@@ -16,6 +16,7 @@ from torchlint.semantics.module import Module
     fix="unsafe",
     on=cst.Call,
     mentions=("GradScaler", "bfloat16", "autocast"),
+    remedy="Pass `enabled=False`",
 )
 def scaler_with_bfloat16(call: cst.Call, module: Module) -> Iterator[Finding]:
     """## What it does

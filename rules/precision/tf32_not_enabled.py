@@ -96,6 +96,7 @@ def tf32_not_enabled(_: cst.Module, module: Module) -> Iterator[Finding]:
         program.torch_import,
         f"products of float32 matrices are kept off the tensor cores; {advice} before the training",
         fix=module.unsafe("Let products of matrices use TF32", *edits) if edits is not None else None,
+        remedy=f"{advice[0].upper()}{advice[1:]} before the training",
         related=((program.training.backward, "this is what trains"),),
     )
 
@@ -103,8 +104,11 @@ def tf32_not_enabled(_: cst.Module, module: Module) -> Iterator[Finding]:
 def _deprecated(write: Write, module: Module) -> Finding:
     if write.switch == CUDNN_TF32:
         instead = 'torch.backends.cudnn.conv.fp32_precision = "tf32"'
+        code = _given(instead, write)
         return Finding(
-            write.node, f"`{write.switch}` is deprecated since torch 2.9; set `{_given(instead, write)}`"
+            write.node,
+            f"`{write.switch}` is deprecated since torch 2.9; set `{code}`",
+            remedy=f"Set `{code}` in its place",
         )
     instead = _given('torch.set_float32_matmul_precision("high")', write)
     fix = None
@@ -114,7 +118,12 @@ def _deprecated(write: Write, module: Module) -> Finding:
     if spelling is not None and single:
         call = instead.replace("torch.set_float32_matmul_precision", spelling.text)
         fix = module.unsafe(f"Replace by `{call}`", module.replace(write.node, call), spelling.edits)
-    return Finding(write.node, f"`{write.switch}` is deprecated since torch 2.9; call `{instead}`", fix=fix)
+    return Finding(
+        write.node,
+        f"`{write.switch}` is deprecated since torch 2.9; call `{instead}`",
+        fix=fix,
+        remedy=f"Call `{instead}` in its place",
+    )
 
 
 def _given(code: str, write: Write) -> str:

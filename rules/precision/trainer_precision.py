@@ -65,9 +65,12 @@ def trainer_precision(call: cst.Call, module: Module) -> Iterator[Finding]:
         yield Finding(
             call.func,
             "the trainer computes in float32, being given none of `bf16`, `fp16` and `tf32`; add `bf16=True`",
+            remedy="Add `bf16=True`",
         )
     cache = cache_beside_checkpointing(module, call)
     if cache is not None:
         yield Finding(
-            cache, "a model that checkpoints its activations cannot keep this cache; use `use_cache=False`"
+            cache,
+            "a model that checkpoints its activations cannot keep this cache; use `use_cache=False`",
+            remedy="Use `use_cache=False`",
         )

@@ -74,13 +74,16 @@ def training_in_full_precision(_: cst.Module, module: Module) -> Iterator[Findin
         return
     if not program.profits_from_tensor_cores:
         return
-    if module.target.at_least("1.10"):
-        autocast = 'torch.autocast("cuda", dtype=torch.bfloat16)'
+    # Where nothing is known of the releases, older ones than that are not worth the longer advice.
+    unknown = module.target.lower is None and module.target.admits("1.10")
+    if unknown or module.target.at_least("1.10"):
+        how = 'run the model and the loss under `torch.autocast("cuda", dtype=torch.bfloat16)`'
     else:
-        autocast = "torch.cuda.amp.autocast()"
+        how = "run the model and the loss under `torch.cuda.amp.autocast()`, and scale it with a `GradScaler`"
     yield Finding(
         _head(program.training.loop),
-        f"the steps are trained in float32 all through; run the model and the loss under `{autocast}`",
+        f"the steps are trained in float32 all through; {how}",
+        remedy=f"R{how[1:]}",
     )
 
 

@@ -31,7 +31,13 @@ from torchlint.semantics.upgrading import guarded, only_names, uses_of_given_up
             "jit.save|jit.load|jit.freeze|jit.optimize|torch.jit import|assert_allclose|weight_norm|"
             "sdp_kernel|tensor_type|impl_abstract|distributed.checkpoint|_deterministic|nvprof|"
             "EnforceUnique|verbose=|resample=|fillcolor=|range=|.Scale|import Scale|RandomSizedCrop|"
-            "Kinetics400|get_image_size|audio_backend|apply_codec|quantization|size_average|reduce="
+            "Kinetics400|get_image_size|audio_backend|apply_codec|quantization|size_average|reduce=|"
+            "_multigpu|distributed.nn|_coalesced|elastic.metrics|broadcast_buffers|dynamic_dim|"
+            "export_for_|_pt2e|XNNPACK|jit.quantized|jit import quantized|strict_fusion|"
+            "script_if_tracing|pin_memory_device|with_modules|traceable|Container|spectral_norm|"
+            "grad_variables|read_video|write_video|torchvision.io|read_image|read_file|write_file|_jpeg|"
+            "_png|decode_|ImageReadMode|ops.misc|SqueezeExcitation|functional_tensor|sox_effects|.scale|"
+            "import scale"
         ),
     ),
 )
@@ -94,7 +100,10 @@ def deprecated_api(node: cst.Attribute | cst.ImportFrom | cst.Call, module: Modu
             if given.row.is_deprecated(target) and not given.row.is_removed(target):
                 if not guarded(module, node, given.row):
                     yield Finding(
-                        given.node, said_of(given.row, module), fix=dropped_or_renamed(module, node, given)
+                        given.node,
+                        said_of(given.row, module),
+                        fix=dropped_or_renamed(module, node, given),
+                        remedy=given.row.remedy,
                     )
         return
     for use, row in uses_of_given_up(module, node):
@@ -104,7 +113,11 @@ def deprecated_api(node: cst.Attribute | cst.ImportFrom | cst.Call, module: Modu
         if isinstance(use, cst.ImportAlias) or only_names(module, use) or guarded(module, use, row):
             continue
         yield Finding(
-            use, said_of(row, module), fix=moved(module, use, row), severity=NOTE if row.quiet else None
+            use,
+            said_of(row, module),
+            fix=moved(module, use, row),
+            severity=NOTE if row.quiet else None,
+            remedy=row.remedy,
         )
 
 
@@ -115,4 +128,6 @@ def _reduced(call: cst.Call, module: Module) -> Iterator[Finding]:
         name, wanted = legacy.arg.keyword.value, legacy.reduction
         new = f'`reduction="{wanted}"`' if wanted is not None else "`reduction`"
         fix = module.safe(f"Use {new}", legacy.edits) if legacy.edits is not None else None
-        yield Finding(legacy.arg, f"`{name}` is deprecated; use {new}", fix=fix)
+        yield Finding(
+            legacy.arg, f"`{name}` is deprecated; use {new}", fix=fix, remedy=f"Say it by {new} alone"
+        )

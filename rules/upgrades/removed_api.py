@@ -21,10 +21,18 @@ from torchlint.semantics.upgrading import guarded, uses_of_given_up
     mentions=(
         "torch",
         (
-            "cholesky|.qr|import qr|symeig|matrix_rank|.solve|import solve|lstsq|.eig|import eig|rfft|ifft|"
-            "_deterministic|_six|_accumulate|verbose=|resample=|fillcolor=|range=|.Scale|import Scale|"
-            "RandomSizedCrop|functional_tensor|load_state_dict_from_url|model_urls|ConvBNReLU|Kinetics400|"
-            "ToImageTensor|BoundingBox|datapoints|torchaudio"
+            "cholesky|.qr|import qr|symeig|matrix_rank|.solve|import solve|lstsq|.eig|import eig|rfft|"
+            "ifft|_deterministic|_six|_accumulate|verbose=|resample=|fillcolor=|range=|.Scale|"
+            "import Scale|RandomSizedCrop|functional_tensor|load_state_dict_from_url|model_urls|"
+            "ConvBNReLU|Kinetics400|ToImageTensor|BoundingBox|datapoints|torchaudio|pipeline.sync|"
+            "_multigpu|PairwiseParallel|_1d|reshard_|make_output_tensor|make_sharded_output|"
+            "default_auto_wrap|ScheduleFlexible|dynamic_dim|constrain_as_|export_for_|_pt2e|_quantizer|"
+            ".quantizer|Quantizer|BufferedShuffle|ExecutionGraph|cuda.profiler|profiler.init|"
+            "MemPoolContext|nested_block_mask|align_tensors|.Assert|import Assert|autocast_mode|"
+            "zero_gradients|traceable|optim.functional|read_video|write_video|segmentation.segmentation|"
+            "ops.misc|SqueezeExcitation|ConvBNActivation|models.mobilenet|functional_pil|.scale|"
+            "import scale|ToImagePIL|ConvertDtype|_image_tensor|_image_pil|bounding_box|convert_dtype|"
+            "spatial_size|is_simple_tensor"
         ),
     ),
 )
@@ -75,9 +83,12 @@ def removed_api(node: cst.Attribute | cst.ImportFrom | cst.Call, module: Module)
             if given.row.is_removed(module.target_of(given.row.package)):
                 if not guarded(module, node, given.row):
                     yield Finding(
-                        given.node, said_of(given.row, module), fix=dropped_or_renamed(module, node, given)
+                        given.node,
+                        said_of(given.row, module),
+                        fix=dropped_or_renamed(module, node, given),
+                        remedy=given.row.remedy,
                     )
         return
     for use, row in uses_of_given_up(module, node):
         if row.is_removed(module.target_of(row.package)) and not guarded(module, use, row):
-            yield Finding(use, said_of(row, module), fix=moved(module, use, row))
+            yield Finding(use, said_of(row, module), fix=moved(module, use, row), remedy=row.remedy)

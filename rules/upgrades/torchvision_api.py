@@ -81,11 +81,13 @@ def torchvision_api(node: cst.Call | cst.Import, module: Module) -> Iterator[Fin
     if not module.target_of("torchvision").at_least("0.16"):
         return
     if dotted in _TO_TENSOR:
-        fix = in_two_steps(module, node) if dotted == _TO_TENSOR[0] else None
+        whole = dotted == _TO_TENSOR[0]
+        both = "`ToImage` and `ToDtype`" if whole else "`to_image` and `to_dtype`"
         yield Finding(
             node,
-            f"`{module.source(node.func)}` is deprecated; use `ToImage` and `ToDtype` with `scale=True`",
-            fix=fix,
+            f"`{module.source(node.func)}` is deprecated; use {both} with `scale=True`",
+            fix=in_two_steps(module, node) if whole else None,
+            remedy=f"Use {both} with `scale=True`",
         )
     elif dotted == _CONVERT:
         yield Finding(
@@ -93,6 +95,7 @@ def torchvision_api(node: cst.Call | cst.Import, module: Module) -> Iterator[Fin
             "`ConvertImageDtype` is deprecated; use `ToDtype` with `scale=True`",
             severity=NOTE,
             fix=scaled(module, node),
+            remedy="Use `ToDtype` with `scale=True`",
         )
     elif dotted == _NO_BETA:
         alone = isinstance(module.tree.parent(node), cst.Expr)
@@ -101,6 +104,7 @@ def torchvision_api(node: cst.Call | cst.Import, module: Module) -> Iterator[Fin
             "the transforms are no longer in beta since torchvision 0.16, and this call does nothing",
             severity=NOTE,
             fix=module.safe("Drop the call", module.remove_statement(node)) if alone else None,
+            remedy="Drop the call",
         )
 
 
@@ -118,4 +122,5 @@ def _imported(statement: cst.Import, module: Module) -> Iterator[Finding]:
                 f"`import torchvision.models as {name}` is better written `{line}`",
                 severity=NOTE,
                 fix=module.safe(f"Use `{line}`", module.replace(statement, line)),
+                remedy=f"Use `{line}`",
             )

@@ -67,6 +67,7 @@ def torchvision_pretrained(call: cst.Call, module: Module) -> Iterator[Finding]:
             legacy.arg,
             f"`{legacy.old}` is deprecated since torchvision 0.13; name the weights in `{legacy.new}`",
             fix=_fix(call, legacy, module),
+            remedy=f"Pass `{legacy.new}=…` in its place, with the name of the weights or None",
         )
 
 

@@ -18,6 +18,7 @@ from torchlint.semantics.upgrading import stands_in
     fix="unsafe",
     on=cst.Call,
     mentions=("torch", ".load(|import load|, load"),
+    remedy="Pass `weights_only=True`, which torch has since 1.13",
 )
 def unsafe_checkpoint_load(call: cst.Call, module: Module) -> Iterator[Finding]:
     """

@@ -12,6 +12,8 @@ import pytest
 
 from benchmarks import apis
 from benchmarks.libraries import Library, releases
+from benchmarks.missing import LEFT_OUT, PACKAGES
+from torchlint.registry import catalogue
 from torchlint.releases import RELEASES
 from torchlint.semantics.api.upgrades import UPGRADES, Upgrade
 from torchlint.semantics.names import canonical
@@ -60,6 +62,17 @@ def test_a_row_is_written_as_rules_look_for_it(row: Upgrade) -> None:
     assert row.argument or not (row.value or row.switched_on)
     for release in filter(None, (row.deprecated, row.removed, row.since)):
         assert row.package not in RELEASES or release in releases(row.package)
+
+
+@pytest.mark.parametrize("row", [row for row in UPGRADES if not (row.owner or row.private)])
+def test_the_screen_lets_each_row_pass(row: Upgrade) -> None:
+    """A word that the rules about upgrades do not mention would keep them from ever seeing the file."""
+    place, _, last = row.symbol.rpartition(".")
+    given = f"({row.argument}=1)" if row.argument else "()"
+    spellings = (f"from {place} import {last}\n{last}{given}", f"import {place}\n{place}.{last}{given}")
+    for code, since in (("TL901", row.removed), ("TL902", row.deprecated)):
+        if since is not None and row.package in ("torch", "torchvision", "torchaudio"):
+            assert all(catalogue()[code].may_fire(text) for text in spellings), code
 
 
 def test_each_thing_has_one_row() -> None:
@@ -176,3 +189,11 @@ def test_words_that_give_something_up_are_found(
 ) -> None:
     found = library.argument(dotted, argument) if argument else library.symbol(dotted)
     assert (None if found is None else found.mark or "") == mark
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_what_went_has_a_row_or_a_reason(package: str) -> None:
+    lacking = json.loads(apis.RESULTS.read_text(encoding="utf-8"))["missing"][package]
+    assert lacking["gone"] == {}
+    assert lacking["deprecated"] == []
+    assert set(lacking["left out"]) <= {reason for _, reason in LEFT_OUT}

@@ -22,6 +22,7 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(measured, "RESULTS", tmp_path / "results")
     monkeypatch.setattr(measured, "PAGE", tmp_path / "docs" / "measured.md")
     monkeypatch.setattr(schema, "PATH", tmp_path / "torchlint.schema.json")
+    monkeypatch.setattr(measured, "DATA", tmp_path / "torchlint" / "effects.json")
     monkeypatch.setattr(command, "ROOT", tmp_path)
     return tmp_path
 

@@ -24,6 +24,7 @@ def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     )
     monkeypatch.setattr(measured, "RESULTS", folder)
     monkeypatch.setattr(measured, "PAGE", tmp_path / "docs" / "measured.md")
+    monkeypatch.setattr(measured, "DATA", tmp_path / "torchlint" / "effects.json")
     monkeypatch.setattr(pages, "DIRECTORY", tmp_path / "docs" / "rules")
     monkeypatch.setattr(readme, "README", tmp_path / "README.md")
     monkeypatch.setattr(command, "ROOT", tmp_path)

@@ -6,17 +6,21 @@ import ast
 import importlib.util
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from torchlint.dev import ROOT, scaffold
+from torchlint.options import LintSettings
 from torchlint.rule import Rule
+from torchlint.testing import cases, folder_problems, problems
 
 
-def test_a_new_rule_is_sound(tmp_path: Path) -> None:
+def test_a_new_rule_is_sound(tmp_path: Path, use_rules: Callable[..., LintSettings]) -> None:
     created = scaffold.new_rule("TL999", "example-pattern", "new_family", tmp_path)
     assert [path.relative_to(tmp_path).as_posix() for path in created] == [
+        "fixtures/TL999_example_pattern/bad.followed.py",
         "fixtures/TL999_example_pattern/bad.py",
         "fixtures/TL999_example_pattern/good.py",
         "rules/new_family/__init__.py",
@@ -35,6 +39,11 @@ def test_a_new_rule_is_sound(tmp_path: Path) -> None:
         "example-pattern",
         "Finds calls of `torch.example`.",
     )
+    assert rule.remedy == "Call `torch.better`"
+    use_rules(rule)
+    fixtures = cases(tmp_path / "fixtures")
+    assert [problem for case in fixtures for problem in problems(case)] == []
+    assert folder_problems(fixtures) == []
     config = ROOT / "pyproject.toml"
     for command in (("check",), ("format", "--check")):
         run = subprocess.run(

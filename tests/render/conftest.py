@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 
 from torchlint.diagnostics import Applicability, Diagnostic, Edit, Fix, Position, Severity, Span
 from torchlint.render.report import Report
+from torchlint.rule import Rule
 
 ROOT = Path("/repo")
 
@@ -44,6 +45,7 @@ class Desk:
         severity: Severity = Severity.WARNING,
         fix: Fix | None = None,
         related: tuple[tuple[Position, str], ...] = (),
+        remedy: str | None = None,
     ) -> Diagnostic:
         """A finding that underlines the first ``place`` of ``text``."""
         self.texts[path] = text
@@ -62,6 +64,7 @@ class Desk:
             url="https://example.org/" + code,
             noqa_row=memory.position(start + len(place)).row,
             related=related,
+            remedy=remedy,
         )
 
     def fix(self, text: str, *changes: tuple[str, str], grade: Applicability = Applicability.SAFE) -> Fix:
@@ -82,6 +85,96 @@ class Desk:
 @pytest.fixture
 def desk() -> Desk:
     return Desk({})
+
+
+def _check(node: object, module: object) -> Iterator[object]:
+    """## What it does
+
+    Finds `bad()`. It is
+    no good.
+
+    ## Why is this bad?
+
+    It waits.
+
+    ## Example
+
+    ```python
+    bad()
+    ```
+
+    ## Use instead
+
+    ```python
+    good()
+    ```
+
+    ## Fix safety
+
+    The fix is safe.
+
+    ## References
+
+    - [A page](https://example.org/page)
+    """
+    yield from ()
+
+
+_check.__module__ = "zz_pack.some_family.bad_called"
+
+
+def make_rule(code: str, name: str, severity: Severity = Severity.WARNING) -> Rule:
+    """A rule with a page."""
+    return Rule(code, name, severity, "safe", (), (), False, _check)  # type: ignore[arg-type]
+
+
+RULES = {
+    rule.code: rule
+    for rule in (
+        make_rule("TL001", "syntax-error", Severity.ERROR),
+        make_rule("ZZ101", "bad-called"),
+        make_rule("ZZ102", "worse-called", Severity.ERROR),
+        make_rule("ZZ103", "never-found", Severity.NOTE),
+        make_rule("ZZ900", "not-enabled"),
+    )
+}
+
+WIDE = "total = 0\n\U0001f600 = '\u00e9\U0001f600'; bad(x[0](1))\r\nend()\r"
+
+
+@pytest.fixture
+def every(desk: Desk) -> Report:
+    """One of each kind of finding, at places and with texts that are hard to write down."""
+    text = "for x in y:\n    bad(x)\n    worse(x)\n"
+    wide = ROOT / "src" / "w\u00efde name.py"
+    error = Severity.ERROR
+    hostile = ROOT / "a\x1b[31m]\n;%<&>.py"
+    fix = desk.fix(WIDE, ("bad(x", "good(x"), ("end()", "done(\U0001f600)"))
+    cell = desk.finding(text, "bad(x)", path=ROOT / "n.ipynb", code="ZZ101", name="bad-called")
+    shown = desk.fix(text, ("worse(x)", ""), grade=Applicability.UNSAFE)
+    found = [
+        desk.finding(WIDE, "bad(x[0](1))", path=wide, code="ZZ101", name="bad-called", fix=fix),
+        desk.finding(
+            text,
+            "worse(x)",
+            code="ZZ102",
+            name="worse-called",
+            message="`f[0](1)` is worse; see [it]\r\n::error::]% \x1b[31m\x9b<&>\ud800\uffff\u202e",
+            severity=error,
+            fix=shown,
+            related=((Position(1, 1), "this [hot] loop"),),
+        ),
+        desk.finding(text, "bad(x)", path=hostile, code="ZZ101", name="bad-called", severity=Severity.NOTE),
+        desk.finding("", "", path=ROOT / "b.py", code="TL001", name="syntax-error", severity=Severity.ERROR),
+        desk.finding(
+            "", "", path=ROOT / "c.py", code="TL000", name="internal-error", severity=Severity.ERROR
+        ),
+        desk.finding(text, "bad(x)", path=Path("/else where/d.py"), code="ZZ101", name="bad-called"),
+        replace(cell, cell=3, fix=desk.fix(text, ("bad(x)", "good(x)"))),
+    ]
+    return desk.report(
+        *(replace(item, url=None) for item in found), rules=RULES, enabled=frozenset({"TL001", "ZZ103"})
+    )
 
 
 Make = Callable[..., Diagnostic]

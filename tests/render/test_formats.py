@@ -71,6 +71,7 @@ def test_json_has_the_keys_of_ruff(desk: Any) -> None:
                     }
                 ],
             },
+            "help": "Use the other thing",
         }
     ]
 
@@ -84,7 +85,14 @@ def test_json_lines_is_one_object_a_line(desk: Any) -> None:
     report = desk.report(desk.finding(TEXT, "x.item()"), desk.finding(TEXT, "y.cpu()", code="TL203"))
     lines = as_json.render_lines(report).splitlines()
     assert [json.loads(line) for line in lines] == json.loads(as_json.render(report))
-    assert json.loads(lines[0])["fix"] is None
+    assert json.loads(lines[0])["fix"] is json.loads(lines[0])["help"] is None
+
+
+def test_a_remedy_is_told_like_a_fix(desk: Any) -> None:
+    report = desk.report(desk.finding(TEXT, "x.item()", remedy="Read it after the loop"))
+    (told,) = json.loads(as_json.render(report))
+    assert (told["fix"], told["help"]) == (None, "Read it after the loop")
+    assert github.render(report).endswith("waits for the device%0A  help: Read it after the loop\n")
 
 
 def test_standard_input_without_a_name_has_no_path(desk: Any) -> None:

@@ -43,6 +43,14 @@ def test_a_finding_without_a_fix(desk: Any) -> None:
     )
 
 
+def test_a_finding_with_a_remedy(desk: Any) -> None:
+    related = ((Position(5, 5), "the loop"),)
+    found = desk.finding(PROGRAM, "loss.item()", related=related, remedy="Read `total` after\x1bthe loop")
+    assert full.render(desk.report(found)).endswith(
+        "9 |     return total\n  |\nnote: train.py:5:5: the loop\nhelp: Read `total` after␛the loop\n\n"
+    )
+
+
 def test_a_finding_with_a_safe_fix(desk: Any) -> None:
     found = desk.finding(PROGRAM, "loss.item()", fix=desk.fix(PROGRAM, ("loss.item()", "loss.detach()")))
     assert full.render(desk.report(found)).endswith(

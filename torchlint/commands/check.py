@@ -9,8 +9,9 @@ import re
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,9 +22,10 @@ from torchlint.commands import completion
 from torchlint.commands.terminal import WINDOWS, Terminal, shared_parameters
 from torchlint.config import ConfigError, Resolver, Settings
 from torchlint.diagnostics import Diagnostic, Severity
-from torchlint.files import absolute, discover
+from torchlint.files import absolute, discover, repository
 from torchlint.options import Kind, LintSettings, Options, Section, Setting
-from torchlint.render.report import STDIN, Report
+from torchlint.render.report import STDIN, UNTREATED, Report
+from torchlint.rule import Rule
 
 if TYPE_CHECKING:
     from torchlint.runner import Result
@@ -32,8 +34,17 @@ if TYPE_CHECKING:
 _DASH = Path("-")
 _HUMAN = ("full", "concise", "grouped")
 _CRASH = "TL000"
-# Diagnostics about a file that could not be treated at all, or not by every rule.
-_UNTREATED = (_CRASH, "TL001")
+# The modules under torchlint.render and the functions of the formats; one is imported when it is needed.
+_RENDERERS = {
+    **{name: (name, "render") for name in options.FORMATS},
+    "json-lines": ("json", "render_lines"),
+}
+# The formats that counts by rule can be shown in: text, or JSON that is not of somebody else's shape.
+_STATISTICS = {
+    **dict.fromkeys(("full", "concise", "grouped", "github", "pylint", "azure"), "render"),
+    "json": "render_json",
+    "json-lines": "render_json_lines",
+}
 
 
 # --- parameters, made from the options dataclass --------------------------------------------------------
@@ -137,6 +148,7 @@ class _Outcome:
     """What all files of a run gave together."""
 
     diagnostics: list[Diagnostic] = field(default_factory=list)
+    enabled: frozenset[str] = frozenset()
     applied: dict[Path, Counter[str]] = field(default_factory=dict)
     diffs: dict[Path, str] = field(default_factory=dict)
     sources: dict[Path, Source] = field(default_factory=dict)
@@ -202,6 +214,11 @@ def _check(
         terminal.warn("no rules are selected")
     if _DASH in paths and len(paths) > 1:
         raise click.UsageError("`-` reads standard input and cannot be combined with other paths")
+    if chosen.statistics and chosen.output_format not in _STATISTICS:
+        raise click.UsageError(
+            f"--statistics has no form in {chosen.output_format}; "
+            f"it is printed with --output-format {', '.join(_STATISTICS)}"
+        )
 
     started = time.perf_counter()
     if _DASH in paths:
@@ -227,7 +244,8 @@ def _check(
         with terminal.listening():
             outcome = _check_files(terminal, resolver, chosen, found.files)
     terminal.debug(f"done in {time.perf_counter() - started:.2f} s")
-    _tell(terminal, chosen, rules, outcome, directory, stdin=_DASH in paths)
+    if not (_streams(chosen) and _DASH not in paths):
+        _tell(terminal, chosen, rules, outcome, directory, stdin=_DASH in paths)
     raise click.exceptions.Exit(_status(chosen, outcome))
 
 
@@ -237,14 +255,20 @@ def _check_files(
     from torchlint import runner
     from torchlint.commands.progress import Progress
 
+    # In the order in which findings are shown, so that those of a file can be shown as soon as it is done.
+    files = tuple(sorted(files, key=str))
     settings = {path: resolver.lint(path) for path in files}
     _debug_settings(terminal, resolver, settings)
-    outcome = _Outcome()
+    outcome = _Outcome(enabled=frozenset().union(*(lint.rules for lint in settings.values())))
     mode = runner.Mode(fix=chosen.writes, diff=chosen.diff)
     watched = terminal.interactive and not (terminal.quiet or terminal.silent)
-    with Progress(len(files), enabled=watched) as progress:
+    with (
+        Progress(len(files), enabled=watched) as progress,
+        _told_at_once(terminal, chosen, resolver.rules, outcome) as tell,
+    ):
         for result in _runner()(files, settings, mode, chosen.jobs, progress):
             outcome.diagnostics += result.diagnostics
+            tell(result.diagnostics)
             if result.applied:
                 outcome.applied[result.path] = result.applied
             if result.diff:
@@ -259,6 +283,30 @@ def _runner() -> Callable[..., Iterator[Result]]:
 
     memory = click.get_current_context().obj
     return runner.run if memory is None else memory.run
+
+
+def _streams(chosen: Options) -> bool:
+    """Whether findings are told file by file: one line of this format says nothing of the others."""
+    return chosen.output_format == "json-lines" and not (chosen.statistics or chosen.diff or chosen.fix_only)
+
+
+@contextmanager
+def _told_at_once(
+    terminal: Terminal, chosen: Options, rules: Mapping[str, Rule], outcome: _Outcome
+) -> Iterator[Callable[[tuple[Diagnostic, ...]], None]]:
+    """A function that prints the findings of a file, in a format that streams; else it prints nothing."""
+    if not _streams(chosen):
+        yield lambda _: None
+        return
+    renderer, directory = _renderer(chosen), Path.cwd()
+    with terminal.sink(chosen.output_file) as write:
+
+        def tell(diagnostics: tuple[Diagnostic, ...]) -> None:
+            if diagnostics:
+                found = sorted(diagnostics, key=lambda item: item.sort_key)
+                write(renderer(_report(chosen, rules, outcome, found, directory)))
+
+        yield tell
 
 
 def _debug_settings(terminal: Terminal, resolver: Resolver, settings: Mapping[Path, LintSettings]) -> None:
@@ -300,6 +348,7 @@ def _check_stdin(terminal: Terminal, resolver: Resolver, chosen: Options) -> _Ou
             return outcome
     settings = resolver.lint(path)
     _debug_settings(terminal, resolver, {path: settings})
+    outcome.enabled = frozenset(settings.rules)
     mode = runner.Mode(fix=chosen.writes, diff=chosen.diff)
     result, source = runner.run_text(data, path, settings, mode)
     if chosen.writes:
@@ -327,7 +376,7 @@ def _check_stdin(terminal: Terminal, resolver: Resolver, chosen: Options) -> _Ou
 def _tell(
     terminal: Terminal,
     chosen: Options,
-    rules: Mapping[str, Any],
+    rules: Mapping[str, Rule],
     outcome: _Outcome,
     directory: Path,
     *,
@@ -338,22 +387,17 @@ def _tell(
     aside = stdin and chosen.writes
     stream = sys.stderr if aside else sys.stdout
     colored = terminal.color == "always" if chosen.output_file else terminal.colored(stream)
-    report = Report(
-        diagnostics=tuple(outcome.diagnostics),
-        source=_sources(outcome),
-        rules=rules,
-        applied=outcome.applied,
-        unsafe_fixes=chosen.unsafe_fixes,
-        root=directory,
-        color=colored,
-        width=terminal.width,
+    report = replace(
+        _report(chosen, rules, outcome, outcome.diagnostics, directory), color=colored, width=terminal.width
     )
-    untreated = tuple(item for item in outcome.diagnostics if item.code in _UNTREATED)
+    untreated = tuple(item for item in outcome.diagnostics if item.code in UNTREATED)
     text, remarks = _body(chosen, report, outcome), _remarks(chosen, report, terminal)
     if chosen.diff or chosen.fix_only:
         from torchlint.render import concise
 
-        terminal.err(concise.render(_with(report, untreated, terminal.colored(sys.stderr))))
+        terminal.err(
+            concise.render(replace(report, diagnostics=untreated, color=terminal.colored(sys.stderr)))
+        )
         # What follows a diff must not get into a patch.
         if not terminal.quiet:
             terminal.err(remarks)
@@ -366,10 +410,33 @@ def _tell(
         terminal.out(text + remarks)
 
 
-def _with(report: Report, diagnostics: tuple[Diagnostic, ...], color: bool) -> Report:
-    from dataclasses import replace
+def _report(
+    chosen: Options,
+    rules: Mapping[str, Rule],
+    outcome: _Outcome,
+    diagnostics: Sequence[Diagnostic],
+    directory: Path,
+) -> Report:
+    """What the formats get of these findings."""
+    return Report(
+        diagnostics=tuple(diagnostics),
+        source=_sources(outcome),
+        rules=rules,
+        enabled=outcome.enabled,
+        applied=outcome.applied,
+        unsafe_fixes=chosen.unsafe_fixes,
+        root=directory,
+        project=_project(directory),
+        fail_on=Severity(chosen.fail_on),
+    )
 
-    return replace(report, diagnostics=diagnostics, color=color)
+
+def _project(directory: Path) -> Path:
+    """The folder that trackers of findings know files relative to: the checkout of a CI job, a repository."""
+    named = (os.environ.get(name) for name in ("CI_PROJECT_DIR", "GITHUB_WORKSPACE"))
+    checkouts = (Path(name).resolve() for name in named if name)
+    inside = next((path for path in checkouts if directory.is_relative_to(path)), None)
+    return inside or repository(directory) or directory
 
 
 def _body(chosen: Options, report: Report, outcome: _Outcome) -> str:
@@ -385,31 +452,12 @@ def _body(chosen: Options, report: Report, outcome: _Outcome) -> str:
 
 def _renderer(chosen: Options) -> Callable[[Report], str]:
     """The format's function; its module is imported now."""
+    from importlib import import_module
+
     name = chosen.output_format
-    if chosen.statistics:
-        from torchlint.render import statistics
-
-        by_format = {"json": statistics.render_json, "json-lines": statistics.render_json_lines}
-        return by_format.get(name, statistics.render)
-    if name in ("json", "json-lines"):
-        from torchlint.render import json as as_json
-
-        return as_json.render if name == "json" else as_json.render_lines
-    if name == "github":
-        from torchlint.render import github
-
-        return github.render
-    if name == "concise":
-        from torchlint.render import concise
-
-        return concise.render
-    if name == "grouped":
-        from torchlint.render import grouped
-
-        return grouped.render
-    from torchlint.render import full
-
-    return full.render
+    module, function = ("statistics", _STATISTICS[name]) if chosen.statistics else _RENDERERS[name]
+    renderer: Callable[[Report], str] = getattr(import_module(f"torchlint.render.{module}"), function)
+    return renderer
 
 
 def _remarks(chosen: Options, report: Report, terminal: Terminal) -> str:
@@ -456,7 +504,7 @@ def _status(chosen: Options, outcome: _Outcome) -> int:
     if chosen.exit_non_zero_on_fix and outcome.fixed:
         return 1
     if chosen.diff or chosen.fix_only:
-        untreated = any(item.code in _UNTREATED for item in outcome.diagnostics)
+        untreated = any(item.code in UNTREATED for item in outcome.diagnostics)
         return int(untreated or (chosen.diff and bool(outcome.diffs)))
     least = Severity(chosen.fail_on).rank
     return int(any(item.severity.rank >= least for item in outcome.diagnostics))

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from typing import Any
 
 import click
 
-from torchlint import registry
+from torchlint import effects, links, registry
 from torchlint.commands import Failure, completion
 from torchlint.commands.terminal import Terminal, shared_parameters
 from torchlint.rule import Rule
@@ -19,6 +20,17 @@ _FIXES = {
     "unsafe": "Its fix is unsafe: it needs `--unsafe-fixes`.",
     "none": "It has no fix.",
 }
+
+_SECTIONS = {
+    "what": "What it does",
+    "why": "Why is this bad?",
+    "example": "Example",
+    "use_instead": "Use instead",
+    "fix_safety": "Fix safety",
+}
+"""The keys of the sections of a page, which are given in Markdown, and their titles."""
+_PROGRAM = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
+_LINK = re.compile(r"\[([^\]]+)\]\(([^)\s]+)\)")
 
 
 def _run(
@@ -55,15 +67,30 @@ def _find(name: str, rules: Any) -> Rule:
 
 
 def _described(rule: Rule) -> dict[str, Any]:
+    sections = rule.sections
     return {
         "code": rule.code,
         "name": rule.name,
         "severity": rule.severity.value,
         "fix": rule.fix,
         "opt_in": rule.opt_in,
+        "remedy": rule.remedy,
         "summary": rule.summary,
+        **{key: sections.get(title) for key, title in _SECTIONS.items()},
+        "bad": _code(sections.get("Example", "")),
+        "good": _code(sections.get("Use instead", "")),
+        "references": [
+            {"title": title, "url": url} for title, url in _LINK.findall(sections.get("References", ""))
+        ],
+        "measured": list(effects.of(rule.code)),
+        "url": links.page(rule),
         "explanation": rule.page,
     }
+
+
+def _code(section: str) -> list[str]:
+    """The programs in a section of a page."""
+    return _PROGRAM.findall(section)
 
 
 def _table(rules: list[Rule]) -> str:
@@ -79,7 +106,10 @@ def _page(rule: Rule) -> str:
     facts = f"Reported as {_article(rule.severity.value)}. {_FIXES[rule.fix]}"
     if rule.opt_in:
         facts += " It is off unless it is selected by its code, its name or ALL."
-    return f"# {rule.name} ({rule.code})\n\n{facts}\n\n{rule.page}\n"
+    if rule.remedy is not None:
+        facts += f"\n\nWhat to do by hand: {rule.remedy}."
+    measured = effects.section(rule.code, effects.of(rule.code))
+    return f"# {rule.name} ({rule.code})\n\n{facts}\n\n{rule.page}\n{measured}"
 
 
 def _article(word: str) -> str:

@@ -6,7 +6,7 @@ import errno
 import os
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -176,8 +176,38 @@ class Terminal:
         Raises:
             OutputError: the file cannot be written.
         """
+        with self.sink(path) as write:
+            write(text)
+
+    @contextmanager
+    def sink(self, path: Path | None) -> Iterator[Callable[[str], None]]:
+        """A function that writes the next part of a report, at once: to a file, or to standard output.
+
+        Raises:
+            OutputError: the file cannot be written.
+        """
+        if path is None:
+            yield self.out
+            return
+        with self._written(path):
+            file = path.open("w", encoding="utf-8", errors="backslashreplace", newline="\n")
+
+        def write(text: str) -> None:
+            with self._written(path):
+                file.write(text)
+                file.flush()
+
         try:
-            path.write_text(text, encoding="utf-8", errors="backslashreplace", newline="\n")
+            yield write
+        finally:
+            with self._written(path):
+                file.close()
+
+    @staticmethod
+    @contextmanager
+    def _written(path: Path) -> Iterator[None]:
+        try:
+            yield
         except OSError as error:
             raise OutputError(f"cannot write {path}: {error.strerror}") from error
 

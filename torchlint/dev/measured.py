@@ -7,13 +7,16 @@ machine the latest counts, and the others show how well it can be repeated.
 
 from __future__ import annotations
 
+import json
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
+from torchlint import effects
 from torchlint.dev import ROOT
+from torchlint.effects import Effect
 from torchlint.registry import catalogue
 from torchlint.verify import results, words
 from torchlint.verify.results import (
@@ -28,6 +31,7 @@ from torchlint.verify.results import (
 
 RESULTS = ROOT / "benchmarks" / "results"
 PAGE = ROOT / "docs" / "measured.md"
+DATA = ROOT / "torchlint" / "effects.json"
 
 T = TypeVar("T")
 
@@ -43,6 +47,13 @@ _METHOD = (
 _NO_RATIO = (Verdict.UNFIT, Verdict.REJECTED, Verdict.UNMEASURED)
 _FIGURES = "results | speed-up | a step | peak memory | syncs a step | kernels a step |"
 _WIDTH = 110
+_EVIDENCE = {
+    "peak_memory": "peak_allocated",
+    "syncs": "syncs",
+    "kernels": "kernels",
+    "collectives": "collectives",
+}
+"""The keys of the shipped figures, and the evidence that they come from."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +88,7 @@ def load(command: str) -> list[Case]:
 
 
 def generate() -> Mapping[Path, str]:
-    """The page of everything measured; nothing if there is nothing to tell."""
+    """The page of everything measured, and the data that is shipped; nothing if there is nothing to tell."""
     bench, programs = load("bench"), load("verify")
     if not bench and not programs:
         return {}
@@ -88,7 +99,7 @@ def generate() -> Mapping[Path, str]:
     for machine in _machines(programs):
         cases = _latest(case for case in programs if case.machine == machine)
         parts.append(_programs_section(machine, cases))
-    return {PAGE: "\n".join(parts)}
+    return {PAGE: "\n".join(parts), DATA: _dump(_effects(bench))}
 
 
 def summary() -> str:
@@ -127,16 +138,64 @@ def _ranks_summary(cases: Sequence[Case], machine: str) -> str:
 
 def section(cases: Sequence[Case], code: str) -> str:
     """What was measured of a rule, for its page; empty if nothing was. ``cases`` are those of ``bench``."""
-    parts = []
+    return effects.section(code, _effects(cases).get(code, ()))
+
+
+# --- the figures that are shipped ------------------------------------------------------------------------
+
+
+def _effects(cases: Sequence[Case]) -> dict[str, list[Effect]]:
+    """What `torchlint.effects` has to tell, by rule."""
+    found: dict[str, list[Effect]] = {}
+    latest = _latest(cases)
     for machine in _machines(cases):
-        found = [
-            case for case in _latest(cases) if case.machine == machine and case.measurement.subject == code
-        ]
-        if found:
-            items = "".join(f"* {case.measurement.size or 'case'}: {_told(case)}.\n" for case in found)
-            days = ", ".join(dict.fromkeys(case.date for case in found))
-            parts.append(f"On {machine}, {days}, by `torchlint bench {code}`:\n\n{items}")
-    return "\n## Measured\n\n" + "\n".join(parts) if parts else ""
+        for case in latest:
+            if case.machine == machine:
+                found.setdefault(case.measurement.subject, []).append(_effect(case))
+    return dict(sorted(found.items()))
+
+
+def _effect(case: Case) -> Effect:
+    measurement = case.measurement
+    head = words.headline(measurement)
+    interval = None if head is None else words.speedup(head)
+    variant = "" if head is None else head.variant
+    examination = measurement.examination(variant)
+    timed = interval is not None
+    return {
+        "machine": case.machine,
+        "date": case.date,
+        "size": measurement.size,
+        "verdict": None if head is None else head.verdict.value,
+        "speedup": _figures_of(vars(interval)) if interval is not None else None,
+        "results": None if examination is None else examination.sameness.agreement.value,
+        "seconds": _pair(
+            *(words.step_seconds(measurement, name) if timed else None for name in (ORIGINAL, variant))
+        ),
+        **{
+            key: _pair(*(getattr(words.evidence(measurement, name), what) for name in (ORIGINAL, variant)))
+            for key, what in _EVIDENCE.items()
+        },
+        "told": _told(case),
+    }
+
+
+def _pair(before: float | None, after: float | None) -> Mapping[str, float] | None:
+    return None if before is None or after is None else _figures_of({"before": before, "after": after})
+
+
+def _figures_of(values: Mapping[str, float]) -> Mapping[str, float]:
+    """With four figures, more than any of these measurements is good for; whole numbers as they are."""
+    return {key: value if isinstance(value, int) else float(f"{value:.4g}") for key, value in values.items()}
+
+
+def _dump(found: Mapping[str, Sequence[Effect]]) -> str:
+    """One measurement a line, so that a change can be read."""
+    rules = (
+        f"{json.dumps(code)}: [\n" + ",\n".join(json.dumps(effect) for effect in measured) + "\n]"
+        for code, measured in found.items()
+    )
+    return "{\n" + ",\n".join(rules) + "\n}\n"
 
 
 # --- tables ----------------------------------------------------------------------------------------------

@@ -20,7 +20,15 @@ from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.module import Module
 
 
-@rule("{code}", "{name}", severity=WARNING, fix="none", on=cst.Call, mentions=("torch",))
+@rule(
+    "{code}",
+    "{name}",
+    severity=WARNING,
+    fix="none",
+    on=cst.Call,
+    mentions=("torch",),
+    remedy="Call `torch.better`",
+)
 def {function}(call: cst.Call, module: Module) -> Iterator[Finding]:
     """
     ## What it does
@@ -54,6 +62,11 @@ _BAD = """import torch
 torch.example(1)  # expect: {code}
 """
 
+_FOLLOWED = """import torch
+
+torch.better(1)
+"""
+
 _GOOD = """import torch
 
 torch.better(1)
@@ -84,6 +97,7 @@ def new_rule(code: str, name: str, family: str, root: Path = ROOT) -> list[Path]
     files = {
         package / f"{function}.py": _RULE.format(code=code, name=name, function=function),
         fixtures / "bad.py": _BAD.format(code=code),
+        fixtures / "bad.followed.py": _FOLLOWED,
         fixtures / "good.py": _GOOD.format(code=code),
     }
     if not (package / "__init__.py").exists():

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from torchlint.render.report import Report, headline
+from torchlint.render.report import Report, headline, spot
 
 
 def render(report: Report) -> str:
     """``path:row:column: CODE [*] message`` lines."""
     colon = report.paint(":", "cyan")
     return "".join(
-        f"{report.paint(report.shown(item.path), bold=True)}{colon}{item.start.row}{colon}{item.start.column}"
+        f"{report.paint(report.shown(item.path), bold=True)}{colon}{spot(item).replace(':', colon)}"
         f"{colon} {headline(report, item)}\n"
         for item in report.diagnostics
     )

@@ -31,8 +31,9 @@ def _block(report: Report, diagnostic: Diagnostic) -> str:
     for position, remark in diagnostic.related:
         at = f"{report.shown(diagnostic.path)}:{position.row}:{position.column}"
         out.append(f"{note}: {at}: {visible(remark)}")
+    if diagnostic.help is not None:
+        out.append(f"{report.paint('help', 'cyan', bold=True)}: {visible(diagnostic.help)}")
     if fix is not None:
-        out.append(f"{report.paint('help', 'cyan', bold=True)}: {visible(fix.message)}")
         out.append(patch.render(report, text, fix, gutter))
         if fix.applicability is Applicability.UNSAFE:
             out.append(f"{note}: This is an unsafe fix and may change runtime behavior")

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from torchlint.diagnostics import Diagnostic, Severity
-from torchlint.render.report import Report
+from torchlint.render.report import Report, visible, without_cell
 
 _COMMANDS = {Severity.NOTE: "notice", Severity.WARNING: "warning", Severity.ERROR: "error"}
 
 
 def render(report: Report) -> str:
     """One ``::warning …::…`` line a finding."""
-    return "".join(_command(report, diagnostic) for diagnostic in report.diagnostics)
+    return "".join(_command(report, without_cell(diagnostic)) for diagnostic in report.diagnostics)
 
 
 def _command(report: Report, diagnostic: Diagnostic) -> str:
@@ -25,14 +25,15 @@ def _command(report: Report, diagnostic: Diagnostic) -> str:
     told = (
         f"{report.shown(diagnostic.path)}:{start.row}:{start.column}: {diagnostic.code} {diagnostic.message}"
     )
-    if diagnostic.fix is not None:
-        told += f"\n  help: {diagnostic.fix.message}"
+    if diagnostic.help is not None:
+        told += f"\n  help: {diagnostic.help}"
     listed = ",".join(f"{key}={_property(value)}" for key, value in properties.items())
     return f"::{_COMMANDS[diagnostic.severity]} {listed}::{_data(told)}\n"
 
 
 def _data(text: str) -> str:
-    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    # What is escaped is data; other control characters would reach the terminal of whoever reads the log.
+    return visible(text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A"))
 
 
 def _property(text: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import groupby
 
-from torchlint.render.report import Report, headline
+from torchlint.render.report import Report, headline, spot
 
 
 def render(report: Report) -> str:
@@ -13,7 +13,7 @@ def render(report: Report) -> str:
     for path, group in groupby(report.diagnostics, key=lambda item: item.path):
         out.append(f"{report.paint(report.shown(path), bold=True)}:\n")
         items = list(group)
-        places = [f"{item.start.row}:{item.start.column}" for item in items]
+        places = list(map(spot, items))
         width = max(map(len, places))
         out += [
             f"  {place:<{width}} {headline(report, item)}\n"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 from torchlint.diagnostics import Diagnostic, Position
@@ -12,15 +13,24 @@ from torchlint.render.report import Report, Text
 def render(report: Report) -> str:
     """An array of objects, indented, keys sorted."""
     found = [_object(report, diagnostic) for diagnostic in report.diagnostics]
-    return json.dumps(found, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
+    return dumps(found, indent=2) + "\n"
 
 
 def render_lines(report: Report) -> str:
     """One object a line."""
-    return "".join(
-        json.dumps(_object(report, diagnostic), sort_keys=True, ensure_ascii=False) + "\n"
-        for diagnostic in report.diagnostics
-    )
+    return "".join(dumps(_object(report, diagnostic)) + "\n" for diagnostic in report.diagnostics)
+
+
+def dumps(value: Any, *, indent: int | None = None, sort_keys: bool = True) -> str:
+    """JSON in ASCII: no character of a program drives the terminal, and every encoding can hold it.
+
+    Half a surrogate pair, as names that are no text have them, becomes U+FFFD: strict readers refuse it.
+    """
+    text = json.dumps(value, indent=indent, sort_keys=sort_keys).replace("\x7f", "\\u007f")
+    return _ESCAPE.sub(lambda escape: "\\ufffd" if escape["lone"] else escape[0], text)
+
+
+_ESCAPE = re.compile(r"\\(?:u(?:d[89ab]..\\ud[c-f]..|(?P<lone>d[89a-f]..))|.)")
 
 
 def _object(report: Report, diagnostic: Diagnostic) -> dict[str, Any]:
@@ -30,12 +40,13 @@ def _object(report: Report, diagnostic: Diagnostic) -> dict[str, Any]:
         "end_location": _place(diagnostic.end),
         "filename": report.absolute(diagnostic.path),
         "fix": _fix(report, diagnostic),
+        "help": diagnostic.help,
         "location": _place(diagnostic.start),
         "message": diagnostic.message,
         "name": diagnostic.name,
         "noqa_row": diagnostic.noqa_row or diagnostic.start.row,
         "severity": diagnostic.severity.value,
-        "url": diagnostic.url,
+        "url": report.url(diagnostic),
     }
 
 

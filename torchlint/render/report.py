@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
 
+from torchlint import links
 from torchlint.diagnostics import Applicability, Diagnostic, Position, Severity
 from torchlint.rule import Rule
 
 STDIN = Path("-")
 """The path of findings in standard input that was given no name."""
+
+UNTREATED = frozenset({"TL000", "TL001"})
+"""The codes of findings about a file that could not be treated at all, or not by every rule."""
 
 Color = str
 _ANSI: Mapping[str, int] = {"red": 31, "green": 32, "yellow": 33, "blue": 34, "cyan": 36}
@@ -34,16 +38,21 @@ class Report:
     """What a run found, ready to be shown.
 
     ``diagnostics`` are what remains, sorted. ``applied`` counts the fixes of each file by code.
-    ``source`` gives the text of a file that has findings, None if it cannot be read. Paths are shown
-    relative to ``root``. ``width`` is the number of columns that a snippet may take.
+    ``source`` gives the text of a file that has findings, None if it cannot be read. ``enabled`` are the
+    codes that were looked for. Paths are shown relative to ``root``; trackers of findings know files
+    relative to ``project``, ``root`` if that is None. A finding less severe than ``fail_on`` fails no run.
+    ``width`` is the number of columns that a snippet may take.
     """
 
     diagnostics: tuple[Diagnostic, ...]
     source: Callable[[Path], Text | None]
     rules: Mapping[str, Rule] = field(default_factory=dict)
+    enabled: frozenset[str] = frozenset()
     applied: Mapping[Path, Counter[str]] = field(default_factory=dict)
     unsafe_fixes: bool = False
     root: Path = field(default_factory=Path.cwd)
+    project: Path | None = None
+    fail_on: Severity = Severity.WARNING
     color: bool = False
     width: int = 160
 
@@ -61,6 +70,23 @@ class Report:
     def absolute(self, path: Path) -> str:
         """The path as programs read it."""
         return str(path) if path == STDIN else str(self.root / path)
+
+    def text(self, path: Path) -> str | None:
+        """The text of a file that has findings, None if it cannot be read."""
+        source = self.source(path)
+        return None if source is None else source.text
+
+    def tracked(self, path: Path) -> str:
+        """The path as trackers of findings know it: relative to the project, with slashes."""
+        from torchlint.fingerprints import relative
+
+        return relative(path, self.project or self.root)
+
+    def url(self, diagnostic: Diagnostic) -> str | None:
+        """Where the rule is documented; None as long as that has no known address."""
+        if diagnostic.url is not None or diagnostic.code not in self.rules:
+            return diagnostic.url
+        return links.page(self.rules[diagnostic.code])
 
     def paint(self, text: str, color: Color = "", *, bold: bool = False) -> str:
         """``text`` in a colour, if this report is coloured."""
@@ -97,8 +123,27 @@ def plural(count: int, noun: str) -> str:
     return f"{count} {noun}{'es' if noun.endswith('x') else 's'}"
 
 
+def spot(diagnostic: Diagnostic) -> str:
+    """``row:column`` of a finding; ``cell 3:row:column`` in a notebook."""
+    cell = "" if diagnostic.cell is None else f"cell {diagnostic.cell}:"
+    return f"{cell}{diagnostic.start.row}:{diagnostic.start.column}"
+
+
 def headline(report: Report, diagnostic: Diagnostic) -> str:
     """``TL202 [*] message``, as the human formats begin."""
     code = report.paint(diagnostic.code, severity_color(diagnostic.severity), bold=True)
     mark = f"[{report.paint('*', 'cyan')}] " if report.fixable(diagnostic) else ""
     return f"{code} {mark}{visible(diagnostic.message)}"
+
+
+def without_cell(diagnostic: Diagnostic) -> Diagnostic:
+    """A finding as formats without cells can show it.
+
+    In a notebook that is at the start of the file, since rows count inside a cell, with the cell in the
+    message. Such formats cannot say what a fix changes in a notebook either.
+    """
+    if diagnostic.cell is None:
+        return diagnostic
+    start = Position(1, 1)
+    message = f"cell {diagnostic.cell}, line {diagnostic.start.row}: {diagnostic.message}"
+    return replace(diagnostic, start=start, end=start, noqa_row=1, message=message, related=())

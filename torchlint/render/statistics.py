@@ -6,6 +6,7 @@ import json
 from collections import defaultdict
 
 from torchlint.diagnostics import Diagnostic
+from torchlint.render.json import dumps
 from torchlint.render.report import Report, severity_color
 
 
@@ -42,9 +43,9 @@ def render_json(report: Report) -> str:
         }
         for group in _by_rule(report)
     ]
-    return json.dumps(found, indent=2) + "\n"
+    return dumps(found, indent=2, sort_keys=False) + "\n"
 
 
 def render_json_lines(report: Report) -> str:
     """The same, one object a line."""
-    return "".join(json.dumps(item) + "\n" for item in json.loads(render_json(report)))
+    return "".join(dumps(item, sort_keys=False) + "\n" for item in json.loads(render_json(report)))

@@ -168,14 +168,27 @@ def _effect(module: Module, accumulator: _Accumulator) -> Effect:
 
 def _changed_in_place(module: Module, tensor: cst.BaseExpression, accumulator: _Accumulator) -> bool:
     """Whether a list would hold a tensor whose memory the loop writes to again."""
+    return accumulator.many and changed_later(module, tensor)
+
+
+def changed_later(module: Module, tensor: cst.BaseExpression) -> bool:
+    """Whether the file writes to the memory of a tensor, so that who keeps the tensor sees it change."""
     root: cst.BaseExpression = tensor
     while isinstance(root, cst.Call) and isinstance(root.func, cst.Attribute):
         if root.func.attr.value not in ("detach", "view", "reshape", "squeeze", "cpu"):
             return False
         root = root.func.value
-    if not accumulator.many or not isinstance(root, cst.Name):
-        return False
-    return any(writes_to(module, binding) for binding in module.bindings(root))
+    return isinstance(root, cst.Name) and any(writes_to(module, b) for b in module.bindings(root))
+
+
+def holds_arrays(module: Module, target: cst.BaseExpression) -> bool:
+    """Whether a running total is a number or an array of NumPy, to which no tensor of the device is added."""
+    if module.value(target).kind is Kind.NDARRAY:
+        return True
+    if isinstance(target, cst.Subscript):
+        return holds_arrays(module, target.value)
+    binding = module.names.by_node.get(target) if isinstance(target, cst.Name) else None
+    return binding is not None and accumulator_start(module, binding) is Effect.BREAKS
 
 
 def writes_to(module: Module, binding: Binding, hops: int = _HOPS) -> bool:

@@ -76,11 +76,15 @@ def misspelt_variable(setting: Setting) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Mistake:
-    """What torch refuses in a configuration: the words, what is wrong with them, and the right ones."""
+    """What torch refuses in a configuration: the words, what is wrong with them, and the right ones.
+
+    Where what was meant is not certain, ``remedy`` says what may be written.
+    """
 
     words: str
     why: str
     right: str | None
+    remedy: str
 
 
 def mistakes(setting: Setting) -> Iterator[Mistake]:
@@ -94,21 +98,27 @@ def mistakes(setting: Setting) -> Iterator[Mistake]:
         if not words:
             continue
         if key not in OPTIONS:
-            yield Mistake(words, f"`{key}` is no option of the allocator", _meant(key, colon, value))
+            why, right = f"`{key}` is no option of the allocator", _meant(key, colon, value)
+            yield Mistake(words, why, right, f"Remove `{words}`")
         elif not value:
-            yield Mistake(words, f"`{key}` has no value", None)
+            example = f", such as `{key}:True`" if key in _SWITCHES else ""
+            yield Mistake(words, f"`{key}` has no value", None, f"Give `{key}` a value{example}")
         elif ";" in value and ":" in value:
             parted = re.sub(r"\s*;\s*", ",", words)
-            yield Mistake(words, "options are parted by commas, not by semicolons", parted)
+            why = "options are parted by commas, not by semicolons"
+            yield Mistake(words, why, parted, f"Write `{parted}`")
         elif key in _SWITCHES and value not in ("True", "False"):
             right = value.capitalize() if value.lower() in ("true", "false") else None
             right = {"1": "True", "0": "False"}.get(value, right)
             why = f"`{key}` has to be `True` or `False`, spelt like this"
-            yield Mistake(words, why, f"{key}:{right}" if right else None)
+            remedy = f"Write `{key}:True` or `{key}:False`"
+            yield Mistake(words, why, f"{key}:{right}" if right else None, remedy)
         elif key == "max_split_size_mb" and value.isdecimal() and int(value) < _SMALLEST_SPLIT:
-            yield Mistake(words, f"`{key}` has to be at least {_SMALLEST_SPLIT}", None)
+            why = f"`{key}` has to be at least {_SMALLEST_SPLIT}"
+            yield Mistake(words, why, None, f"Write `{key}:{_SMALLEST_SPLIT}`, or a larger number")
         elif key == "garbage_collection_threshold" and _NUMBER.fullmatch(value) and not 0 < float(value) < 1:
-            yield Mistake(words, f"`{key}` is a share of the memory, between 0 and 1", None)
+            why = f"`{key}` is a share of the memory, between 0 and 1"
+            yield Mistake(words, why, None, f"Write a share, such as `{key}:0.8`")
 
 
 def _meant(key: str, colon: str, value: str) -> str | None:

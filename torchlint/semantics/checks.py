@@ -30,11 +30,13 @@ _VARIANCE_LOSSES = frozenset({"torch.nn.functional.gaussian_nll_loss", "torch.nn
 class Check:
     """What a call looks at, as the object of "looks at" or a clause, and what does without it.
 
-    ``advice``: whether the answer may go unseen, its author has to say.
+    ``remedy`` is the edit that spares the look. ``advice``: whether the answer may go unseen, its author
+    has to say.
     """
 
     look: str
     instead: str
+    remedy: str
     advice: bool = False
 
 
@@ -121,12 +123,34 @@ def _validates(module: Module, made: cst.Call) -> bool:
 
 
 def _of_success(twin: str) -> Check:
-    return Check("whether it has succeeded", f"`{twin}` does not", advice=True)
+    remedy = f"Call `{twin}(…)`, which gives the result and beside it whether it has succeeded"
+    return Check("whether it has succeeded", f"`{twin}` does not", remedy, advice=True)
 
 
-_OF_PARAMETERS = Check("at its parameters", "`validate_args=False` spares that")
-_OF_VALUE = Check("at the value", "a distribution made with `validate_args=False` does not")
-_OF_DEVIATIONS = Check("at the deviations", "`mean + std * torch.randn_like(std)` does not")
-_OF_SAMPLE = Check("at the deviations", "`rsample().detach()` does not")
-_OF_NORM = Check("at the norm because of `error_if_nonfinite=True`", "without it nothing waits")
-_OF_VARIANCES = Check("at the variances", "written out by hand the loss does not", advice=True)
+_OF_PARAMETERS = Check(
+    "at its parameters", "`validate_args=False` spares that", "Add `validate_args=False` to the arguments"
+)
+_OF_VALUE = Check(
+    "at the value",
+    "a distribution made with `validate_args=False` does not",
+    "Make the distribution with `validate_args=False`",
+)
+_OF_DEVIATIONS = Check(
+    "at the deviations",
+    "`mean + std * torch.randn_like(std)` does not",
+    "Scale and shift normal noise instead: `… + … * torch.randn_like(…)`",
+)
+_OF_SAMPLE = Check(
+    "at the deviations", "`rsample().detach()` does not", "Draw with `.rsample().detach()` instead"
+)
+_OF_NORM = Check(
+    "at the norm because of `error_if_nonfinite=True`",
+    "without it nothing waits",
+    "Remove `error_if_nonfinite=True`",
+)
+_OF_VARIANCES = Check(
+    "at the variances",
+    "written out by hand the loss does not",
+    "Write the loss out by hand: `0.5 * (torch.log(…) + (…) ** 2 / …).mean()`",
+    advice=True,
+)

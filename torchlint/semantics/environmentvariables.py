@@ -163,7 +163,7 @@ def _found_before_calls(
         return None if None in found else found[0]
     # Others call it, once the whole module has run.
     for statement in module.tree.root.body:
-        made = None if _is_guard(statement) else _first(module, statement, wanted, seen | {function})
+        made = None if is_main_guard(statement) else _first(module, statement, wanted, seen | {function})
         if made is not None:
             return made
     return None
@@ -180,7 +180,7 @@ def _first(
         return None
     if wanted(module, node):
         return node
-    if isinstance(node, cst.If) and not (_is_guard(node) or _OF_DEVICES.search(module.source(node.test))):
+    if isinstance(node, cst.If) and not (is_main_guard(node) or _OF_DEVICES.search(module.source(node.test))):
         return None
     for part in node.children:
         found = _first(module, part, wanted, seen)
@@ -194,7 +194,7 @@ def _first(
     return None
 
 
-def _is_guard(node: cst.CSTNode) -> bool:
+def is_main_guard(node: cst.CSTNode) -> bool:
     """``if __name__ == "__main__":``."""
     match node:
         case cst.If(test=cst.Comparison(left=cst.Name("__name__"))):

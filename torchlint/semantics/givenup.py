@@ -38,8 +38,7 @@ def said_of(row: Upgrade, module: Module) -> str:
         what = f"is deprecated since {row.package} {row.deprecated}"
     if row.replacement is None:
         return f"`{name}` {what}; {row.note}"
-    between = ", " if row.note.startswith("which") else " " if row.note else ""
-    return f"`{name}` {what}; use `{row.replacement}`{between}{row.note}"
+    return f"`{name}` {what}; u{row.remedy[1:]}"
 
 
 def moved(module: Module, use: cst.CSTNode, row: Upgrade) -> Fix | None:
@@ -93,7 +92,7 @@ def dropped_or_renamed(module: Module, call: cst.Call, given: Given) -> Fix | No
         if any(arg.keyword is not None and arg.keyword.value == row.replacement for arg in call.args):
             return None
         hidden = any(arg.star == "**" for arg in call.args)
-        make = module.unsafe if hidden else module.safe
+        make = module.unsafe if hidden or not row.exact else module.safe
         return make(f"Use `{row.replacement}`", module.replace(given.name, row.replacement))
     # A release that takes it no more prints nothing in any case.
     unheard = row.is_removed(target) or constant(module, given.node, False) in (False, None)

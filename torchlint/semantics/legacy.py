@@ -15,6 +15,7 @@ from torchlint.diagnostics import Edit, Fix
 from torchlint.semantics.api.results import LEGACY_CONSTRUCTORS
 from torchlint.semantics.factories import default_dtype_changes, factory, given_sizes, moved_later
 from torchlint.semantics.places import Phase
+from torchlint.semantics.remedies import inline, tight
 from torchlint.semantics.values import Device, Kind
 
 if TYPE_CHECKING:
@@ -96,6 +97,33 @@ def modern_constructor(module: Module, call: cst.Call) -> Fix | None:
     keyword, _, value = ", ".join(keywords).partition("=")
     added = rewriting.add_argument(module.tree, call, value, keyword=keyword, keyword_only=True)
     return module.safe(message, renamed, added)
+
+
+def constructor_by_hand(module: Module, call: cst.Call) -> str:
+    """What to write for a constructor of which the file does not show what it makes."""
+    names = list(_names(module, call.func))
+    dtype = _DTYPES.get(names[0] or "") or "torch.get_default_dtype()"
+    options = f"dtype={dtype}"
+    if len(names) > 1:
+        options += ", device=…"
+    elif names[0] in _ON_CUDA or _default_device_changes(module):
+        options += f', device="{"cuda" if names[0] in _ON_CUDA else "cpu"}"'
+    if len(call.args) == 1 and module.value(call.args[0].value).kind is Kind.TENSOR:
+        return f"Write `{tight(module, call.args[0].value)}.to({dtype})`"
+    sized = not call.args or any(arg.star or arg.keyword is not None for arg in call.args)
+    by_size = True if sized else given_sizes(module, call)
+    if by_size is None:
+        return f"Write `torch.tensor(…, {options})` for data, or `torch.empty(…, {options})` for a size"
+    given = ", ".join(f"{arg.star}{inline(module, arg.value)}" for arg in call.args)
+    return f"Write `torch.{'empty' if by_size else 'tensor'}({given or 0}, {options})`"
+
+
+def cast_by_hand(module: Module, call: cst.Call) -> str:
+    """What to write for a cast of what may be no tensor."""
+    name = legacy_cast(module, call)
+    assert isinstance(call.func, cst.Attribute) and name is not None
+    device = "cuda" if name in _ON_CUDA else "cpu"
+    return f'Write `{tight(module, call.func.value)}.to("{device}", {_DTYPES[name]})`'
 
 
 def _default_device_changes(module: Module) -> bool:

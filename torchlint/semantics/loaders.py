@@ -102,11 +102,15 @@ class Sources:
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """An argument that a loader refuses beside its others; ``idle`` if it would change nothing anyway."""
+    """An argument that a loader refuses beside its others; ``idle`` if it would change nothing anyway.
+
+    ``sometimes`` if it is refused on some paths only, where there is a sampler.
+    """
 
     argument: str
     message: str
     idle: bool
+    sometimes: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -377,7 +381,7 @@ class Loaders:
             yield Conflict("shuffle", message, idle=self._is_random(sampler))
         elif shuffled and self._sometimes_sampled(call):
             message = "`sampler` decides the order where there is one: `shuffle=True` raises then"
-            yield Conflict("shuffle", message, idle=False)
+            yield Conflict("shuffle", message, idle=False, sometimes=True)
         if batches is None:
             return
         if shuffled:

@@ -46,12 +46,17 @@ def single_unit(wrapper: Wrapper, module: Module) -> bool:
     return all(_is_whole(other, module) for other in others) and not _wraps_parts(module)
 
 
+def has_second_generation(module: Module) -> bool:
+    """Whether every release that may run the program has FSDP2 under its public name."""
+    return module.target.at_least(_PUBLIC)
+
+
 def superseded(wrapper: Wrapper, module: Module) -> bool:
     """Whether a call is the first of FSDP1 in a file that could use ``fully_shard``, and does not."""
     parallelism = module.parallelism
     if wrapper.name != FSDP or module.is_test or parallelism.of(Wrapping.FULLY_SHARD):
         return False
-    if not module.target.at_least(_PUBLIC) or "fully_shard" in module.tree.text:
+    if not has_second_generation(module) or "fully_shard" in module.tree.text:
         return False
     first = next(w for w in parallelism.of(Wrapping.FSDP) if w.name == FSDP and not single_unit(w, module))
     return first is wrapper

@@ -799,7 +799,7 @@ def written_out(module: Module, node: cst.BaseExpression) -> cst.BaseExpression 
     """
     match node:
         case cst.Call():
-            candidates = list(_written_arguments(module, node))
+            candidates = list(written_arguments(module, node))
         case cst.FormattedString() if _for_failure_only(module, node):
             return None
         case cst.FormattedString():
@@ -843,7 +843,7 @@ def is_text(module: Module, node: cst.BaseExpression) -> bool:
     return module.value(node).kind is Kind.STRING
 
 
-def _written_arguments(module: Module, call: cst.Call) -> Iterator[cst.BaseExpression]:
+def written_arguments(module: Module, call: cst.Call) -> Iterator[cst.BaseExpression]:
     """The expressions that a call turns into text or numbers for people to read."""
     arguments = [arg.value for arg in call.args if not arg.star]
     qualified = module.qualified(call.func) or ""

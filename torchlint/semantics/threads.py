@@ -23,6 +23,7 @@ from torchlint.semantics.environmentvariables import (
     imports_numpy,
     imports_torch,
     inherited_by_others,
+    is_main_guard,
     settings,
     settings_above,
 )
@@ -58,6 +59,24 @@ def unread_settings(module: Module, node: cst.Assign | cst.Call) -> Iterator[tup
         imported = found_before(module, node, imports_torch if by_torch else imports_numpy)
         if imported is not None:
             yield setting, imported
+
+
+def trains_with_one_thread(module: Module, call: cst.Call) -> bool:
+    """Whether a call leaves one thread to the operations of a program that trains on the CPU.
+
+    Beside an accelerator the host has little to compute, and of several processes each may have a core of
+    its own: both are left out, and so is what is not said of every run.
+    """
+    if module.qualified(call.func) != "torch.set_num_threads" or not call.args:
+        return False
+    if module.value(call.args[0].value).constant != 1 or module.accelerated:
+        return False
+    if not module.backpropagation.happens or _for_others(module) or _may_run_elsewhere(module, call):
+        return False
+    return not module.evaluated_only(call) and not any(
+        isinstance(above, (cst.If, cst.IfExp, cst.Try)) and not is_main_guard(above)
+        for above in module.tree.ancestors(call)
+    )
 
 
 def _for_others(module: Module) -> bool:

@@ -8,6 +8,9 @@ from torchlint.target import OLDEST, Target
 
 # What a distribution holds beside the package of its own name.
 _PART_OF = {"functorch": "torch"}
+# What a note begins with that says what to do; others say why there is nothing to do.
+_DOING = ("use", "put", "set", "name", "call", "print", "profile", "give", "describe", "shuffle")
+_CLAUSES = ("which", "whose", "under which")
 _OLDEST = {"torch": OLDEST, "torchvision": "0.8"}
 
 
@@ -65,6 +68,19 @@ class Upgrade:
     def private(self) -> bool:
         """Whether this is about a name that was never public."""
         return any(part.startswith("_") for part in self.symbol.split("."))
+
+    @property
+    def remedy(self) -> str:
+        """The edit that does without it, in the form of the message of a fix."""
+        if self.replacement is None:
+            if self.note.partition(" ")[0] in _DOING:
+                return self.note[0].upper() + self.note[1:]
+            return f"Remove `{self.argument or self.symbol.rpartition('.')[2]}`"
+        new = f'{self.argument}="{self.replacement}"' if self.value else self.replacement
+        if self.switched_on:
+            new += f"={self.switched_on}"
+        between = ", " if self.note.startswith(_CLAUSES) else " " if self.note else ""
+        return f"Use `{new}`{between}{self.note}"
 
     def is_removed(self, target: Target) -> bool:
         """Whether every release that may run the program lacks it."""

@@ -1,4 +1,4 @@
-"""What torchvision and torchaudio deprecated, renamed or removed, beside ``pretrained=``."""
+"""What torchvision deprecated, renamed or removed, beside ``pretrained=``."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import Final
 from torchlint.semantics.api.changes import Upgrade, of, renamed
 
 _VISION = "https://github.com/pytorch/vision/releases/tag/v"
-_AUDIO = "https://github.com/pytorch/audio/issues/3902"
 _MODELS = ["alexnet", "densenet", "googlenet", "inception", "mobilenetv2", "resnet", "squeezenet", "vgg"]
 
 
@@ -52,7 +51,7 @@ def _names() -> tuple[Upgrade, ...]:
             Upgrade(
                 symbol=f"torchvision.models.{name}.model_urls",
                 removed="0.15",
-                note="the addresses are those of the weights, `ResNet50_Weights.IMAGENET1K_V1.url`",
+                note="use the address of the weights, `ResNet50_Weights.IMAGENET1K_V1.url`",
                 source=f"{_VISION}0.13.0",
             )
             for name in _MODELS
@@ -157,34 +156,213 @@ def _arguments() -> tuple[Upgrade, ...]:
     )
 
 
-def _audio() -> tuple[Upgrade, ...]:
-    codec = "use TorchCodec"
-    notes = {
-        "info": codec,
-        "AudioMetaData": codec,
-        "io.StreamReader": codec,
-        "io.StreamWriter": codec,
-        "io.AudioEffector": codec,
-        "sox_effects.apply_effects_tensor": "call sox itself, or use another library",
-        "sox_effects.apply_effects_file": "call sox itself, or use another library",
-        "functional.apply_codec": codec,
-        "kaldi_io.read_mat_scp": "use the package `kaldiio`",
-        "kaldi_io.read_mat_ark": "use the package `kaldiio`",
-        "get_audio_backend": "there is no backend to choose any more",
-        "set_audio_backend": "there is no backend to choose any more",
-        "list_audio_backends": "there is no backend to choose any more",
-    }
-    warned = {"functional.apply_codec": "2.1", "get_audio_backend": "2.2", "set_audio_backend": "2.2"}
-    return tuple(
-        Upgrade(
-            symbol=f"torchaudio.{name}",
-            deprecated=warned.get(name),
-            removed="2.9",
-            note=note,
-            source=_AUDIO,
-        )
-        for name, note in notes.items()
+_CODEC = "use TorchCodec"
+_WARNS_OF_IMAGES = (
+    "read_image read_file write_file write_jpeg write_png decode_image decode_jpeg decode_png decode_gif "
+    "decode_webp decode_avif decode_heic encode_jpeg encode_png ImageReadMode"
+)
+
+
+def _files() -> tuple[Upgrade, ...]:
+    """What read and wrote images and videos."""
+    return (
+        *(
+            Upgrade(
+                symbol=f"torchvision.io.{name}",
+                deprecated="0.22",
+                removed="0.26",
+                note=_CODEC,
+                source=f"{_VISION}0.22.0",
+            )
+            for name in ("read_video", "read_video_timestamps", "write_video")
+        ),
+        *(
+            Upgrade(
+                symbol=f"torchvision.io.{name}", deprecated="0.29", note=_CODEC, source=f"{_VISION}0.29.0"
+            )
+            for name in _WARNS_OF_IMAGES.split()
+        ),
     )
 
 
-ROWS: Final = (*_names(), *_arguments(), *_audio())
+def _other_homes() -> tuple[Upgrade, ...]:
+    """What left the module that it was defined in; where it is public, it means the same."""
+    segmentation = "fcn_resnet50 fcn_resnet101 deeplabv3_resnet50 deeplabv3_resnet101"
+
+    def row(
+        old: str, new: str, removed: str, *, at: str | None = None, since: str | None = None, note: str = ""
+    ) -> Upgrade:
+        return Upgrade(
+            symbol=f"torchvision.{old}",
+            deprecated=at,
+            removed=removed,
+            replacement=new,
+            since=since,
+            exact=not note,
+            note=note,
+            source=f"{_VISION}{removed}.0",
+        )
+
+    return (
+        *(
+            row(f"models.segmentation.segmentation.{name}", f"torchvision.models.segmentation.{name}", "0.14")
+            for name in segmentation.split()
+        ),
+        *(
+            row(
+                f"models.segmentation.segmentation.{name}",
+                f"torchvision.models.segmentation.{name}",
+                "0.14",
+                since="0.9",
+            )
+            for name in ("deeplabv3_mobilenet_v3_large", "lraspp_mobilenet_v3_large")
+        ),
+        *(
+            row(f"ops.misc.{name}", f"torch.nn.{name}", "0.12", at="0.8")
+            for name in ("BatchNorm2d", "Conv2d", "ConvTranspose2d")
+        ),
+        row(
+            "models.mobilenetv3.SqueezeExcitation",
+            "torchvision.ops.SqueezeExcitation",
+            "0.14",
+            at="0.11",
+            since="0.12",
+            note="which is given the squeezed channels instead of a factor",
+        ),
+        *(
+            Upgrade(
+                symbol=f"torchvision.models.{name}",
+                removed=removed,
+                note="use `torchvision.ops.Conv2dNormActivation`",
+                source=f"{_VISION}0.12.0",
+            )
+            for name, removed in (("mobilenet.ConvBNReLU", "0.9"), ("mobilenetv2.ConvBNActivation", "0.14"))
+        ),
+        row(
+            "models.mobilenet.InvertedResidual",
+            "torchvision.models.mobilenetv2.InvertedResidual",
+            "0.9",
+            since="0.9",
+        ),
+        row("transforms.functional.scale", "torchvision.transforms.functional.resize", "0.12"),
+        *(
+            row(
+                f"transforms.functional_tensor.{name}",
+                f"torchvision.transforms.functional.{name}",
+                "0.12",
+                at="0.8",
+                note=_DISPATCHES,
+            )
+            for name in ("center_crop", "five_crop", "ten_crop")
+        ),
+        *(
+            Upgrade(
+                symbol=f"torchvision.transforms.functional_{kind}.{name}",
+                removed="0.17",
+                replacement=f"torchvision.transforms.functional.{name}",
+                since=_CAME_LATER.get(name),
+                note=_DISPATCHES,
+                source=f"{_VISION}0.17.0",
+            )
+            for kind, names in _KERNELS.items()
+            for name in f"{_KERNELS_OF_BOTH} {names}".split()
+        ),
+    )
+
+
+_DISPATCHES = "which takes images of either kind, and may order its arguments otherwise"
+_KERNELS_OF_BOTH = (
+    "adjust_brightness adjust_contrast adjust_gamma adjust_hue adjust_saturation adjust_sharpness affine "
+    "autocontrast crop equalize get_dimensions get_image_num_channels get_image_size hflip invert pad "
+    "perspective posterize resize rotate solarize vflip"
+)
+_KERNELS = {
+    "tensor": "convert_image_dtype elastic_transform erase gaussian_blur normalize",
+    "pil": "to_grayscale",
+}
+_CAME_LATER = {
+    "adjust_sharpness": "0.9",
+    "autocontrast": "0.9",
+    "equalize": "0.9",
+    "invert": "0.9",
+    "posterize": "0.9",
+    "solarize": "0.9",
+    "get_image_size": "0.11",
+    "get_image_num_channels": "0.11",
+    "get_dimensions": "0.13",
+    "elastic_transform": "0.14",
+}
+
+
+def _beta() -> tuple[Upgrade, ...]:
+    """What the second generation of transforms called otherwise in its first release, 0.15."""
+
+    def row(old: str, new: str, note: str = "", *, since: str = "0.15") -> Upgrade:
+        return Upgrade(
+            symbol=f"torchvision.{old}",
+            removed="0.16",
+            replacement=f"torchvision.{new}",
+            since=since,
+            exact=not note,
+            note=note,
+            source=f"{_VISION}0.16.0",
+        )
+
+    functional = "transforms.v2.functional"
+    return (
+        row(
+            "datapoints.BoundingBox",
+            "tv_tensors.BoundingBoxes",
+            "with `canvas_size` for `spatial_size`",
+            since="0.16",
+        ),
+        row("datapoints.BoundingBoxFormat", "tv_tensors.BoundingBoxFormat", since="0.16"),
+        row("transforms.v2.ToImagePIL", "transforms.v2.ToPILImage"),
+        row("transforms.v2.ConvertDtype", "transforms.v2.ToDtype", "with `scale=True`"),
+        row(f"{functional}.convert_dtype", f"{functional}.to_dtype", "with `scale=True`", since="0.16"),
+        row(f"{functional}.get_spatial_size", f"{functional}.get_size", since="0.16"),
+        row(f"{functional}.to_image_tensor", f"{functional}.to_image", since="0.16"),
+        row(f"{functional}.to_image_pil", f"{functional}.to_pil_image"),
+        row(f"{functional}.is_simple_tensor", f"{functional}.is_pure_tensor", since="0.16"),
+        row(
+            f"{functional}.convert_format_bounding_box",
+            f"{functional}.convert_bounding_box_format",
+            "which orders its arguments otherwise",
+            since="0.16",
+        ),
+        row(
+            f"{functional}.clamp_bounding_box",
+            f"{functional}.clamp_bounding_boxes",
+            "with `canvas_size` for `spatial_size`",
+            since="0.16",
+        ),
+        *(
+            row(f"{functional}.{name}_image_tensor", f"{functional}.{name}", _DISPATCHES)
+            for name in f"{_OF_IMAGES} normalize".split()
+        ),
+        *(
+            row(f"{functional}.{name}_image_pil", f"{functional}.{name}", _DISPATCHES)
+            for name in _OF_IMAGES.split()
+        ),
+        *(
+            row(
+                f"{functional}.{name}_bounding_box",
+                f"{functional}.{name}",
+                "which is given the `BoundingBoxes`",
+            )
+            for name in _OF_BOXES.split()
+        ),
+    )
+
+
+_OF_IMAGES = (
+    "adjust_brightness adjust_contrast adjust_gamma adjust_hue adjust_saturation adjust_sharpness affine "
+    "autocontrast center_crop crop elastic equalize erase five_crop gaussian_blur get_dimensions "
+    "get_num_channels horizontal_flip invert pad perspective posterize resize resized_crop "
+    "rgb_to_grayscale rotate solarize ten_crop vertical_flip"
+)
+_OF_BOXES = (
+    "affine center_crop crop elastic horizontal_flip pad perspective resize resized_crop rotate vertical_flip"
+)
+
+ROWS: Final = (*_names(), *_files(), *_other_homes(), *_beta(), *_arguments())

@@ -1,0 +1,40 @@
+"""A code quality report for GitLab: a subset of Code Climate's format."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torchlint.diagnostics import Diagnostic, Position, Severity
+from torchlint.fingerprints import fingerprints
+from torchlint.render.json import dumps
+from torchlint.render.report import Report, without_cell
+
+_SEVERITIES = {Severity.NOTE: "info", Severity.WARNING: "minor", Severity.ERROR: "major"}
+
+
+def render(report: Report) -> str:
+    """An array of objects, indented."""
+    names = fingerprints(report.diagnostics, report.text, report.project or report.root)
+    found = [
+        _issue(report, without_cell(diagnostic), name)
+        for diagnostic, name in zip(report.diagnostics, names, strict=True)
+    ]
+    return dumps(found, indent=2, sort_keys=False) + "\n"
+
+
+def _issue(report: Report, diagnostic: Diagnostic, fingerprint: str) -> dict[str, Any]:
+    return {
+        "check_name": diagnostic.code,
+        # GitLab shows the description only.
+        "description": f"{diagnostic.code}: {diagnostic.message}",
+        "severity": _SEVERITIES[diagnostic.severity],
+        "fingerprint": fingerprint,
+        "location": {
+            "path": report.tracked(diagnostic.path),
+            "positions": {"begin": _place(diagnostic.start), "end": _place(diagnostic.end)},
+        },
+    }
+
+
+def _place(position: Position) -> dict[str, int]:
+    return {"line": position.row, "column": position.column}

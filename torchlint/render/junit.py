@@ -1,0 +1,70 @@
+"""Findings as the results of tests, for whatever shows those."""
+
+from __future__ import annotations
+
+from itertools import groupby
+from pathlib import Path, PurePath
+from xml.etree import ElementTree as ET
+
+from torchlint.diagnostics import Diagnostic
+from torchlint.render.report import UNTREATED, Report, visible, without_cell
+
+_DECLARATION = '<?xml version="1.0" encoding="UTF-8"?>\n'
+_OUTCOMES = ("failure", "error", "skipped")
+
+
+def render(report: Report) -> str:
+    """A suite a file and a test a finding; a run without findings is one test that passes.
+
+    A finding that fails the run is a failure, one that does not, such as a note, a skipped test, and a
+    file that could not be treated an error.
+    """
+    root = ET.Element("testsuites", name="torchlint")
+    for path, group in groupby(report.diagnostics, key=lambda item: item.path):
+        suite = ET.SubElement(root, "testsuite", name=report.shown(path), package="org.torchlint")
+        for diagnostic in group:
+            _test(report, suite, without_cell(diagnostic))
+    if not report.diagnostics:
+        suite = ET.SubElement(root, "testsuite", name="torchlint", package="org.torchlint")
+        ET.SubElement(suite, "testcase", name="No errors found", classname="torchlint")
+    for element in (root, *root):
+        _count(element)
+    ET.indent(root)
+    # In ASCII, since standard output may have another encoding than the declared one.
+    return f"{_DECLARATION}{ET.tostring(root, encoding='us-ascii', xml_declaration=False).decode('ascii')}\n"
+
+
+def _test(report: Report, suite: ET.Element, diagnostic: Diagnostic) -> None:
+    row, column = str(diagnostic.start.row), str(diagnostic.start.column)
+    case = ET.SubElement(
+        suite,
+        "testcase",
+        name=f"org.torchlint.{diagnostic.code}",
+        classname=_class(report, diagnostic.path),
+        line=row,
+        column=column,
+    )
+    # XML has no way to write most control characters, and `visible` leaves none.
+    message = visible(diagnostic.message)
+    outcome = ET.SubElement(case, _outcome(report, diagnostic), type=diagnostic.name, message=message)
+    advice = diagnostic.help
+    outcome.text = f"line {row}, col {column}, {message}" + (f"\nhelp: {visible(advice)}" if advice else "")
+
+
+def _outcome(report: Report, diagnostic: Diagnostic) -> str:
+    if diagnostic.code in UNTREATED:
+        return "error"
+    return "failure" if diagnostic.severity.rank >= report.fail_on.rank else "skipped"
+
+
+def _class(report: Report, path: Path) -> str:
+    shown = PurePath(report.shown(path))
+    return str(shown.parent / shown.stem)
+
+
+def _count(element: ET.Element) -> None:
+    cases = list(element.iter("testcase"))
+    element.set("tests", str(len(cases)))
+    for kind, attribute in zip(_OUTCOMES, ("failures", "errors", "skipped"), strict=True):
+        if element.tag == "testsuite" or kind != "skipped":
+            element.set(attribute, str(sum(case.find(kind) is not None for case in cases)))

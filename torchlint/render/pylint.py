@@ -1,0 +1,13 @@
+"""One line a finding as pylint's parseable format has it; many tools read that."""
+
+from __future__ import annotations
+
+from torchlint.render.report import Report, visible, without_cell
+
+
+def render(report: Report) -> str:
+    """``path:row: [CODE] message`` lines."""
+    return "".join(
+        f"{report.shown(item.path)}:{item.start.row}: [{item.code}] {visible(item.message)}\n"
+        for item in map(without_cell, report.diagnostics)
+    )

@@ -1,0 +1,284 @@
+"""SARIF 2.1.0, as GitHub code scanning and other collectors of findings read it.
+
+Regions are in UTF-16 code units, which the log says of itself. Paths are relative to the project, whose
+place is ``%SRCROOT%``. Findings are recognised again by a fingerprint that survives moved lines.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import zlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote_from_bytes
+
+from torchlint import __version__, effects
+from torchlint.checker import CRASH, SYNTAX_ERROR
+from torchlint.diagnostics import Diagnostic, Fix, Position, Severity
+from torchlint.fingerprints import fingerprints
+from torchlint.links import home, page
+from torchlint.render.columns import in_utf16
+from torchlint.render.json import dumps
+from torchlint.render.report import STDIN, UNTREATED, Report, Text, without_cell
+from torchlint.rule import Rule
+
+MOST_RESULTS = 25_000
+"""GitHub takes no more results of a run."""
+MOST_BYTES = 10_000_000
+"""GitHub takes no larger file, compressed by gzip."""
+FINGERPRINT = "torchlint/v1"
+"""The key of our fingerprints; the version changes if they are ever made in another way."""
+
+_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+_BASE = "%SRCROOT%"
+_FAILED = "A rule of torchlint, or torchlint itself, failed on a file."
+_LONGEST_NAME = 255
+_LONGEST_DESCRIPTION = 1024
+_PROBLEMS = {Severity.NOTE: "recommendation", Severity.WARNING: "warning", Severity.ERROR: "error"}
+
+_Named = tuple[Diagnostic, str]
+
+
+def render(report: Report) -> str:
+    """The log of one run, indented. What is too much for GitHub is left out, the least severe first."""
+    names = fingerprints(report.diagnostics, report.text, report.project or report.root)
+    found = [
+        (diagnostic, name)
+        for diagnostic, name in zip(report.diagnostics, names, strict=True)
+        if diagnostic.code != CRASH
+    ]
+    kept = _most_severe(found, MOST_RESULTS)
+    text = _log(report, kept, len(found) - len(kept))
+    while kept and (size := _compressed(text)) > MOST_BYTES:
+        kept = _most_severe(kept, min(len(kept) - 1, len(kept) * MOST_BYTES // size))
+        text = _log(report, kept, len(found) - len(kept))
+    return text
+
+
+def _most_severe(found: Sequence[_Named], count: int) -> Sequence[_Named]:
+    """The ``count`` most severe findings, the earlier of equals, in their old order."""
+    if len(found) <= count:
+        return found
+    ranked = sorted(range(len(found)), key=lambda at: -found[at][0].severity.rank)
+    return [found[at] for at in sorted(ranked[:count])]
+
+
+def _compressed(text: str) -> int:
+    """The size after gzip, or before it where that settles the question."""
+    return len(text) if len(text) <= MOST_BYTES else len(zlib.compress(text.encode("ascii")))
+
+
+def _log(report: Report, found: Sequence[_Named], left_out: int) -> str:
+    codes = report.enabled | {diagnostic.code for diagnostic, _ in found}
+    rules = [rule for code, rule in sorted(report.rules.items()) if code in codes]
+    indices = {rule.code: index for index, rule in enumerate(rules)}
+    address = home()
+    driver = {
+        "name": "torchlint",
+        **({"informationUri": address} if address else {}),
+        "version": __version__,
+        "semanticVersion": __version__,
+        "rules": [_rule(rule) for rule in rules],
+        "notifications": [
+            {
+                "id": CRASH,
+                "name": "internal-error",
+                "shortDescription": {"text": _FAILED},
+                "fullDescription": {"text": _FAILED},
+                "help": {"text": "The other files and rules are not affected. Please report it."},
+                "defaultConfiguration": {"level": "error"},
+            }
+        ],
+    }
+    run = {
+        "tool": {"driver": driver},
+        "invocations": [_invocation(report, indices, left_out)],
+        "originalUriBaseIds": {_BASE: {"uri": _directory(report.project or report.root)}},
+        "columnKind": "utf16CodeUnits",
+        "newlineSequences": ["\r\n", "\n", "\r"],
+        "results": [_result(report, without_cell(diagnostic), indices, name) for diagnostic, name in found],
+    }
+    return dumps({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2, sort_keys=False) + "\n"
+
+
+# --- the tool and the run --------------------------------------------------------------------------------
+
+
+def _rule(rule: Rule) -> dict[str, Any]:
+    address, text = page(rule), f"{rule.page}\n{effects.section(rule.code, effects.of(rule.code))}"
+    # GitHub shows no link but those in the help.
+    link = f"\n[{rule.code} in the documentation]({address})\n" if address else ""
+    return {
+        "id": rule.code,
+        "name": rule.name[:_LONGEST_NAME],
+        "shortDescription": {"text": _cut(rule.summary)},
+        "fullDescription": {"text": _cut(rule.sections.get("What it does") or rule.summary)},
+        "help": {"text": text, "markdown": f"# {rule.name} ({rule.code})\n\n{text}{link}"},
+        **({"helpUri": address} if address else {}),
+        "defaultConfiguration": {"level": rule.severity.value},
+        "properties": {
+            "tags": _tags(rule),
+            "precision": "high",
+            "problem.severity": _PROBLEMS[rule.severity],
+        },
+    }
+
+
+def _tags(rule: Rule) -> list[str]:
+    """What the rule is about: the folder of its file is its family."""
+    family = "".join(rule.check.__module__.split(".")[-2:-1]).replace("_", "-")
+    subject = [] if family == "linter" else ["performance"]
+    return ["pytorch", *subject, *filter(None, [family])]
+
+
+def _cut(text: str) -> str:
+    """A text of one paragraph that is no longer than a description may be."""
+    text = " ".join(text.split())
+    if len(text) <= _LONGEST_DESCRIPTION:
+        return text
+    return text[: _LONGEST_DESCRIPTION - 1].rsplit(" ", 1)[0] + "…"
+
+
+def _invocation(report: Report, indices: dict[str, int], left_out: int) -> dict[str, Any]:
+    told = [
+        _notification(report, diagnostic, indices)
+        for diagnostic in report.diagnostics
+        if diagnostic.code in UNTREATED
+    ]
+    if left_out:
+        told.append(
+            {
+                "level": "warning",
+                "message": {
+                    "text": f"{left_out} findings are left out, the least severe, since collectors take no "
+                    "more results in one file."
+                },
+            }
+        )
+    return {
+        "executionSuccessful": all(diagnostic.code != CRASH for diagnostic in report.diagnostics),
+        "workingDirectory": {"uri": _directory(report.root)},
+        "toolExecutionNotifications": told,
+    }
+
+
+def _notification(report: Report, diagnostic: Diagnostic, indices: dict[str, int]) -> dict[str, Any]:
+    shown = without_cell(diagnostic)
+    return {
+        "level": "error",
+        "message": {"text": _sentence(shown.message)},
+        "locations": [_location(report, shown.path, shown.start, shown.end)],
+        **({"descriptor": {"id": CRASH, "index": 0}} if diagnostic.code == CRASH else {}),
+        **(
+            {"associatedRule": {"id": SYNTAX_ERROR, "index": indices[SYNTAX_ERROR]}}
+            if diagnostic.code == SYNTAX_ERROR and SYNTAX_ERROR in indices
+            else {}
+        ),
+    }
+
+
+# --- a finding -------------------------------------------------------------------------------------------
+
+
+def _result(report: Report, diagnostic: Diagnostic, indices: dict[str, int], name: str) -> dict[str, Any]:
+    path, fix, source = diagnostic.path, diagnostic.fix, report.source(diagnostic.path)
+    result: dict[str, Any] = {
+        "ruleId": diagnostic.code,
+        **({"ruleIndex": indices[diagnostic.code]} if diagnostic.code in indices else {}),
+        "level": diagnostic.severity.value,
+        "message": {"text": _message(diagnostic)},
+        "locations": [_location(report, path, diagnostic.start, diagnostic.end, cell=diagnostic.cell)],
+        "partialFingerprints": {FINGERPRINT: name},
+    }
+    if diagnostic.related:
+        result["relatedLocations"] = [
+            {"id": number, **_location(report, path, place, place), "message": {"text": _literal(remark)}}
+            for number, (place, remark) in enumerate(diagnostic.related, start=1)
+        ]
+    if fix is not None and fix.edits and source is not None and diagnostic.cell is None:
+        result["fixes"] = [_fix(report, path, fix, source)]
+    return result
+
+
+def _message(diagnostic: Diagnostic) -> str:
+    """What is wrong, with links to what explains it; then what to do, which is no part of GitHub's titles."""
+    links = ", ".join(
+        f"[{remark.translate(_NO_BRACKETS)}]({number})"
+        for number, (_, remark) in enumerate(diagnostic.related, start=1)
+    )
+    told = _sentence(_literal(diagnostic.message) + (f" ({links})" if links else ""))
+    advice = diagnostic.help
+    return f"{told} {_sentence(_literal(advice))}" if advice else told
+
+
+_NO_BRACKETS = str.maketrans({"[": "\\[", "]": "\\]"})
+_LINK = re.compile(r"\[([^\[\]]*)\](?=\()")
+
+
+def _literal(text: str) -> str:
+    """``text`` with the code in it that readers would take for a link, such as ``f[0](1)``, escaped."""
+    return _LINK.sub(r"\\[\1\\]", text)
+
+
+def _sentence(text: str) -> str:
+    return text if text.endswith((".", "!", "?")) else f"{text}."
+
+
+def _fix(report: Report, path: Path, fix: Fix, source: Text) -> dict[str, Any]:
+    replacements = []
+    for edit in fix.edits:
+        start, end = source.position(edit.span.start), source.position(edit.span.end)
+        replacement: dict[str, Any] = {"deletedRegion": _region(source.text, start, end)}
+        if edit.content:
+            replacement["insertedContent"] = {"text": edit.content}
+        replacements.append(replacement)
+    return {
+        "description": {"text": _sentence(_literal(fix.message))},
+        "artifactChanges": [{"artifactLocation": _artifact(report, path), "replacements": replacements}],
+        "properties": {"applicability": fix.applicability.label},
+    }
+
+
+def _location(
+    report: Report, path: Path, start: Position, end: Position, *, cell: int | None = None
+) -> dict[str, Any]:
+    # The start of a notebook is the same in every unit, and its text here is that of its cells.
+    text = report.text(path) if cell is None else None
+    return {
+        "physicalLocation": {
+            "artifactLocation": _artifact(report, path),
+            "region": _region(text, start, end),
+        }
+    }
+
+
+def _region(text: str | None, start: Position, end: Position) -> dict[str, int]:
+    if text is not None:
+        start, end = in_utf16(text, start), in_utf16(text, end)
+    return {
+        "startLine": start.row,
+        "startColumn": start.column,
+        "endLine": end.row,
+        "endColumn": end.column,
+    }
+
+
+# --- addresses -------------------------------------------------------------------------------------------
+
+
+def _artifact(report: Report, path: Path) -> dict[str, str]:
+    base = report.project or report.root
+    if path == STDIN:
+        return {"uri": "stdin"}
+    absolute = report.root / path
+    if absolute.is_relative_to(base):
+        relative = absolute.relative_to(base).as_posix()
+        return {"uri": quote_from_bytes(os.fsencode(relative)), "uriBaseId": _BASE}
+    return {"uri": absolute.as_uri()}
+
+
+def _directory(path: Path) -> str:
+    """The address of a folder, which ends with a slash."""
+    return path.absolute().as_uri().rstrip("/") + "/"

@@ -1,0 +1,125 @@
+"""Words for the edits that spare a wait: what a rule advises where it cannot make the edit itself.
+
+Each is a part of a sentence, or a whole one without a full stop, with code in backticks that names the
+reader's own variables where they are short.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchlint.semantics.names import BindingKind
+from torchlint.semantics.synchronisation import written_arguments
+from torchlint.semantics.throttling import FUNCTIONS
+
+if TYPE_CHECKING:
+    from torchlint.semantics.module import Module
+    from torchlint.semantics.places import Hot
+
+_LONG = 60
+_NO_COUNTERS = frozenset({BindingKind.CLASS, BindingKind.FUNCTION, BindingKind.IMPORT})
+_TORCH = re.compile(r"(?<![\w.])torch\.(?=\w)")
+
+
+def inline(module: Module, node: cst.CSTNode) -> str:
+    """The source of ``node`` on one line; "…" if it is long, or has a comment or a backtick in it."""
+    code = " ".join(module.source(node).split())
+    return "…" if len(code) > _LONG or "#" in code or "`" in code else code
+
+
+def tight(module: Module, node: cst.BaseExpression) -> str:
+    """As ``inline``, in parentheses where something binds looser than the dot that is to follow."""
+    code = inline(module, node)
+    binds = isinstance(node, (cst.Name, cst.Attribute, cst.Call, cst.Subscript)) or bool(node.lpar)
+    return code if binds or code == "…" else f"({code})"
+
+
+def as_spelt(module: Module, at: cst.CSTNode, advice: str) -> str:
+    """``advice`` with ``torch`` under the name that the file has for it: "`th.stack(…)`"."""
+    spelling = module.names.spelling("torch.where", at)
+    if spelling is None or not spelling.endswith(".where"):
+        return advice
+    return _TORCH.sub(spelling.removesuffix("where"), advice)
+
+
+def now_and_then(module: Module, hot: Hot) -> str:
+    """When to do what waits: "where `i % 100 == 0`", by the loop's own counter."""
+    return f"where `{counter_of(module, hot)} % 100 == 0`"
+
+
+def counter_of(module: Module, hot: Hot) -> str:
+    """The variable that counts the rounds of a hot loop; ``step`` where none does, if the name is free."""
+    match hot.loop:
+        case cst.For(
+            target=cst.Tuple(elements=[cst.Element(value=cst.Name(value=name)), *_]),
+            iter=cst.Call(func=cst.Name(value="enumerate")),
+        ):
+            return name
+        case cst.For(target=cst.Name(value=name), iter=cst.Call(func=cst.Name(value="range"))) if name != "_":
+            return name
+    scope = module.names.lookup("step", hot.loop)
+    bound = scope.bindings["step"] if scope is not None else []
+    return "round_number" if any(binding.kind in _NO_COUNTERS for binding in bound) else "step"
+
+
+def without_graph(module: Module, tensor: cst.BaseExpression, *, copied: bool = False) -> str:
+    """What keeps a tensor without its graph, "`loss.detach()`"; a copy if the tensor is written to later."""
+    code = tight(module, tensor)
+    if code == "…":
+        return "the tensor, with `.detach().clone()`," if copied else "the tensor, with `.detach()`,"
+    if not code.endswith((".detach()", ".data")):
+        code += ".detach()"
+    return f"`{code}.clone()`" if copied else f"`{code}`"
+
+
+def runs_as_function(hot: Hot) -> bool:
+    """Whether a place is hot because its function is called at every step, by code that is not seen."""
+    return isinstance(hot.loop, FUNCTIONS)
+
+
+def in_forward(hot: Hot) -> bool:
+    """Whether a place is hot because it belongs to a forward pass."""
+    return isinstance(hot.loop, cst.FunctionDef) and hot.loop.name.value == "forward"
+
+
+def shown(module: Module, node: cst.BaseExpression) -> bool:
+    """Whether a value is made in the text or chart that its own statement writes out for people."""
+    for outer in module.tree.ancestors(node):
+        match outer:
+            case cst.FormattedString():
+                return True
+            case cst.BinaryOperation(operator=cst.Modulo(), left=cst.SimpleString()):
+                return True
+            case cst.Call():
+                if any(_holds(module, part, node) for part in written_arguments(module, outer)):
+                    return True
+            case cst.BaseSmallStatement() | cst.BaseStatement():
+                return False
+    return False
+
+
+def decides(module: Module, node: cst.BaseExpression) -> bool:
+    """Whether a value is part of the condition of a statement or of a ternary."""
+    child: cst.CSTNode = node
+    for outer in module.tree.ancestors(node):
+        if isinstance(outer, (cst.If, cst.While, cst.IfExp, cst.Assert)) and child is outer.test:
+            return True
+        if isinstance(outer, (cst.BaseSmallStatement, cst.BaseStatement)):
+            return False
+        child = outer
+    return False
+
+
+def small_statement(module: Module, node: cst.CSTNode) -> cst.CSTNode:
+    """The ``return``, assignment or expression that ``node`` is part of; a compound statement if in none."""
+    for outer in module.tree.ancestors(node):
+        if isinstance(outer, (cst.BaseSmallStatement, cst.BaseStatement)):
+            return outer
+    return node
+
+
+def _holds(module: Module, part: cst.BaseExpression, node: cst.BaseExpression) -> bool:
+    return part is node or any(outer is part for outer in module.tree.ancestors(node))
