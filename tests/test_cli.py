@@ -410,6 +410,18 @@ def test_shells_that_show_more_say_what_a_code_means(
     assert told.startswith(offered)
 
 
+@pytest.mark.parametrize(
+    ("shell", "offered"), [("zsh", "plain\n--select=ZZ301\n"), ("fish", "plain,--select=ZZ301\t")]
+)
+def test_a_value_behind_an_equals_sign_is_completed(
+    shell: str, offered: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COMP_WORDS", "torchlint --select=ZZ3")
+    monkeypatch.setenv("COMP_CWORD", "1" if shell == "zsh" else "--select=ZZ3")
+    monkeypatch.setenv("_TORCHLINT_COMPLETE", f"{shell}_complete")
+    assert lint().stdout.startswith(offered)
+
+
 def test_a_list_is_completed_behind_its_last_comma(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COMP_WORDS", "torchlint --select ZZ101,bad-called,ZZ1")
     monkeypatch.setenv("COMP_CWORD", "2")
@@ -434,6 +446,7 @@ def test_nothing_is_completed_with_a_pack_that_does_not_load(monkeypatch: pytest
 def test_what_a_shell_reads_to_complete(shell: str) -> None:
     told = lint("generate-shell-completion", shell).stdout
     assert f"_TORCHLINT_COMPLETE={shell}_complete" in told
+    assert ('string split --max 1 "," $completion' in told) is (shell == "fish")
     assert told.rstrip().endswith({"bash": "_setup;", "zsh": "fi", "fish": '_completion)";'}[shell])
 
 

@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 import click
-from click.shell_completion import BashComplete, CompletionItem, add_completion_class
+from click.shell_completion import (
+    BashComplete,
+    CompletionItem,
+    FishComplete,
+    ShellComplete,
+    ZshComplete,
+    add_completion_class,
+)
 
 from torchlint import options, registry
 from torchlint.registry import RegistryError
@@ -22,7 +29,32 @@ class _Bash(BashComplete):
         return [word for word in words if word != "="], incomplete
 
 
-add_completion_class(_Bash)
+class _Joined(ShellComplete):
+    """Offers ``--flag=value`` as a whole to shells to which it is one word."""
+
+    def get_completions(self, args: list[str], incomplete: str) -> list[CompletionItem]:
+        """What the word may become."""
+        flag, equals, value = incomplete.partition("=")
+        if not (equals and flag.startswith("--")):
+            return super().get_completions(args, incomplete)
+        # The option goes to the words before, by which the default command is recognised.
+        return [
+            CompletionItem(f"{flag}={item.value}", item.type, item.help) if item.type == "plain" else item
+            for item in super().get_completions([*args, flag], value)
+        ]
+
+
+class _Zsh(_Joined, ZshComplete):
+    pass
+
+
+class _Fish(_Joined, FishComplete):
+    # Values may hold commas.
+    source_template = FishComplete.source_template.replace("string split", "string split --max 1")
+
+
+for _shell in (_Bash, _Zsh, _Fish):
+    add_completion_class(_shell)
 
 
 def rule_names(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
