@@ -693,7 +693,9 @@ def test_show_settings_is_toml_with_every_key() -> None:
     Path("base.toml").write_text("extend-exclude = ['é\\*']\nworkers = 9\n")
     told = lint("--show-settings", "-o", "report.txt").stdout
     said = toml.loads(told)
-    assert set(said) == set(options.config_keys())
+    # Nothing can be said in TOML of what has no value.
+    absent = {key for key in options.config_keys() if f"\n# {key} is not given\n" in told}
+    assert absent == {"baseline"} and set(said) == set(options.config_keys()) - absent
     assert said["per-file-ignores"] == {"tests/*": ["ZZ1"]}
     assert (said["extend-exclude"], said["workers"], said["target-torch"]) == (["é\\*"], 9, ">=2.1.0")
     assert said["extend-per-file-ignores"] == {}
@@ -1007,7 +1009,7 @@ def test_a_stream_that_cannot_be_written_ends_the_run_before_it_starts() -> None
 def test_statistics_are_text_or_json_or_refused(name: str) -> None:
     write(a="bad()\nbad()\n")
     result = lint("--statistics", "-q", "--output-format", name)
-    if name in ("sarif", "gitlab", "junit", "rdjson"):
+    if name in ("sarif", "gitlab", "junit", "rdjson", "markdown"):
         assert (result.exit_code, result.stdout) == (2, "")
         assert f"--statistics has no form in {name}" in result.stderr
     elif name.startswith("json"):
@@ -1208,3 +1210,76 @@ def test_the_progress_bar_appears_when_a_run_is_long(
         if bar._shown is not None:
             bar(2, 2)
             assert [(task.completed, task.total) for task in bar._shown[0].tasks] == [(2, 2)]
+
+
+# --- notebooks -----------------------------------------------------------------------------------------
+
+
+def book(*sources: str) -> str:
+    cells = [{"cell_type": "code", "source": source.splitlines(keepends=True)} for source in sources]
+    cells.insert(1, {"cell_type": "markdown", "source": ["bad()"]})
+    return json.dumps({"nbformat": 4, "metadata": {}, "cells": cells}, indent=1, ensure_ascii=False) + "\n"
+
+
+def test_notebooks_are_checked_like_programs() -> None:
+    write(a="bad()\n")
+    Path("b.ipynb").write_text(book("%pwd\nbad()", "x = !ls\nhint()\nbad(x)"), encoding="utf-8")
+    result = lint("--output-format", "concise")
+    assert result.stdout.splitlines()[:4] == [
+        "a.py:1:1: ZZ101 [*] `bad` is called",
+        "b.ipynb:cell 1:2:1: ZZ101 [*] `bad` is called",
+        "b.ipynb:cell 3:2:1: ZZ201 `hint` is called",
+        "b.ipynb:cell 3:3:1: ZZ101 [*] `bad` is called",
+    ]
+    found = json.loads(lint("b.ipynb", "--output-format", "json").stdout)
+    assert [(item["cell"], item["location"]["row"]) for item in found] == [(1, 2), (3, 2), (3, 3)]
+    edit = found[2]["fix"]["edits"][0]
+    assert (edit["cell"], edit["location"], edit["end_location"]) == (
+        3,
+        {"column": 1, "row": 3},
+        {"column": 4, "row": 3},
+    )
+    assert "  cell 3:2:1 ZZ201" in lint("b.ipynb", "--output-format", "grouped").stdout
+
+
+def test_the_full_format_shows_the_lines_of_the_cell() -> None:
+    Path("b.ipynb").write_text(book("x = 1\ny = 2", "%pwd\nbad()\n!ls\nz"), encoding="utf-8")
+    assert lint("b.ipynb").stdout.startswith(
+        "ZZ101 [*] `bad` is called\n"
+        " --> b.ipynb:cell 3:2:1\n"
+        "  |\n"
+        "1 | %pwd\n"
+        "2 | bad()\n"
+        "  | ^^^^^\n"
+        "3 | !ls\n"
+        "4 | z\n"
+        "  |\n"
+        "help: Use `good`\n"
+        " ::: cell 3\n"
+        "  |\n"
+        "1 | %pwd\n"
+        "  - bad()\n"
+        "2 + good()\n"
+        "3 | !ls\n"
+        "  |\n"
+    )
+
+
+def test_a_notebook_on_standard_input_is_fixed() -> None:
+    text = book("x = 'é'", "bad()  # ←")
+    result = lint("-", "--fix", "--stdin-filename", "x.ipynb", stdin=text)
+    assert (result.stdout, result.exit_code) == (text.replace('"bad()  # ←"', '"good()  # ←"'), 0)
+    shown = lint("-", "--diff", "--stdin-filename", "x.ipynb", stdin=text)
+    assert shown.stdout == (
+        "--- x.ipynb:cell 3\n+++ x.ipynb:cell 3\n@@ -1 +1 @@\n-bad()  # ←\n+good()  # ←\n"
+    )
+    assert Path("x.ipynb").exists() is False
+
+
+def test_broken_json_is_a_finding_and_stays_as_it_is() -> None:
+    Path("b.ipynb").write_text('{"cells": [\n}', encoding="utf-8")
+    result = lint("b.ipynb", "--fix")
+    assert result.stdout.startswith(
+        "TL001 the notebook is not valid JSON: expecting value\n --> b.ipynb:2:1\n\n"
+    )
+    assert (result.exit_code, Path("b.ipynb").read_text(encoding="utf-8")) == (1, '{"cells": [\n}')

@@ -39,15 +39,53 @@ def check(source: Source, settings: LintSettings, *, screen: bool = True) -> lis
     rules = registry.catalogue()
     enabled = [rules[code] for code in settings.rules if code in rules and code not in OWN_CODES]
     wanted = [rule.code for rule in enabled if not screen or rule.may_fire(source.text)]
-    if wanted:
+    # Cells that are no programs may make one together.
+    checked = _problems(source) if source.in_cells or not wanted else []
+    if wanted and not checked:
         checked = parsing.on_deep_stack(_run, source, settings, wanted, screen)
-    else:
-        found = parsing.problem(source.text)
-        checked = [unreadable(source, found)] if found else []
     if not any(diagnostic.code == SYNTAX_ERROR for diagnostic in checked) and not settings.ignore_noqa:
         checked = _suppress(source, settings, rules, checked)
     regraded = (_regrade(diagnostic, settings) for diagnostic in dict.fromkeys(checked))
-    return sorted(regraded, key=lambda diagnostic: diagnostic.sort_key)
+    placed = (_in_cell(source, diagnostic) for diagnostic in regraded)
+    return sorted(placed, key=lambda diagnostic: diagnostic.sort_key)
+
+
+def breaks(source: Source) -> bool:
+    """Whether the interpreter refuses ``source``, or a cell of it; False where it cannot tell."""
+    return any(parsing.breaks(part.code) for part in source.parts)
+
+
+def _problems(source: Source) -> list[Diagnostic]:
+    """What is no program: the text, or every such cell of a notebook."""
+    found = []
+    for part in source.parts:
+        problem = parsing.problem(part.code)
+        if problem is not None:
+            code = Source(source.path, part.code)
+            begin = part.start + len(part.text) - len(part.code)
+            start, end = begin + code.offset(problem.start), begin + code.offset(problem.end)
+            found.append(own_diagnostic(SYNTAX_ERROR, source, Span(start, max(start, end)), problem.message))
+    return found
+
+
+def _in_cell(source: Source, diagnostic: Diagnostic) -> Diagnostic:
+    """The diagnostic with its places in the cells of a notebook, and a fix that keeps to them."""
+    start = source.locate(diagnostic.span.start)
+    if start.cell is None:
+        return diagnostic
+    part = source.part(start.cell)
+    assert part is not None
+    span, last = diagnostic.span, part.start + len(part.text)
+    row = min(max(diagnostic.noqa_row, 1), len(source.line_starts))
+    return replace(
+        diagnostic,
+        cell=start.cell,
+        start=start,
+        end=source.locate(min(span.end, last)),
+        noqa_row=source.locate(min(source.line_starts[row - 1], last)).row,
+        fix=source.fitted(diagnostic.fix) if diagnostic.fix else None,
+        related=tuple((source.locate(source.offset(place)), remark) for place, remark in diagnostic.related),
+    )
 
 
 def unreadable(source: Source, problem: parsing.Problem) -> Diagnostic:

@@ -16,7 +16,6 @@ from pathspec import GitIgnoreSpec
 from torchlint.options import Options, Pattern
 
 IGNORE_FILES = (".gitignore", ".ignore")
-_NOTEBOOK = ".ipynb"
 _WINDOWS = os.name == "nt"
 # IO_REPARSE_TAG_MOUNT_POINT, which the module `stat` has on Windows only.
 _MOUNT_POINT = 0xA0000003
@@ -190,8 +189,6 @@ def discover(
         if path.is_dir():
             if not (force_exclude and _excluded(path, True, options_for, respect_gitignore)):
                 found.update(_search(path, options_for, respect_gitignore, force_exclude, warnings))
-        elif path.suffix == _NOTEBOOK:
-            warnings.append(f"skipped {path}: notebooks are not checked")
         elif not (force_exclude and _excluded(path, False, options_for, respect_gitignore)):
             found.add(path)
     return Discovery(tuple(_distinct(sorted(found))), tuple(warnings))

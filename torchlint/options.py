@@ -39,6 +39,7 @@ class Kind(enum.Enum):
 
     BOOL = "true or false"
     INTEGER = "a whole number of 0 or more"
+    STRING = "a string"
     VERSION = 'a version such as "0.1", or a range such as ">=0.1"'
     PATH = "a path"
     CHOICE = "one of the listed words"
@@ -46,6 +47,7 @@ class Kind(enum.Enum):
     RULES = "a list of rule codes, code prefixes, rule names or ALL"
     PATTERNS = "a list of glob patterns"
     RULES_BY_PATTERN = "a table from glob pattern to a list of rules"
+    REPORTS = "a list of formats, each with a file"
 
 
 class Section(enum.Enum):
@@ -64,7 +66,8 @@ class Setting:
 
     ``config`` and ``cli`` say where it may be given. A ``switch`` is a flag without its ``--no-`` twin.
     ``env`` is the environment variable that stands in for the flag. ``per_file`` options come from the
-    config closest to each file, the others from the one closest to the working directory.
+    config closest to each file, the others from the one closest to the working directory. An ``optional``
+    flag may stand without a value; one that it has follows ``=``.
     """
 
     kind: Kind
@@ -79,6 +82,7 @@ class Setting:
     cli: bool = True
     switch: bool = False
     per_file: bool = False
+    optional: bool = False
 
 
 @dataclass(frozen=True)
@@ -95,7 +99,7 @@ EXCLUDED = (
     ".pytype .ruff_cache .svn .tox .venv .vscode __pycache__ __pypackages__ _build buck-out build dist "
     "node_modules site-packages venv"
 )
-INCLUDED = ("*.py", "*.pyw")
+INCLUDED = ("*.py", "*.pyw", "*.ipynb")
 _ANYWHERE = Path()
 
 
@@ -109,7 +113,7 @@ def _says(*args: Any, **kwargs: Any) -> Mapping[str, Setting]:
 
 FORMATS = (
     *("full", "concise", "grouped", "json", "json-lines", "github", "gitlab", "sarif", "junit", "rdjson"),
-    *("pylint", "azure"),
+    *("pylint", "azure", "markdown"),
 )
 DEFAULT_SELECT = ("TL",)
 
@@ -179,6 +183,16 @@ class Options:
             config=False,
         ),
     )
+    report: tuple[str, ...] = field(
+        default=(),
+        metadata=_says(
+            Kind.REPORTS,
+            _REPORT,
+            "Write a further report in another format to a file. May be repeated.",
+            metavar="FORMAT=FILE",
+            config=False,
+        ),
+    )
     statistics: bool = field(
         default=False,
         metadata=_says(
@@ -209,6 +223,30 @@ class Options:
     exit_non_zero_on_fix: bool = field(
         default=False,
         metadata=_says(Kind.BOOL, _REPORT, "Exit with 1 if a file was fixed.", config=False, switch=True),
+    )
+    baseline: Path | None = field(
+        default=None,
+        metadata=_says(
+            Kind.PATH,
+            _REPORT,
+            "Neither report nor fix the findings that this file lists.",
+            'baseline = "torchlint-baseline.json"',
+            metavar="FILE",
+        ),
+    )
+    update_baseline: bool = field(
+        default=False,
+        metadata=_says(
+            Kind.BOOL,
+            _REPORT,
+            "Write what is found to the baseline, and take out what was fixed in the files checked.",
+            config=False,
+            switch=True,
+        ),
+    )
+    ignore_baseline: bool = field(
+        default=False,
+        metadata=_says(Kind.BOOL, _REPORT, "Report what the baseline lists, too.", config=False, switch=True),
     )
     show_files: bool = field(
         default=False,
@@ -336,6 +374,38 @@ class Options:
     ignore_noqa: bool = field(
         default=False,
         metadata=_says(Kind.BOOL, _RULES, "Do not obey suppression comments.", config=False, switch=True),
+    )
+    add_noqa: str | None = field(
+        default=None,
+        metadata=_says(
+            Kind.STRING,
+            _RULES,
+            "Silence every finding by a comment, with this reason if one is given.",
+            metavar="[=REASON]",
+            config=False,
+            optional=True,
+        ),
+    )
+    changed_since: str | None = field(
+        default=None,
+        metadata=_says(
+            Kind.STRING,
+            _FILES,
+            "Report and fix only what is on lines that differ from where HEAD branched off this commit. "
+            "What is not committed, and files that git does not track, count as changed.",
+            metavar="REF",
+            config=False,
+        ),
+    )
+    staged: bool = field(
+        default=False,
+        metadata=_says(
+            Kind.BOOL,
+            _FILES,
+            "Check what is staged in git, and report only what is on lines that differ from HEAD.",
+            config=False,
+            switch=True,
+        ),
     )
     exclude: tuple[Pattern, ...] = field(
         default=_patterns(EXCLUDED.split()),
@@ -490,7 +560,7 @@ def convert(name: str, value: object, root: Path) -> Any:
         return value
     if kind is Kind.INTEGER and isinstance(value, int) and not isinstance(value, bool) and value >= 0:
         return value
-    if kind is Kind.VERSION and isinstance(value, str):
+    if kind in (Kind.STRING, Kind.VERSION) and isinstance(value, str):
         return value
     if kind is Kind.PATH and isinstance(value, str):
         return root / value

@@ -137,6 +137,7 @@ _RULES = {"type": "array", "items": {"$ref": "#/definitions/rule"}}
 _SHAPES: Mapping[Kind, dict[str, Any]] = {
     Kind.BOOL: {"type": "boolean"},
     Kind.INTEGER: {"type": "integer", "minimum": 0},
+    Kind.STRING: {"type": "string"},
     Kind.PATH: {"type": "string"},
     Kind.VERSION: {
         "type": "string",

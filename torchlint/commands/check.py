@@ -19,6 +19,7 @@ import click
 
 from torchlint import options, registry
 from torchlint.commands import completion
+from torchlint.commands.adoption import Adoption
 from torchlint.commands.terminal import WINDOWS, Terminal, shared_parameters
 from torchlint.config import ConfigError, Resolver, Settings
 from torchlint.diagnostics import Diagnostic, Severity
@@ -66,7 +67,10 @@ def _parameter(name: str, setting: Setting) -> _Option:
         completed = {Kind.RULES: completion.selectors, Kind.RULES_BY_PATTERN: completion.selectors_by_glob}
         attrs["shell_complete"] = completed.get(setting.kind)
         return _Option(names, **{"multiple": True, "metavar": f"{word},…", **attrs, "default": ()})
+    if setting.kind is Kind.REPORTS:
+        return _Option(names, **{"multiple": True, **attrs, "default": ()})
     kinds: dict[Kind, Any] = {
+        Kind.STRING: click.STRING,
         Kind.CHOICE: click.Choice(setting.choices),
         Kind.INTEGER: click.IntRange(min=0),
         Kind.PATH: click.Path(path_type=Path),
@@ -84,7 +88,15 @@ class _Option(click.Option):
 
 
 class _Command(click.Command):
-    """Shows the options under headings."""
+    """Shows the options under headings, and lets those stand alone whose value is optional."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Give an option without its optional value an empty one, so that it takes no path for it."""
+        alone = {f"--{options.key(name)}" for name, setting in options.settings().items() if setting.optional}
+        end = args.index("--") if "--" in args else len(args)
+        return super().parse_args(
+            ctx, [f"{word}=" if word in alone else word for word in args[:end]] + args[end:]
+        )
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """One list of options for each heading, the shared ones last."""
@@ -152,6 +164,18 @@ class _Outcome:
     applied: dict[Path, Counter[str]] = field(default_factory=dict)
     diffs: dict[Path, str] = field(default_factory=dict)
     sources: dict[Path, Source] = field(default_factory=dict)
+    known: dict[Path, frozenset[str]] = field(default_factory=dict)
+    silenced: int = 0
+
+    def add(self, result: Result) -> None:
+        """Take in what came of one file."""
+        self.diagnostics += result.diagnostics
+        self.known[result.path] = result.known
+        self.silenced += result.silenced
+        if result.applied:
+            self.applied[result.path] = result.applied
+        if result.diff:
+            self.diffs[result.path] = result.diff
 
     @property
     def fixed(self) -> int:
@@ -220,13 +244,15 @@ def _check(
             f"it is printed with --output-format {', '.join(_STATISTICS)}"
         )
 
+    about = Adoption(chosen, directory, stdin=_DASH in paths)
+    reports = _reports(chosen)
     started = time.perf_counter()
     if _DASH in paths:
         if chosen.show_files or chosen.show_settings:
             _show(terminal, resolver, (chosen.stdin_filename or STDIN,), chosen)
             return
         with terminal.listening():
-            outcome = _check_stdin(terminal, resolver, chosen)
+            outcome = _check_stdin(terminal, resolver, chosen, about)
     else:
         found = discover(
             paths or (Path(),),
@@ -236,21 +262,23 @@ def _check(
         )
         for warning in found.warnings:
             terminal.warn(warning)
+        files = about.narrowed(found.files, terminal.warn)
         if chosen.show_files or chosen.show_settings:
-            _show(terminal, resolver, found.files, chosen)
+            _show(terminal, resolver, files, chosen)
             return
         if not found.files:
             terminal.warn("No Python files found under the given path(s)")
         with terminal.listening():
-            outcome = _check_files(terminal, resolver, chosen, found.files)
+            outcome = _check_files(terminal, resolver, chosen, files, about)
     terminal.debug(f"done in {time.perf_counter() - started:.2f} s")
+    remarks = about.conclude(outcome, lambda path: resolver.lint(path).rules, _sources(outcome))
     if not (_streams(chosen) and _DASH not in paths):
-        _tell(terminal, chosen, rules, outcome, directory, stdin=_DASH in paths)
+        _tell(terminal, chosen, rules, outcome, directory, remarks, reports, stdin=_DASH in paths)
     raise click.exceptions.Exit(_status(chosen, outcome))
 
 
 def _check_files(
-    terminal: Terminal, resolver: Resolver, chosen: Options, files: tuple[Path, ...]
+    terminal: Terminal, resolver: Resolver, chosen: Options, files: tuple[Path, ...], about: Adoption
 ) -> _Outcome:
     from torchlint import runner
     from torchlint.commands.progress import Progress
@@ -259,20 +287,19 @@ def _check_files(
     files = tuple(sorted(files, key=str))
     settings = {path: resolver.lint(path) for path in files}
     _debug_settings(terminal, resolver, settings)
-    outcome = _Outcome(enabled=frozenset().union(*(lint.rules for lint in settings.values())))
-    mode = runner.Mode(fix=chosen.writes, diff=chosen.diff)
+    outcome = _Outcome(
+        enabled=frozenset().union(*(lint.rules for lint in settings.values())),
+        sources=dict(about.sources(files)),
+    )
+    mode = runner.Mode(chosen.writes, chosen.diff, chosen.add_noqa, about.scopes(files))
     watched = terminal.interactive and not (terminal.quiet or terminal.silent)
     with (
         Progress(len(files), enabled=watched) as progress,
         _told_at_once(terminal, chosen, resolver.rules, outcome) as tell,
     ):
         for result in _runner()(files, settings, mode, chosen.jobs, progress):
-            outcome.diagnostics += result.diagnostics
+            outcome.add(result)
             tell(result.diagnostics)
-            if result.applied:
-                outcome.applied[result.path] = result.applied
-            if result.diff:
-                outcome.diffs[result.path] = result.diff
     outcome.diagnostics.sort(key=lambda item: item.sort_key)
     return outcome
 
@@ -287,7 +314,9 @@ def _runner() -> Callable[..., Iterator[Result]]:
 
 def _streams(chosen: Options) -> bool:
     """Whether findings are told file by file: one line of this format says nothing of the others."""
-    return chosen.output_format == "json-lines" and not (chosen.statistics or chosen.diff or chosen.fix_only)
+    other = chosen.statistics or chosen.diff or chosen.fix_only
+    at_the_end = chosen.update_baseline or chosen.report
+    return chosen.output_format == "json-lines" and not (other or at_the_end)
 
 
 @contextmanager
@@ -325,7 +354,7 @@ def _debug_settings(terminal: Terminal, resolver: Resolver, settings: Mapping[Pa
             terminal.debug(f"{path}: {line}")
 
 
-def _check_stdin(terminal: Terminal, resolver: Resolver, chosen: Options) -> _Outcome:
+def _check_stdin(terminal: Terminal, resolver: Resolver, chosen: Options, about: Adoption) -> _Outcome:
     """Check standard input; with a fixing option the fixed text goes to standard output."""
     from torchlint import runner
     from torchlint.source import SourceError
@@ -349,22 +378,19 @@ def _check_stdin(terminal: Terminal, resolver: Resolver, chosen: Options) -> _Ou
     settings = resolver.lint(path)
     _debug_settings(terminal, resolver, {path: settings})
     outcome.enabled = frozenset(settings.rules)
-    mode = runner.Mode(fix=chosen.writes, diff=chosen.diff)
+    mode = runner.Mode(chosen.writes, chosen.diff, scopes=about.scopes([path]))
     result, source = runner.run_text(data, path, settings, mode)
     if chosen.writes:
         fixed = data
         if source is not None and result.applied:
             try:
-                fixed = source.encode(source.text)
+                fixed = source.to_bytes()
             except SourceError as error:
                 terminal.warn(f"the fixes cannot be written: {error.reason}")
-                result, source = runner.run_text(data, path, settings, runner.Mode())
+                result, source = runner.run_text(data, path, settings, mode.looking)
         terminal.out(fixed)
-    outcome.diagnostics = sorted(result.diagnostics, key=lambda item: item.sort_key)
-    if result.applied:
-        outcome.applied[path] = result.applied
-    if result.diff:
-        outcome.diffs[path] = result.diff
+    outcome.add(result)
+    outcome.diagnostics.sort(key=lambda item: item.sort_key)
     if source is not None:
         outcome.sources[path] = source
     return outcome
@@ -379,10 +405,12 @@ def _tell(
     rules: Mapping[str, Rule],
     outcome: _Outcome,
     directory: Path,
+    concluding: str,
+    reports: Mapping[Path, str],
     *,
     stdin: bool,
 ) -> None:
-    """Print the report, where the options want it."""
+    """Print the report, where the options want it, and write the further ones."""
     # The fixed text of standard input has standard output for itself.
     aside = stdin and chosen.writes
     stream = sys.stderr if aside else sys.stdout
@@ -391,7 +419,7 @@ def _tell(
         _report(chosen, rules, outcome, outcome.diagnostics, directory), color=colored, width=terminal.width
     )
     untreated = tuple(item for item in outcome.diagnostics if item.code in UNTREATED)
-    text, remarks = _body(chosen, report, outcome), _remarks(chosen, report, terminal)
+    text, remarks = _body(chosen, report, outcome), _remarks(chosen, report, terminal, concluding)
     if chosen.diff or chosen.fix_only:
         from torchlint.render import concise
 
@@ -408,6 +436,9 @@ def _tell(
         terminal.err(text + remarks)
     else:
         terminal.out(text + remarks)
+    for path, name in reports.items():
+        further = replace(chosen, output_format=name, statistics=False)
+        terminal.save(path, _renderer(further)(replace(report, color=False)))
 
 
 def _report(
@@ -460,7 +491,21 @@ def _renderer(chosen: Options) -> Callable[[Report], str]:
     return renderer
 
 
-def _remarks(chosen: Options, report: Report, terminal: Terminal) -> str:
+def _reports(chosen: Options) -> Mapping[Path, str]:
+    """The formats of the further reports, by the file that each is written to."""
+    wanted = {}
+    for text in chosen.report:
+        name, equals, path = text.partition("=")
+        if not (equals and path):
+            raise click.UsageError(f"--report takes FORMAT=FILE, such as `json=report.json`, not `{text}`")
+        if name not in options.FORMATS:
+            hint = options.did_you_mean(name, options.FORMATS)
+            raise click.UsageError(f"--report: `{name}` is none of {', '.join(options.FORMATS)}{hint}")
+        wanted[Path(path)] = name
+    return wanted
+
+
+def _remarks(chosen: Options, report: Report, terminal: Terminal, concluding: str) -> str:
     """What follows the findings: the fixes made, the totals. Nothing in a machine's format."""
     from torchlint.render import summary
 
@@ -473,8 +518,8 @@ def _remarks(chosen: Options, report: Report, terminal: Terminal) -> str:
     if terminal.quiet:
         return told
     if chosen.diff or chosen.fix_only:
-        return told + summary.render_fix_only(report, written=not chosen.diff)
-    return told + summary.render(report)
+        return told + summary.render_fix_only(report, written=not chosen.diff) + concluding
+    return told + summary.render(report) + concluding
 
 
 def _sources(outcome: _Outcome) -> Callable[[Path], Source | None]:

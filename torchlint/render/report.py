@@ -11,6 +11,7 @@ from typing import Protocol
 from torchlint import links
 from torchlint.diagnostics import Applicability, Diagnostic, Position, Severity
 from torchlint.rule import Rule
+from torchlint.source import Part
 
 STDIN = Path("-")
 """The path of findings in standard input that was given no name."""
@@ -31,6 +32,12 @@ class Text(Protocol):
 
     def position(self, offset: int) -> Position:
         """The row and column of a character offset."""
+
+    def locate(self, offset: int) -> Position:
+        """The same as people are told it: within its cell in a notebook."""
+
+    def part(self, cell: int | None) -> Part | None:
+        """The text of a cell of a notebook; of any other file the whole, for None."""
 
 
 @dataclass(frozen=True)
