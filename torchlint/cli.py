@@ -21,6 +21,11 @@ _COMMANDS = {
     "rule": ("torchlint.commands.rule", "Explain a rule, or list all of them"),
     "explain": ("torchlint.commands.rule", "Another name for `rule`"),
     "config": ("torchlint.commands.config", "List the config keys, or explain one"),
+    "schema": ("torchlint.commands.schema", "Print the JSON schema of the configuration"),
+    "generate-shell-completion": (
+        "torchlint.commands.generate_shell_completion",
+        "Print what bash, zsh or fish needs to complete torchlint's words",
+    ),
     "version": ("torchlint.commands.version", "Print the version"),
 }
 

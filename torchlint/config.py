@@ -149,7 +149,9 @@ def _values(document: Mapping[str, Any], layer: Layer, root: Path) -> Mapping[st
     for key, value in document.items():
         name = known.get(key)
         if name is None:
-            hint = did_you_mean(key, [*known, "extend"]) or "; `torchlint config` lists those known"
+            flag = key in map(options.key, options.settings())
+            hint = f"; it is only given by `--{key}`" if flag else did_you_mean(key, [*known, "extend"])
+            hint = hint or "; `torchlint config` lists those known"
             raise layer.error(key, f"unknown key `{key}`{hint}") from None
         try:
             values[name] = options.convert(name, value, root)

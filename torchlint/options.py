@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import enum
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -39,6 +40,7 @@ class Kind(enum.Enum):
     BOOL = "true or false"
     INTEGER = "a whole number of 0 or more"
     STRING = "a string"
+    VERSION = 'a version such as "0.1", or a range such as ">=0.1"'
     PATH = "a path"
     CHOICE = "one of the listed words"
     TARGET = 'a version such as "2.1", a range such as ">=2.1,<2.6", or "unknown"'
@@ -487,10 +489,21 @@ class Options:
             config=False,
         ),
     )
+    watch: bool = field(
+        default=False,
+        metadata=_says(
+            Kind.BOOL,
+            _RUN,
+            "Check again whenever files change, until interrupted.",
+            short="-w",
+            config=False,
+            switch=True,
+        ),
+    )
     required_version: str = field(
         default="",
         metadata=_says(
-            Kind.STRING,
+            Kind.VERSION,
             _RUN,
             "Refuse to run with another version of torchlint.",
             'required-version = ">=0.1"',
@@ -502,6 +515,17 @@ class Options:
     def writes(self) -> bool:
         """Whether files are to be changed."""
         return (self.fix or self.fix_only) and not self.diff
+
+
+EXTEND = Setting(
+    Kind.PATH,
+    Section.RUNNING,
+    "Another config file to start from; what this file says wins.",
+    'extend = "../pyproject.toml"',
+    cli=False,
+    per_file=True,
+)
+"""The one key of a config file that is no option: by the time there are options, it has been followed."""
 
 
 def settings() -> Mapping[str, Setting]:
@@ -536,7 +560,7 @@ def convert(name: str, value: object, root: Path) -> Any:
         return value
     if kind is Kind.INTEGER and isinstance(value, int) and not isinstance(value, bool) and value >= 0:
         return value
-    if kind is Kind.STRING and isinstance(value, str):
+    if kind in (Kind.STRING, Kind.VERSION) and isinstance(value, str):
         return value
     if kind is Kind.PATH and isinstance(value, str):
         return root / value
@@ -550,10 +574,20 @@ def convert(name: str, value: object, root: Path) -> Any:
     if kind is Kind.TARGET and isinstance(value, str):
         return Target.parse(value, "target-torch")
     if kind in (Kind.RULES, Kind.PATTERNS) and isinstance(value, (list, tuple)) and _is_strings(value):
-        return tuple(value) if kind is Kind.RULES else tuple(Pattern(text, root) for text in value)
+        return tuple(value) if kind is Kind.RULES else tuple(_pattern(text, root) for text in value)
     if kind is Kind.RULES_BY_PATTERN and isinstance(value, dict) and all(map(_is_strings, value.values())):
-        return tuple((Pattern(text, root), tuple(rules)) for text, rules in value.items())
+        return tuple((_pattern(text, root), tuple(rules)) for text, rules in value.items())
     raise ValueError(f"expected {kind.value}, found {_describe(value)}")
+
+
+def _pattern(text: str, root: Path) -> Pattern:
+    # In .gitignore syntax a backslash takes the next character literally, and needs one.
+    if re.fullmatch(r"(?:[^\\]|\\.)*", text, re.DOTALL) is None:
+        raise ValueError(
+            f"`{text}` is not a glob pattern: directories are separated by `/`, and nothing "
+            "follows the backslash at its end"
+        )
+    return Pattern(text, root)
 
 
 def _is_strings(value: object) -> bool:
@@ -609,14 +643,10 @@ def _in_place(word: str, other: str) -> int:
     return sum(map(str.__eq__, word.translate(_LOOK_ALIKE), other.translate(_LOOK_ALIKE)))
 
 
-def plain(value: Any) -> Any:
-    """An option's value as JSON can hold it."""
-    if isinstance(value, Pattern):
-        return value.text
-    if isinstance(value, (Path, Target)):
-        return str(value)
+def plain(name: str, value: Any) -> Any:
+    """The value of field ``name`` as JSON, TOML and people can have it; None where there is none."""
+    if settings()[name].kind is Kind.RULES_BY_PATTERN:
+        return {pattern.text: list(rules) for pattern, rules in value}
     if isinstance(value, tuple):
-        if value and isinstance(value[0], tuple):
-            return {pattern.text: list(rules) for pattern, rules in value}
-        return [plain(item) for item in value]
-    return value
+        return [item.text if isinstance(item, Pattern) else item for item in value]
+    return str(value) if isinstance(value, (Path, Target)) else value

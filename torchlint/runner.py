@@ -22,6 +22,7 @@ from pathlib import Path
 from torchlint import checker, fixer
 from torchlint.diagnostics import Diagnostic, Position, Span
 from torchlint.options import LintSettings
+from torchlint.registry import RegistryError
 from torchlint.scope import Scope
 from torchlint.source import Source, SourceError, StaleSourceError, read_bytes, write_atomically
 
@@ -207,6 +208,9 @@ def _treat(path: Path, settings: LintSettings, mode: Mode) -> _Outcome:
             return _Outcome(_unwritten(path, data, settings, mode, error))
     except SourceError as error:
         return _Outcome(Result(path, (_untreated(path, error),)))
+    except RegistryError:
+        # Not a matter of this file: there are no rules to check any file with.
+        raise
     except Exception as error:
         checker.log_failure(path, error)
         return _Outcome(_failed(path, f"checking {path.name} failed with {checker.describe(error)}"))

@@ -14,6 +14,7 @@ import re
 import shutil
 import stat
 import tempfile
+import time
 import tokenize
 from bisect import bisect_right
 from collections.abc import Iterable
@@ -23,6 +24,9 @@ from pathlib import Path
 
 from torchlint.diagnostics import Edit, Fix, Position
 
+_WINDOWS = os.name == "nt"
+# Seconds to wait before each further attempt to replace a file that somebody else has open.
+_PAUSES = (0.02, 0.05, 0.1, 0.2, 0.4)
 NOTEBOOK = ".ipynb"
 NEWLINE = re.compile(r"\r\n|\r|\n")
 # A device or a pipe would block the reader for ever; anything but a regular file is refused.
@@ -263,11 +267,23 @@ def _replace(target: Path, data: bytes) -> None:
             file.flush()
             os.fsync(file.fileno())
         shutil.copymode(target, name)
-        Path(name).replace(target)
+        _rename(Path(name), target)
     except BaseException:
         with contextlib.suppress(FileNotFoundError):
             Path(name).unlink()
         raise
+
+
+def _rename(temporary: Path, target: Path) -> None:
+    """Give a file the name of another one, which is gone with that."""
+    for pause in _PAUSES if _WINDOWS else ():
+        try:
+            temporary.replace(target)
+            return
+        except PermissionError:
+            # Windows refuses while somebody has the file open: a virus scanner, for a moment.
+            time.sleep(pause)
+    temporary.replace(target)
 
 
 def _reason(error: Exception, path: Path) -> str:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import glob
 import json
 import os
+import re
 import sys
 import time
 from collections import Counter
@@ -16,9 +18,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from torchlint import options, registry
+from torchlint.commands import completion
 from torchlint.commands.adoption import Adoption
-from torchlint.commands.terminal import Terminal, shared_parameters
-from torchlint.config import Resolver, Settings
+from torchlint.commands.terminal import WINDOWS, Terminal, shared_parameters
+from torchlint.config import ConfigError, Resolver, Settings
 from torchlint.diagnostics import Diagnostic, Severity
 from torchlint.files import absolute, discover, repository
 from torchlint.options import Kind, LintSettings, Options, Section, Setting
@@ -61,6 +64,8 @@ def _parameter(name: str, setting: Setting) -> _Option:
         return _Option(names, is_flag=True, **attrs)
     if setting.kind in (Kind.RULES, Kind.PATTERNS, Kind.RULES_BY_PATTERN):
         word = "RULE" if setting.kind is Kind.RULES else "GLOB"
+        completed = {Kind.RULES: completion.selectors, Kind.RULES_BY_PATTERN: completion.selectors_by_glob}
+        attrs["shell_complete"] = completed.get(setting.kind)
         return _Option(names, **{"multiple": True, "metavar": f"{word},…", **attrs, "default": ()})
     if setting.kind is Kind.REPORTS:
         return _Option(names, **{"multiple": True, **attrs, "default": ()})
@@ -117,16 +122,16 @@ def _given(parameters: Mapping[str, Any], directory: Path) -> dict[str, Any]:
         value = parameters.get(name)
         if value is None or value == ():
             continue
-        if setting.kind in (Kind.RULES, Kind.PATTERNS):
-            words = [word.strip() for text in value for word in text.split(",") if word.strip()]
-            value = options.convert(name, words, directory)
-        elif setting.kind is Kind.RULES_BY_PATTERN:
-            value = options.convert(name, _by_pattern(name, value), directory)
-        elif setting.kind is Kind.TARGET:
-            try:
+        try:
+            if setting.kind in (Kind.RULES, Kind.PATTERNS):
+                words = [word.strip() for text in value for word in text.split(",") if word.strip()]
+                value = options.convert(name, words, directory)
+            elif setting.kind is Kind.RULES_BY_PATTERN:
+                value = options.convert(name, _by_pattern(name, value), directory)
+            elif setting.kind is Kind.TARGET:
                 value = options.convert(name, value, directory)
-            except ValueError as error:
-                raise click.UsageError(f"--{options.key(name)}: {error}") from None
+        except ValueError as error:
+            raise click.UsageError(f"--{options.key(name)}: {error}") from None
         given[name] = value
     return given
 
@@ -178,7 +183,42 @@ class _Outcome:
         return sum(sum(counts.values()) for counts in self.applied.values())
 
 
-def _run(
+def _run(**parameters: Any) -> None:
+    if parameters["watch"] and not (parameters["show_files"] or parameters["show_settings"]):
+        _watch(**parameters)
+    else:
+        _check(**parameters)
+
+
+def _watch(paths: tuple[Path, ...], configs: tuple[str, ...], isolated: bool, **parameters: Any) -> None:
+    """Check whenever something changes, until interrupted."""
+    from torchlint.commands import watch
+
+    if _DASH in paths:
+        raise click.UsageError("`-` reads standard input, which cannot be watched")
+    shared = {name: parameters[name] for name in ("color", "verbose", "quiet", "silent")}
+    terminal, directory, rules = Terminal(**shared), Path.cwd(), registry.catalogue()
+    given = _given(parameters, directory)
+    places = tuple(absolute(path) for path in paths or (Path(),))
+
+    def others() -> list[Path]:
+        try:
+            resolver = Resolver(rules, given, configs, isolated=isolated, directory=directory)
+            settings = [resolver.settings(place if place.is_dir() else place.parent) for place in places]
+        except ConfigError:
+            return watch.deciding(places, ())
+        return watch.deciding(places, [file for found in settings for file in found.files])
+
+    memory = watch.Memory(places)
+    click.get_current_context().obj = memory
+    watch.follow(
+        lambda: _check(paths=paths, configs=configs, isolated=isolated, **parameters),
+        terminal,
+        watch.rounds(places, others, memory),
+    )
+
+
+def _check(
     paths: tuple[Path, ...],
     configs: tuple[str, ...],
     isolated: bool,
@@ -257,11 +297,19 @@ def _check_files(
         Progress(len(files), enabled=watched) as progress,
         _told_at_once(terminal, chosen, resolver.rules, outcome) as tell,
     ):
-        for result in runner.run(files, settings, mode, chosen.jobs, progress):
+        for result in _runner()(files, settings, mode, chosen.jobs, progress):
             outcome.add(result)
             tell(result.diagnostics)
     outcome.diagnostics.sort(key=lambda item: item.sort_key)
     return outcome
+
+
+def _runner() -> Callable[..., Iterator[Result]]:
+    """What checks many files: with ``--watch`` it remembers those that have not changed."""
+    from torchlint import runner
+
+    memory = click.get_current_context().obj
+    return runner.run if memory is None else memory.run
 
 
 def _streams(chosen: Options) -> bool:
@@ -512,26 +560,54 @@ def _show(terminal: Terminal, resolver: Resolver, files: tuple[Path, ...], chose
     if chosen.show_files:
         terminal.out("".join(f"{path}\n" for path in files))
         return
-    path = files[0] if files else Path.cwd()
+    path = files[0] if files else Path.cwd() / "*.py"
     terminal.out(_settings_page(path, resolver.settings(path.parent), resolver.lint(path)))
 
 
 def _settings_page(path: Path, settings: Settings, lint: LintSettings) -> str:
-    lines = [f"# Settings of {path}", f"# config: {settings.files[-1] if settings.files else 'none'}"]
+    deciding, *extended = reversed(settings.files or (Path("none"),))
+    lines = [f"# Settings of {path}", f"# config: {deciding}"]
+    lines += [f"# extends: {file}" for file in extended]
     lines.append(f"# rules: {', '.join(lint.rules) or 'none'}")
     for name, target in {"torch": lint.target, **lint.libraries}.items():
         lines.append(f"# target {name}: {target} ({target.origin})")
-    for name in options.settings():
-        value = options.plain(getattr(settings.options, name))
-        lines.append(f"{options.key(name)} = {json.dumps(value)}")
+    for section in Section:
+        lines += ["", f"# {section.value}"]
+        for name, setting in options.settings().items():
+            if setting.section is section:
+                lines.append(_settings_line(name, setting, getattr(settings.options, name)))
     return "\n".join(lines) + "\n"
+
+
+def _settings_line(name: str, setting: Setting, value: object) -> str:
+    """``key = value`` as a config file may say it, commented out where none may or nothing is said."""
+    if value is None:
+        return f"# {options.key(name)} is not given"
+    flag_only = "" if setting.config else "# only on the command line: "
+    return f"{flag_only}{options.key(name)} = {_toml(options.plain(name, value))}"
+
+
+def _toml(value: object) -> str:
+    if isinstance(value, dict):
+        pairs = (f"{_toml(name)} = {_toml(item)}" for name, item in value.items())
+        return f"{{ {', '.join(pairs)} }}" if value else "{}"
+    # What JSON and TOML write differently, tables and null, is out of the way.
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _paths(_: click.Context, __: click.Parameter, value: tuple[str, ...]) -> tuple[Path, ...]:
     if "" in value:
         # An unset variable of a script, which must not turn into the working directory.
         raise click.UsageError("a path is empty")
-    return tuple(Path(text) for text in value)
+    return tuple(Path(text) for given in value for text in _expanded(given))
+
+
+def _expanded(text: str) -> list[str]:
+    """The files that a pattern stands for where the shell leaves that to programs."""
+    if not WINDOWS or not re.search(r"[*?[]", text) or os.path.lexists(text):
+        return [text]
+    # Not `Path.glob`, which takes no absolute patterns.
+    return sorted(glob.glob(text, recursive=True)) or [text]  # noqa: PTH207
 
 
 command = _Command(

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from torchlint import effects, links, registry
-from torchlint.commands import Failure
+from torchlint.commands import Failure, completion
 from torchlint.commands.terminal import Terminal, shared_parameters
 from torchlint.render import page
 from torchlint.rule import Rule
@@ -114,7 +114,7 @@ command = click.Command(
     callback=_run,
     help="Explain the rules with these codes or names.",
     params=[
-        click.Argument(["names"], nargs=-1, metavar="[CODE|NAME]..."),
+        click.Argument(["names"], nargs=-1, metavar="[CODE|NAME]...", shell_complete=completion.rule_names),
         click.Option(["--all", "every"], is_flag=True, help="List all rules."),
         click.Option(["--output-format"], type=click.Choice(["text", "json"]), default="text"),
         *shared_parameters(),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -73,9 +72,7 @@ class Report:
 
     def shown(self, path: Path) -> str:
         """The path as people read it: relative to ``root`` if it lies below, control characters visible."""
-        text = str(path)
-        base = str(self.root).rstrip(os.sep) + os.sep
-        return visible(text[len(base) :] if text.startswith(base) else text)
+        return visible(str(path.relative_to(self.root) if path.is_relative_to(self.root) else path))
 
     def absolute(self, path: Path) -> str:
         """The path as programs read it."""
