@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from torchlint.checker import breaks, check, crash
-from torchlint.diagnostics import Applicability, Diagnostic, Edit
+from torchlint.diagnostics import Applicability, Diagnostic, Edit, Span
 from torchlint.options import LintSettings
 from torchlint.scope import Scope
 from torchlint.source import Source
@@ -80,23 +80,44 @@ def applicable(diagnostic: Diagnostic, settings: LintSettings) -> bool:
     )
 
 
-def choose(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
-    """The diagnostics, in order of place, whose fixes do not touch each other.
+def choose(diagnostics: Iterable[Diagnostic], text: str) -> list[Diagnostic]:
+    """The diagnostics, in order of place, whose fixes do not touch each other in ``text``.
 
     Edits that touch without overlapping wait too: which of two insertions at one place comes first is
-    not for chance to decide. An edit that two fixes share, such as an added import, is made once.
+    not for chance to decide. An edit that two fixes share, such as an added import, is made once. Lines
+    that one fix writes do not go between those that another one indents: they know the old indentation.
     """
     taken: list[Edit] = []
+    indented: list[Edit] = []
+    lines: list[Edit] = []
     chosen: list[Diagnostic] = []
     for diagnostic in sorted(diagnostics, key=_place):
         assert diagnostic.fix is not None
         new = [edit for edit in diagnostic.fix.edits if not _contains(taken, edit)]
-        if any(_touches(taken, edit) for edit in new):
+        own_indented = [_whole_line(edit, text) for edit in new if _indents(edit)]
+        own_lines = [edit for edit in new if "\n" in edit.content or "\r" in edit.content]
+        if any(_touches(taken, edit) for edit in new) or any(
+            _touches(places, edit)
+            for places, edits in ((indented, own_lines), (lines, own_indented))
+            for edit in edits
+        ):
             continue
         chosen.append(diagnostic)
-        for edit in new:
-            insort(taken, edit)
+        for edits, places in ((new, taken), (own_indented, indented), (own_lines, lines)):
+            for edit in edits:
+                insort(places, edit)
     return chosen
+
+
+def _indents(edit: Edit) -> bool:
+    """Whether an edit moves a line to the right."""
+    return edit.span.start == edit.span.end and edit.content.strip(" \t") == "" != edit.content
+
+
+def _whole_line(edit: Edit, text: str) -> Edit:
+    """The place of the line that an edit begins."""
+    end = text.find("\n", edit.span.start)
+    return Edit(Span(edit.span.start, end if end >= 0 else len(text)), "")
 
 
 def _attempt(
@@ -111,7 +132,7 @@ def _attempt(
         found = scope.sort_out(source, check(source, settings))
         diagnostics = found.shown
         wanted = [item for item in diagnostics if item.code not in barred and applicable(item, settings)]
-        chosen = choose(wanted)
+        chosen = choose(wanted, source.text)
         if not chosen:
             return Fixed(source, applied, diagnostics, found.known)
         if sound is None:

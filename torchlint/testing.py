@@ -449,7 +449,7 @@ def _after_each_fix(case: Case, diagnostics: Sequence[Diagnostic]) -> Iterator[s
     """
     fixable = [item for item in diagnostics if item.fix is not None and item.fix.edits]
     for first in range(min(_TRIALS, len(fixable))):
-        tried = choose(fixable[first::_TRIALS])
+        tried = choose(fixable[first::_TRIALS], case.source.text)
         edits = [edit for item in tried if item.fix is not None for edit in item.fix.edits]
         try:
             after = case.source.with_text(apply(case.source.text, edits))
