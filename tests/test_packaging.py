@@ -25,8 +25,9 @@ for package in (torchlint, torchlint.rules):
     for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
         if module.name.endswith("__main__") or module.name.startswith("torchlint.dev"):
             continue
-        # Bench cases import torch, and measuring needs the extra; it is enough that they are there.
-        if ".cases." not in module.name and not module.name.startswith("torchlint.verify."):
+        # Bench cases import torch, and some parts need an extra; it is enough that they are there.
+        apart = module.name.startswith(("torchlint.verify.", "torchlint.server."))
+        if not apart and ".cases." not in module.name:
             importlib.import_module(module.name)
         modules.append(module.name)
 from torchlint.registry import catalogue, rules
