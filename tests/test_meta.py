@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 
 from torchlint.checker import check
-from torchlint.dev import ROOT, measured, pages, readme
+from torchlint.dev import ROOT, pages
+from torchlint.dev.__main__ import GENERATORS
 from torchlint.diagnostics import Diagnostic
 from torchlint.registry import catalogue, rules
 from torchlint.rule import Rule
@@ -375,8 +376,9 @@ def test_the_command_lists_the_whole_catalogue() -> None:
 
 
 def test_the_generated_docs_are_current() -> None:
-    for path, text in {**pages.generate(), **readme.generate(), **measured.generate()}.items():
-        assert path.exists() and path.read_text(encoding="utf-8") == text, f"{path}: run `make generate`"
+    for generator in GENERATORS:
+        for path, text in generator().items():
+            assert path.exists() and path.read_text(encoding="utf-8") == text, f"{path}: run `make generate`"
     assert list(pages.orphans()) == []
 
 

@@ -13,6 +13,7 @@ import click
 import platformdirs
 
 from benchmarks.corpus import comparison, findings, fixes, packages, report, tally, versions
+from benchmarks.corpus.comparison import Comparison
 from benchmarks.corpus.packages import Package
 
 _FOLDER = click.option(
@@ -240,25 +241,27 @@ def compare(
         first, second = (versions.prepare(asked, folder / "versions") for asked in (before, after))
     except ValueError as error:
         raise click.UsageError(str(error)) from None
-    done, broken = [], []
+    done: list[Comparison] = []
+    broken: list[str] = []
+    text = ""
     with tempfile.TemporaryDirectory() as workspace:
         for package in chosen:
             try:
                 found = comparison.compare(package, first, second, Path(workspace), _options(select, jobs))
+                done.append(found)
+                _report(f"{package.name} {package.version}: {'differs' if found else 'the same'}")
             except RuntimeError as error:
                 broken.append(f"{package.name}: {error}")
                 _report(broken[-1])
-                continue
-            done.append(found)
-            _report(f"{package.name} {package.version}: {'differs' if found else 'the same'}")
-    text = report.markdown(first, second, done, broken, examples, code)
+            # After each package: what is interrupted has told of those before.
+            text = report.markdown(first, second, done, broken, examples, code)
+            if output is not None:
+                output.write_text(text, encoding="utf-8")
+            if data is not None:
+                told = report.as_json(first, second, done, broken)
+                data.write_text(json.dumps(told, ensure_ascii=False) + "\n", encoding="utf-8")
     if output is None:
         click.echo(text, nl=False)
-    else:
-        output.write_text(text, encoding="utf-8")
-    if data is not None:
-        told = json.dumps(report.as_json(first, second, done, broken), ensure_ascii=False)
-        data.write_text(f"{told}\n", encoding="utf-8")
     sys.exit(2 if broken else int(any(done)))
 
 

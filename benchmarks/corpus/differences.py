@@ -19,7 +19,7 @@ ASPECTS = ("place", "severity", "message", "help", "grade", "edits")
 class Finding:
     """One diagnostic, with a path relative to its package; ``grade`` is ``none`` without a fix.
 
-    ``help`` is None if the version does not write it.
+    ``help`` is None if the reader is told nothing but the message.
     """
 
     package: str
@@ -131,7 +131,7 @@ def _aspects(before: Finding, after: Finding) -> tuple[str, ...]:
         "place": (before.start, before.end) != (after.start, after.end),
         "severity": before.severity != after.severity,
         "message": before.message != after.message,
-        "help": None not in (before.help, after.help) and before.help != after.help,
+        "help": before.help != after.help,
         "grade": before.grade != after.grade,
         "edits": before.edits != after.edits,
     }

@@ -77,7 +77,7 @@ def diagnostics(
     working: Path | None = None,
 ) -> list[dict[str, Any]]:
     """The diagnostics of every file below a folder, as torchlint's JSON has them."""
-    arguments = ["--output-format", "json", *options, folder.resolve()]
+    arguments: list[str | Path] = ["--output-format", "json", *options, folder.resolve()]
     done = torchlint(arguments, environment, python, working)
     items: list[dict[str, Any]] = json.loads(done.stdout or "[]")
     return items

@@ -149,16 +149,14 @@ def _told(item: Finding) -> str:
 def _told_change(change: Change) -> str:
     before, after = change.before, change.after
     pairs = {
-        "place": (f"{_span(before)}", f"{_span(after)}"),
+        "place": (_span(before), _span(after)),
         "severity": (before.severity, after.severity),
         "message": (before.message, after.message),
-        "help": (before.help, after.help),
+        "help": (before.help or "none", after.help or "none"),
         "grade": (before.grade, after.grade),
     }
     told = [
-        f"{_inline(str(pairs[name][0]))} → {_inline(str(pairs[name][1]))}"
-        for name in change.aspects
-        if name in pairs
+        f"{_inline(pairs[name][0])} → {_inline(pairs[name][1])}" for name in change.aspects if name in pairs
     ]
     return f"{_where(after)} " + ("; ".join(told) or _inline(after.message))
 
@@ -177,7 +175,7 @@ def _fixed(fixed: Sequence[Fixed], code: bool) -> str:
         diff = _diff(item)
         added = sum(line.startswith("+") for line in diff[2:])
         removed = sum(line.startswith("-") for line in diff[2:])
-        lines.append(f"- `{item.package}` {item.path}: {removed} lines give way to {added}")
+        lines.append(f"- `{item.package}` {item.path}: {_number(removed, 'line')} less, {added} more")
         if code:
             more = [f"… {len(diff) - _DIFF_LINES} more lines"] if len(diff) > _DIFF_LINES else []
             lines += ["", "  ```diff", *(f"  {line}" for line in (*diff[:_DIFF_LINES], *more)), "  ```", ""]

@@ -95,13 +95,13 @@ def main(
     plan = Plan(rounds=count, slow_rounds=slow_rounds, slow=slow, limit=limit)
     installed = {contender.name: _installed(contender, homes) for contender in chosen}
     started = datetime.now(timezone.utc)
-    load = os.getloadavg()[0]
+    machine = {**speed.machine(), "load_average_at_start": round(os.getloadavg()[0], 2)}
     with tempfile.TemporaryDirectory() as scratch:
         measured = [_tree(_package(name, corpus), chosen, installed, plan, Path(scratch)) for name in names]
     result = {
         "started": started.isoformat(timespec="seconds"),
         "seconds": round((datetime.now(timezone.utc) - started).total_seconds()),
-        "machine": {**speed.machine(), "load_average_at_start": round(load, 2)},
+        "machine": machine,
         "rounds": {"all": count, "slow": slow_rounds, "slow_beyond_seconds": slow, "limit_seconds": limit},
         "tools": [_tool(contender, installed[contender.name]) for contender in chosen],
         "trees": measured,

@@ -30,7 +30,7 @@ def pins() -> dict[str, str]:
     Raises:
         ValueError: a peer is not pinned to one version.
     """
-    found = {}
+    found: dict[str, str] = {}
     for line in PINS.read_text(encoding="utf-8").splitlines():
         if not line or line.startswith("#"):
             continue
@@ -57,9 +57,11 @@ def install(name: str, version: str, folder: Path) -> Environment:
         _do([str(python), "-m", "pip", "install", "--quiet", f"{name}=={version}"])
         complete.touch()
     listed = _do([str(python), "-m", "pip", "list", "--format", "json", "--disable-pip-version-check"])
-    packages = {canonicalize_name(item["name"]): item["version"] for item in json.loads(listed)}
-    for installer in ("pip", "setuptools"):
-        packages.pop(installer, None)
+    packages: dict[str, str] = {
+        name: item["version"]
+        for item in json.loads(listed)
+        if (name := canonicalize_name(item["name"])) not in ("pip", "setuptools")
+    }
     return Environment(python, packages)
 
 

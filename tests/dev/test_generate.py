@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from torchlint.dev import __main__ as command
-from torchlint.dev import measured, pages, readme
+from torchlint.dev import measured, pages, peers, readme
 
 
 @pytest.fixture
@@ -22,6 +22,7 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(measured, "RESULTS", tmp_path / "results")
     monkeypatch.setattr(measured, "PAGE", tmp_path / "docs" / "measured.md")
     monkeypatch.setattr(measured, "DATA", tmp_path / "torchlint" / "effects.json")
+    monkeypatch.setattr(peers, "RESULTS", tmp_path / "results" / "peers.json")
     monkeypatch.setattr(command, "ROOT", tmp_path)
     return tmp_path
 

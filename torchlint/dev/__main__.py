@@ -8,12 +8,13 @@ import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from torchlint.dev import ROOT, measured, pages, readme, scaffold
+from torchlint.dev import ROOT, measured, pages, peers, readme, scaffold
 
 GENERATORS: tuple[Callable[[], Mapping[Path, str]], ...] = (
     pages.generate,
     readme.generate,
     measured.generate,
+    peers.generate,
 )
 """Each says what the files that it looks after should contain."""
 
@@ -25,7 +26,7 @@ def main(arguments: list[str] | None = None) -> int:
 
     generate = commands.add_parser(
         "generate",
-        help="write the rule pages, the page of what was measured and the generated parts of README.md",
+        help="write the rule pages, what was measured and compared, and the generated parts of README.md",
     )
     generate.add_argument("--check", action="store_true", help="write nothing; exit 1 if anything is stale")
 
