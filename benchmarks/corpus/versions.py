@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import os
 import shutil
@@ -38,11 +39,10 @@ def prepare(asked: str, folder: Path) -> Version:
     """
     path = Path(asked)
     if path.is_dir():
-        name = _described(path)
+        digest = hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:12]
         with tempfile.TemporaryDirectory() as scratch:
-            return Version(
-                asked, name, _installed(str(_copied(path, Path(scratch))), folder / "working-tree")
-            )
+            python = _installed(str(_copied(path, Path(scratch))), folder / f"tree-{digest}")
+        return Version(asked, _described(path), python)
     if path.suffix == ".whl":
         if not path.is_file():
             raise ValueError(f"no such wheel: {asked}")

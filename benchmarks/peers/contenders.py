@@ -99,7 +99,7 @@ PEERS = (
     Contender(
         "pylint",
         ("{bin}/pylint", "--rcfile=/dev/null", "--recursive=y", "{tree}"),
-        every=4,
+        every=6,
         finished=31,  # a bit for each kind of message
         variables={"PYLINTHOME": "{cache}"},
     ),

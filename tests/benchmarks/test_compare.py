@@ -198,6 +198,10 @@ def test_names_of_versions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     head = versions.prepare("HEAD", tmp_path / "homes")
     again = versions.prepare("HEAD", tmp_path / "homes")
     assert len(head.name) == 7 and head.name == again.name and len(installed) == 3
+    for name in ("one", "other"):
+        (tmp_path / name).mkdir()
+    one, other = (versions.prepare(str(tmp_path / name), tmp_path / "homes") for name in ("one", "other"))
+    assert one.python != other.python
 
 
 def test_a_working_tree_is_copied_without_what_is_ignored(tmp_path: Path) -> None:

@@ -85,7 +85,7 @@ def test_the_table(results: dict[str, Any], tmp_path: Path, monkeypatch: pytest.
     assert peers.summary() == "" and peers.generate() == {}
     peers.RESULTS.write_text(json.dumps(results), encoding="utf-8")
     text = peers.summary()
-    assert "(docs/peers-tree-1.0.svg)" in text and "(8 files, 2.0 MB)" in text
+    assert "(docs/peers-tree.svg)" in text and "(8 files, 2.0 MB)" in text
     assert "medians of 3 rounds (1 of what takes longer than 30 s) with 2 processors" in " ".join(
         text.splitlines()
     )
@@ -95,7 +95,7 @@ def test_the_table(results: dict[str, Any], tmp_path: Path, monkeypatch: pytest.
         "| **ours** | 1.0 | 4 s | 2 s | 1 × | 12 s | 0.5 s | 100 MiB | a process for each processor |",
     ]
     assert rows[4] == "| gone | 1.0 | – | – | – | – | – | – | not installed: no such version |"
-    assert list(peers.generate()) == [peers.PLOTS / "peers-tree-1.0.svg"]
+    assert list(peers.generate()) == [peers.PLOTS / "peers-tree.svg"]
 
 
 def test_the_plot_has_a_bar_for_each_that_was_measured(results: dict[str, Any]) -> None:

@@ -67,9 +67,13 @@ def _generate(*, check: bool) -> int:
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_text(text, encoding="utf-8")
                 print(name)
-    for path in pages.orphans():
+    orphans = {
+        **dict.fromkeys(pages.orphans(), "documents no rule"),
+        **dict.fromkeys(peers.orphans(), "shows no results"),
+    }
+    for path, why in orphans.items():
         stale += 1
-        print(f"{path.relative_to(ROOT).as_posix()} documents no rule")
+        print(f"{path.relative_to(ROOT).as_posix()} {why}")
         if not check:
             path.unlink()
     if check and stale:

@@ -80,8 +80,13 @@ def summary() -> str:
 
 
 def plot_name(tree: str) -> str:
-    """The file name of the plot of a tree."""
-    return f"peers-{tree}.svg"
+    """The file name of the plot of a tree, the same for every version of the package."""
+    return f"peers-{tree.rpartition('-')[0]}.svg"
+
+
+def orphans() -> list[Path]:
+    """Plots of trees that the results do not have."""
+    return sorted(set(PLOTS.glob("peers-*.svg")) - set(generate()))
 
 
 def rows(results: Mapping[str, Any], tree: Mapping[str, Any]) -> list[Row]:
