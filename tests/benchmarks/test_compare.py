@@ -195,13 +195,30 @@ def test_names_of_versions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     for asked in ("no such branch", "missing.whl", "--output=x"):
         with pytest.raises(ValueError, match=asked):
             versions.prepare(asked, tmp_path)
-    head = versions.prepare("HEAD", tmp_path / "homes")
-    again = versions.prepare("HEAD", tmp_path / "homes")
-    assert len(head.name) == 7 and head.name == again.name and len(installed) == 3
     for name in ("one", "other"):
         (tmp_path / name).mkdir()
     one, other = (versions.prepare(str(tmp_path / name), tmp_path / "homes") for name in ("one", "other"))
     assert one.python != other.python
+
+
+def test_a_commit_is_installed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    project = tmp_path / "project"
+    (project / "torchlint").mkdir(parents=True)
+    (project / "torchlint" / "__init__.py").touch()
+    who = ["-c", "user.name=n", "-c", "user.email=e", "-c", "commit.gpgsign=false"]
+    for command_line in (["init", "--quiet"], ["add", "."], [*who, "commit", "--quiet", "-m", "m"]):
+        subprocess.run(["git", *command_line], cwd=project, check=True)
+    monkeypatch.setattr(versions, "ROOT", project)
+    installed: list[bool] = []
+
+    def install(requirement: str, home: Path) -> Path:
+        installed.append((Path(requirement) / "torchlint" / "__init__.py").is_file())
+        home.mkdir(parents=True)
+        return home / "python"
+
+    monkeypatch.setattr(versions, "_installed", install)
+    head, again = (versions.prepare("HEAD", tmp_path / "homes") for _ in range(2))
+    assert len(head.name) == 7 and head.name == again.name and installed == [True]
 
 
 def test_a_working_tree_is_copied_without_what_is_ignored(tmp_path: Path) -> None:
