@@ -31,7 +31,7 @@ def series(name: str, cpu: list[float], **other: Any) -> dict[str, Any]:
 def results() -> dict[str, Any]:
     return {
         "started": "2026-01-02T03:04:05+00:00",
-        "machine": {"processors": 2, "python": "3.11.7", "commit": "abcdef0"},
+        "machine": {"processors": 2, "python": "3.11.7", "commit": "abcdef0", "load_average_at_start": 0.2},
         "rounds": {"all": 3, "slow": 1, "slow_beyond_seconds": 30.0, "limit_seconds": 600.0},
         "tools": [
             tool("slow<er"),
@@ -89,6 +89,7 @@ def test_the_table(results: dict[str, Any], tmp_path: Path, monkeypatch: pytest.
     assert "medians of 3 rounds (1 of what takes longer than 30 s) with 2 processors" in " ".join(
         text.splitlines()
     )
+    assert "busy" not in text
     rows = [line for line in text.splitlines() if line.startswith("| ")][1:]
     assert rows[:2] == [
         "| *base* | 1.0 | 2 s | 1 s | 0.5 × | 4 s | – | 20 MiB |  |",
@@ -96,6 +97,15 @@ def test_the_table(results: dict[str, Any], tmp_path: Path, monkeypatch: pytest.
     ]
     assert rows[4] == "| gone | 1.0 | – | – | – | – | – | – | not installed: no such version |"
     assert list(peers.generate()) == [peers.PLOTS / "peers-tree.svg"]
+
+
+def test_the_reader_is_told_of_a_busy_machine(
+    results: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(peers, "RESULTS", tmp_path / "peers.json")
+    results["machine"]["load_average_at_start"] = 6.78
+    peers.RESULTS.write_text(json.dumps(results), encoding="utf-8")
+    assert "busy with other things (load 6.8)" in " ".join(peers.summary().splitlines())
 
 
 def test_the_plot_has_a_bar_for_each_that_was_measured(results: dict[str, Any]) -> None:

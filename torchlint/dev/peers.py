@@ -20,6 +20,8 @@ RESULTS = ROOT / "benchmarks" / "results" / "peers.json"
 PLOTS = ROOT / "docs"
 
 _WIDTH = 110
+_BUSY = 0.5
+"""The load average before the measurement from which the reader is told of it."""
 _NOTHING = "–"
 _HEAD = (
     "| tool | version | CPU time | per MB | to torchlint's | wall time | unchanged files | memory | notes |\n"
@@ -157,9 +159,11 @@ def _method(results: Mapping[str, Any]) -> str:
         if rounds["slow"] < rounds["all"]
         else ""
     )
+    load = machine["load_average_at_start"]
+    busy = f" The machine was busy with other things (load {load:.1f}): wall times are worth little."
     text = (
         "Each tool with its default rules, all on the same files in one run of `python -m benchmarks.peers`, "
-        f"taking turns; medians of {_times(rounds['all'])}{slow} with {machine['processors']} processors, "
+        f"taking turns; {_times(rounds['all'])}{slow} with {machine['processors']} processors, "
         f"Python {machine['python']}, on {results['started'][:10]}, torchlint at {machine['commit']}. CPU "
         "time is that of all processes together, with one process or thread where a setting allows that; "
         "wall time is of the command as it comes, the notes say with what. Caches are empty at first; "
@@ -167,12 +171,13 @@ def _method(results: Mapping[str, Any]) -> str:
         "largest process. "
         "The tools look for different things: this is what a run costs, not what it is worth. "
         "`ast.parse` and `libcst.parse_module` only parse; torch is not installed beside any of them."
+        + (busy if load >= _BUSY else "")
     )
     return textwrap.fill(text, _WIDTH, break_long_words=False, break_on_hyphens=False) + "\n"
 
 
 def _times(count: int) -> str:
-    return "one round" if count == 1 else f"{count} rounds"
+    return "one round" if count == 1 else f"medians of {count} rounds"
 
 
 def _ours(found: Iterable[Row]) -> float | None:
