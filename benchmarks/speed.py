@@ -19,9 +19,7 @@ import platform
 import statistics
 import subprocess
 import sys
-import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -29,7 +27,9 @@ from typing import Any
 import click
 import platformdirs
 
+from benchmarks import processes
 from benchmarks.corpus.packages import fetch, pinned
+from benchmarks.processes import Usage
 
 RESULTS = Path(__file__).parent / "results" / "speed.json"
 PACKAGE = "timm"
@@ -46,36 +46,18 @@ for path in Path(sys.argv[1]).rglob("*.py"):
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Usage:
-    """What one process took: seconds of CPU and of wall time, and its largest resident set in MiB."""
-
-    cpu: float
-    wall: float
-    memory: float
-
-
 def run(arguments: Sequence[str]) -> Usage:
     """Run this interpreter with arguments in a fresh process.
 
     Raises:
         RuntimeError: it did not end with 0 or 1, the exit codes of a finished check.
     """
-    started = time.perf_counter()
     # An installed package has its byte code beside it, whatever this shell is told about writing any.
     environment = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
-    process = subprocess.Popen(
-        [sys.executable, *arguments], env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
-    )
-    assert process.stderr is not None
-    complaint = process.stderr.read()
-    _, status, usage = os.wait4(process.pid, 0)
-    wall = time.perf_counter() - started
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode not in (0, 1):
-        raise RuntimeError(f"{arguments} exited with {process.returncode}: {complaint.decode()[-2000:]}")
-    scale = 1 if sys.platform == "darwin" else 1024  # ru_maxrss is in bytes on macOS, else in KiB
-    return Usage(usage.ru_utime + usage.ru_stime, wall, usage.ru_maxrss * scale / 2**20)
+    usage = processes.run([sys.executable, *arguments], environment=environment)
+    if usage.status not in (0, 1):
+        raise RuntimeError(f"{arguments} exited with {usage.status}: {usage.told}")
+    return usage
 
 
 def imported(arguments: Sequence[str]) -> set[str]:

@@ -15,6 +15,7 @@ import pytest
 
 from torchlint.checker import check
 from torchlint.dev import ROOT, pages
+from torchlint.dev import ROOT, pages, peers
 from torchlint.dev.__main__ import GENERATORS
 from torchlint.diagnostics import Diagnostic
 from torchlint.registry import catalogue, rules
@@ -385,6 +386,10 @@ def test_the_generated_docs_are_current() -> None:
     for path, text in [item for generate in GENERATORS for item in generate().items()]:
         assert path.exists() and path.read_text(encoding="utf-8") == text, f"{path}: run `make generate`"
     assert list(pages.orphans()) == []
+    for generator in GENERATORS:
+        for path, text in generator().items():
+            assert path.exists() and path.read_text(encoding="utf-8") == text, f"{path}: run `make generate`"
+    assert [*pages.orphans(), *peers.orphans()] == []
 
 
 # --- messages --------------------------------------------------------------------------------------------

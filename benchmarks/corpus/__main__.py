@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import sys
+import tempfile
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,7 +12,8 @@ from pathlib import Path
 import click
 import platformdirs
 
-from benchmarks.corpus import findings, fixes, packages, tally
+from benchmarks.corpus import comparison, findings, fixes, packages, report, tally, versions
+from benchmarks.corpus.comparison import Comparison
 from benchmarks.corpus.packages import Package
 
 _FOLDER = click.option(
@@ -191,6 +194,75 @@ def fixcheck(
                 click.echo(f"  {problem.replace('_', ' ')}: {text}")
     if not all(outcome.clean for outcome in outcomes):
         sys.exit(1)
+
+
+@main.command()
+@_FOLDER
+@_ONLY
+@_TREE
+@_SELECT
+@_JOBS
+@click.option(
+    "--before",
+    required=True,
+    metavar="VERSION",
+    help="A commit, a folder, a wheel, or a release on the index.",
+)
+@click.option(
+    "--after", default=str(versions.ROOT), metavar="VERSION", help="Likewise; default: this checkout."
+)
+@click.option(
+    "--examples", type=click.IntRange(0), default=3, show_default=True, help="Of each kind and rule."
+)
+@click.option("--code", is_flag=True, help="Show how fixed files differ, with the lines of the package.")
+@click.option(
+    "-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Write the report there."
+)
+@click.option("--json", "data", type=click.Path(dir_okay=False, path_type=Path), help="And this as JSON.")
+def compare(
+    folder: Path,
+    only: Sequence[str],
+    trees: Sequence[str],
+    select: str | None,
+    jobs: int,
+    before: str,
+    after: str,
+    examples: int,
+    code: bool,
+    output: Path | None,
+    data: Path | None,
+) -> None:
+    """Show what one version of torchlint finds and fixes, and another one does not, as Markdown.
+
+    Exits with 0 if both do the same, with 1 if anything differs, with 2 if a version broke.
+    """
+    chosen = _chosen(folder, only, trees)
+    try:
+        first, second = (versions.prepare(asked, folder / "versions") for asked in (before, after))
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
+    done: list[Comparison] = []
+    broken: list[str] = []
+    text = ""
+    with tempfile.TemporaryDirectory() as workspace:
+        for package in chosen:
+            try:
+                found = comparison.compare(package, first, second, Path(workspace), _options(select, jobs))
+                done.append(found)
+                _report(f"{package.name} {package.version}: {'differs' if found else 'the same'}")
+            except RuntimeError as error:
+                broken.append(f"{package.name}: {error}")
+                _report(broken[-1])
+            # After each package: what is interrupted has told of those before.
+            text = report.markdown(first, second, done, broken, examples, code)
+            if output is not None:
+                output.write_text(text, encoding="utf-8")
+            if data is not None:
+                told = report.as_json(first, second, done, broken)
+                data.write_text(json.dumps(told, ensure_ascii=False) + "\n", encoding="utf-8")
+    if output is None:
+        click.echo(text, nl=False)
+    sys.exit(2 if broken else int(any(done)))
 
 
 @main.command()

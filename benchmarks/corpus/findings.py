@@ -33,15 +33,20 @@ class Finding:
 
 
 def torchlint(
-    arguments: Sequence[str | Path], environment: dict[str, str] | None = None
+    arguments: Sequence[str | Path],
+    environment: dict[str, str] | None = None,
+    python: Path | str = sys.executable,
+    working: Path | None = None,
 ) -> subprocess.CompletedProcess[str]:
-    """Run the torchlint of this interpreter, without any configuration and for torch of any version.
+    """Run the torchlint of an interpreter, without any configuration and for torch of any version.
+
+    Give a ``working`` folder with another interpreter than this one: the modules in it come first.
 
     Raises:
         RuntimeError: torchlint broke (exit code other than 0 and 1) without reporting a rule's crash.
     """
     command = [
-        sys.executable,
+        python,
         "-m",
         "torchlint",
         "check",
@@ -57,15 +62,23 @@ def torchlint(
         encoding="utf-8",
         check=False,
         env=environment,
+        cwd=working,
     )
     if done.returncode not in (0, 1) and "TL000" not in done.stdout:
         raise RuntimeError(f"torchlint exited with {done.returncode}:\n{done.stderr[-2000:]}")
     return done
 
 
-def diagnostics(folder: Path, options: Iterable[str] = ()) -> list[dict[str, Any]]:
+def diagnostics(
+    folder: Path,
+    options: Iterable[str] = (),
+    environment: dict[str, str] | None = None,
+    python: Path | str = sys.executable,
+    working: Path | None = None,
+) -> list[dict[str, Any]]:
     """The diagnostics of every file below a folder, as torchlint's JSON has them."""
-    done = torchlint(["--output-format", "json", *options, folder])
+    arguments: list[str | Path] = ["--output-format", "json", *options, folder.resolve()]
+    done = torchlint(arguments, environment, python, working)
     items: list[dict[str, Any]] = json.loads(done.stdout or "[]")
     return items
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from torchlint.dev import __main__ as command
-from torchlint.dev import measured, pages, readme, schema
+from torchlint.dev import measured, pages, peers, readme, schema
 
 
 @pytest.fixture
@@ -23,6 +23,9 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(measured, "PAGE", tmp_path / "docs" / "measured.md")
     monkeypatch.setattr(schema, "PATH", tmp_path / "torchlint.schema.json")
     monkeypatch.setattr(measured, "DATA", tmp_path / "torchlint" / "effects.json")
+    monkeypatch.setattr(peers, "RESULTS", tmp_path / "results" / "peers.json")
+    monkeypatch.setattr(peers, "PLOTS", tmp_path / "docs")
+    (tmp_path / "docs" / "peers-gone.svg").touch()
     monkeypatch.setattr(command, "ROOT", tmp_path)
     return tmp_path
 
@@ -31,6 +34,7 @@ def test_what_is_stale_is_shown_and_then_written(checkout: Path, capsys: pytest.
     assert command.main(["generate", "--check"]) == 1
     told = capsys.readouterr()
     assert "\n-old\n" in told.out and "docs/rules/TL998.md documents no rule" in told.out
+    assert "docs/peers-gone.svg shows no results" in told.out
     assert "run `make generate`" in told.err
     assert not (checkout / "docs" / "rules" / "TL601.md").exists()
 
@@ -42,6 +46,7 @@ def test_what_is_stale_is_shown_and_then_written(checkout: Path, capsys: pytest.
     assert text.startswith("a\n<!-- begin rules -->\n") and text.endswith("<!-- end -->\nb\n")
     assert "| [TL601](docs/rules/TL601.md) | cache-emptied-in-loop | warning | safe |" in text
     assert not (checkout / "docs" / "rules" / "TL998.md").exists()
+    assert not (checkout / "docs" / "peers-gone.svg").exists()
 
     assert '"item-in-hot-loop",' in (checkout / "torchlint.schema.json").read_text(encoding="utf-8")
 

@@ -8,13 +8,14 @@ import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from torchlint.dev import ROOT, measured, pages, readme, scaffold, schema
+from torchlint.dev import ROOT, measured, pages, peers, readme, scaffold, schema
 
 GENERATORS: tuple[Callable[[], Mapping[Path, str]], ...] = (
     pages.generate,
     readme.generate,
     measured.generate,
     schema.generate,
+    peers.generate,
 )
 """Each says what the files that it looks after should contain."""
 
@@ -26,7 +27,7 @@ def main(arguments: list[str] | None = None) -> int:
 
     generate = commands.add_parser(
         "generate",
-        help="write the rule pages, the page of what was measured, the generated parts of README.md and the "
+        help="write the rule pages, what was measured and compared, the generated parts of README.md and the "
         "JSON schema of the configuration",
     )
     generate.add_argument("--check", action="store_true", help="write nothing; exit 1 if anything is stale")
@@ -68,9 +69,13 @@ def _generate(*, check: bool) -> int:
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_text(text, encoding="utf-8")
                 print(name)
-    for path in pages.orphans():
+    orphans = {
+        **dict.fromkeys(pages.orphans(), "documents no rule"),
+        **dict.fromkeys(peers.orphans(), "shows no results"),
+    }
+    for path, why in orphans.items():
         stale += 1
-        print(f"{path.relative_to(ROOT).as_posix()} documents no rule")
+        print(f"{path.relative_to(ROOT).as_posix()} {why}")
         if not check:
             path.unlink()
     if check and stale:

@@ -1,4 +1,4 @@
-"""The generated parts of README.md: the table of the rules, what was measured, and transcripts of real runs.
+"""The generated parts of README.md: the table of the rules, what was measured, what a run costs, real runs.
 
 A generated part stands between ``<!-- begin NAME -->`` and ``<!-- end NAME -->``. A transcript is what the
 command after the name prints when it is run on a copy of ``docs/example``.
@@ -16,12 +16,14 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from torchlint.dev import ROOT, measured, pages
+from torchlint.dev import ROOT, measured, pages, peers
 
 README = ROOT / "README.md"
 EXAMPLE = ROOT / "docs" / "example"
 
-_PART = re.compile(r"(<!-- begin (rules|measured|transcript: [^>]*?) -->\n).*?(<!-- end -->)", re.DOTALL)
+_PART = re.compile(
+    r"(<!-- begin (rules|measured|peers|transcript: [^>]*?) -->\n).*?(<!-- end -->)", re.DOTALL
+)
 
 
 def generate() -> Mapping[Path, str]:
@@ -39,6 +41,8 @@ def _render(name: str) -> str:
         return f"\n{pages.table('docs/rules/')}\n"
     if name == "measured":
         return measured.summary()
+    if name == "peers":
+        return peers.summary()
     return transcript(name.removeprefix("transcript: "))
 
 
