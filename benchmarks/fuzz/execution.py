@@ -1,0 +1,186 @@
+"""Runs a program of the grammar on the CPU, in this process, and keeps what it computed.
+
+What a GPU would do is done by the CPU, loaders work in this process, and layers draw as many random numbers
+with a bias as without, so that a program can be run before and after its fixes and be compared.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import re
+import runpy
+import signal
+import warnings
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+from torch.utils.data import DataLoader
+
+ROOT = Path(__file__).resolve().parents[2]
+SECONDS = 20
+"""How long a program may run; those of the grammar take a few hundredths of a second."""
+
+
+class TooLongError(Exception):
+    """A program that did not end in its time."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a program left behind: ``results``, the states of its models, and what it printed.
+
+    ``error`` is how it ended, if it raised.
+    """
+
+    results: Mapping[str, Any]
+    states: Mapping[str, Mapping[str, Any]]
+    printed: str
+    error: str | None = None
+
+
+def run(text: str, *, double: bool = False) -> Outcome:
+    """Run a program that leaves what it computed in ``results``; with ``double``, in double precision."""
+    _prepare()
+    namespace: dict[str, Any] = {"__name__": "__main__"}
+    printed = io.StringIO()
+    error = None
+    with (
+        _surroundings(double),
+        contextlib.redirect_stdout(printed),
+        contextlib.redirect_stderr(io.StringIO()),
+    ):
+        try:
+            with _limit():
+                exec(compile(on_cpu(text), "<program>", "exec", dont_inherit=True), namespace)
+        except TooLongError:
+            raise
+        except (Exception, SystemExit) as raised:
+            error = f"{type(raised).__name__}: {raised}".split("\n")[0]
+    models = {name: value for name, value in namespace.items() if isinstance(value, nn.Module)}
+    states = {name: dict(model.state_dict()) for name, model in models.items()}
+    return Outcome(dict(namespace.get("results") or {}), states, printed.getvalue(), error)
+
+
+def on_cpu(text: str) -> str:
+    """``text`` with the names of GPUs replaced by the CPU's."""
+    text = re.sub(r"""(["'])cuda(?::0)?\1""", r"\1cpu\1", text)
+    return re.sub(r"\.cuda\(", ".to('cpu', ", text)
+
+
+def differences(before: Any, after: Any, tolerance: float = 0.0, place: str = "results") -> Iterator[str]:
+    """Where two results differ: in kind, or in value by more than ``tolerance``, which is relative."""
+    if type(before) is not type(after):
+        yield f"{place}: {_told(before)} became {_told(after)}"
+    elif isinstance(before, Mapping):
+        if before.keys() != after.keys():
+            yield f"{place}: the keys {sorted(map(str, before))} became {sorted(map(str, after))}"
+        for key in before.keys() & after.keys():
+            yield from differences(before[key], after[key], tolerance, f"{place}[{key!r}]")
+    elif isinstance(before, (list, tuple)):
+        if len(before) != len(after):
+            yield f"{place}: {len(before)} items became {len(after)}"
+        for number, pair in enumerate(zip(before, after, strict=False)):
+            yield from differences(*pair, tolerance, f"{place}[{number}]")
+    elif isinstance(before, torch.Tensor):
+        alike = ("dtype", "shape", "requires_grad")
+        for name in alike:
+            if getattr(before, name) != getattr(after, name):
+                yield f"{place}: {name} {getattr(before, name)} became {getattr(after, name)}"
+        if before.shape == after.shape and not _close(
+            before.detach().numpy(), after.detach().numpy(), tolerance
+        ):
+            yield f"{place}: {_told(before)} became {_told(after)}"
+    elif isinstance(before, (np.ndarray, np.generic, float)):
+        if not _close(before, after, tolerance):
+            yield f"{place}: {_told(before)} became {_told(after)}"
+    elif before != after and not (tolerance and isinstance(before, str)):
+        yield f"{place}: {_told(before)} became {_told(after)}"
+
+
+def _close(before: Any, after: Any, tolerance: float) -> bool:
+    if tolerance == 0:
+        return bool(np.array_equal(before, after, equal_nan=np.asarray(before).dtype.kind in "fc"))
+    size = max(1.0, float(np.max(np.abs(before), initial=0, where=np.isfinite(before))))
+    return bool(np.allclose(before, after, rtol=tolerance, atol=tolerance * size, equal_nan=True))
+
+
+def _told(value: Any) -> str:
+    text = " ".join(repr(value).split())
+    return f"{type(value).__name__} {text if len(text) < 80 else text[:77] + '...'}"
+
+
+# --- surroundings ----------------------------------------------------------------------------------------
+
+
+@cache
+def _prepare() -> None:
+    """Make layers and loaders of this process as programs before and after a fix can be compared in."""
+    torch.set_num_threads(1)
+    runpy.run_path(str(ROOT / "tests" / "draws" / "sitecustomize.py"))
+    make = DataLoader.__init__
+
+    def without_workers(loader: Any, *arguments: Any, **options: Any) -> None:
+        # What excludes workers is refused as ever: the arguments are tried as they are.
+        make(DataLoader.__new__(DataLoader), *arguments, **options)
+        positional = [*arguments[:5], 0, *arguments[6:]] if len(arguments) > 5 else list(arguments)
+        off = {"num_workers": 0, "persistent_workers": False, "prefetch_factor": None}
+        kept = {name: value for name, value in options.items() if name not in off}
+        make(loader, *positional, **kept)
+
+    DataLoader.__init__ = without_workers
+    for layer in (nn.Linear, nn.modules.conv._ConvNd):
+        layer.reset_parameters = _without_bias(layer.reset_parameters)
+
+
+def _without_bias(reset: Any) -> Any:
+    """Biases start at zero, where those before a norm stay: its running mean has nothing to learn of them."""
+
+    def reset_parameters(layer: Any) -> None:
+        reset(layer)
+        if layer.bias is not None:
+            with torch.no_grad():
+                layer.bias.zero_()
+
+    return reset_parameters
+
+
+@contextlib.contextmanager
+def _surroundings(double: bool) -> Iterator[None]:
+    """The settings of torch as they are at the start of a program, before and after it."""
+    flags = torch.backends.cudnn
+    saved = (flags.benchmark, flags.deterministic, torch.get_float32_matmul_precision())
+    torch.set_default_dtype(torch.float64 if double else torch.float32)
+    torch.manual_seed(0)
+    np.random.seed(0)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        torch.set_default_dtype(torch.float32)
+        torch.set_grad_enabled(True)
+        torch.autograd.set_detect_anomaly(False)
+        flags.benchmark, flags.deterministic = saved[:2]
+        torch.set_float32_matmul_precision(saved[2])
+
+
+@contextlib.contextmanager
+def _limit() -> Iterator[None]:
+    def stop(_: int, __: FrameType | None) -> None:
+        raise TooLongError(f"the program runs for more than {SECONDS} s")
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, SECONDS)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
