@@ -22,10 +22,10 @@ from typing import Any
 import numpy as np
 import torch
 from torch import nn
-from torch.utils.data import DataLoader
+from torch.utils.data import DataLoader, dataloader
 
 ROOT = Path(__file__).resolve().parents[2]
-SECONDS = 20
+SECONDS = 60
 """How long a program may run; those of the grammar take a few hundredths of a second."""
 
 
@@ -48,18 +48,20 @@ class Outcome:
 
 def run(text: str, *, double: bool = False) -> Outcome:
     """Run a program that leaves what it computed in ``results``; with ``double``, in double precision."""
-    _prepare()
+    _warm_up()
+    text = on_cpu(in_double_precision(text) if double else text)
     namespace: dict[str, Any] = {"__name__": "__main__"}
     printed = io.StringIO()
     error = None
     with (
+        _comparable(),
         _surroundings(double),
         contextlib.redirect_stdout(printed),
         contextlib.redirect_stderr(io.StringIO()),
     ):
         try:
             with _limit():
-                exec(compile(on_cpu(text), "<program>", "exec", dont_inherit=True), namespace)
+                exec(compile(text, "<program>", "exec", dont_inherit=True), namespace)
         except TooLongError:
             raise
         except (Exception, SystemExit) as raised:
@@ -73,6 +75,12 @@ def on_cpu(text: str) -> str:
     """``text`` with the names of GPUs replaced by the CPU's."""
     text = re.sub(r"""(["'])cuda(?::0)?\1""", r"\1cpu\1", text)
     return re.sub(r"\.cuda\(", ".to('cpu', ", text)
+
+
+def in_double_precision(text: str) -> str:
+    """``text`` with double precision wherever it asks for single."""
+    text = re.sub(r"\.float\(\)", ".double()", text)
+    return re.sub(r"\bFloatTensor\b", "DoubleTensor", re.sub(r"\bfloat32\b", "float64", text))
 
 
 def differences(before: Any, after: Any, tolerance: float = 0.0, place: str = "results") -> Iterator[str]:
@@ -90,8 +98,8 @@ def differences(before: Any, after: Any, tolerance: float = 0.0, place: str = "r
         for number, pair in enumerate(zip(before, after, strict=False)):
             yield from differences(*pair, tolerance, f"{place}[{number}]")
     elif isinstance(before, torch.Tensor):
-        alike = ("dtype", "shape", "requires_grad")
-        for name in alike:
+        # Whether it has a graph is what some fixes are about.
+        for name in ("dtype", "shape"):
             if getattr(before, name) != getattr(after, name):
                 yield f"{place}: {name} {getattr(before, name)} became {getattr(after, name)}"
         if before.shape == after.shape and not _close(
@@ -121,23 +129,42 @@ def _told(value: Any) -> str:
 
 
 @cache
-def _prepare() -> None:
-    """Make layers and loaders of this process as programs before and after a fix can be compared in."""
-    torch.set_num_threads(1)
-    runpy.run_path(str(ROOT / "tests" / "draws" / "sitecustomize.py"))
-    make = DataLoader.__init__
+def _warm_up() -> None:
+    """Import what torch imports with the first optimizer, which takes longer than any program."""
+    torch.optim.SGD([torch.zeros(1)])
 
-    def without_workers(loader: Any, *arguments: Any, **options: Any) -> None:
-        # What excludes workers is refused as ever: the arguments are tried as they are.
+
+@contextlib.contextmanager
+def _comparable() -> Iterator[None]:
+    """Layers and loaders as programs before and after a fix can be compared with."""
+    places = (
+        (nn.Linear, "reset_parameters"),
+        (nn.modules.conv._ConvNd, "reset_parameters"),
+        (dataloader._MultiProcessingDataLoaderIter, "_reset"),
+        (DataLoader, "__init__"),
+    )
+    saved = [getattr(owner, name) for owner, name in places]
+    runpy.run_path(str(ROOT / "tests" / "draws" / "sitecustomize.py"))
+    for owner, name in places[:2]:
+        setattr(owner, name, _without_bias(getattr(owner, name)))
+    DataLoader.__init__ = _without_workers(saved[-1])
+    try:
+        yield
+    finally:
+        for (owner, name), value in zip(places, saved, strict=True):
+            setattr(owner, name, value)
+
+
+def _without_workers(make: Any) -> Any:
+    """Loaders of one process, whatever they are told; what excludes one another is refused as ever."""
+
+    def make_loader(loader: Any, *arguments: Any, **options: Any) -> None:
         make(DataLoader.__new__(DataLoader), *arguments, **options)
         positional = [*arguments[:5], 0, *arguments[6:]] if len(arguments) > 5 else list(arguments)
-        off = {"num_workers": 0, "persistent_workers": False, "prefetch_factor": None}
-        kept = {name: value for name, value in options.items() if name not in off}
-        make(loader, *positional, **kept)
+        off = {"num_workers", "persistent_workers", "prefetch_factor", "timeout", "multiprocessing_context"}
+        make(loader, *positional, **{name: value for name, value in options.items() if name not in off})
 
-    DataLoader.__init__ = without_workers
-    for layer in (nn.Linear, nn.modules.conv._ConvNd):
-        layer.reset_parameters = _without_bias(layer.reset_parameters)
+    return make_loader
 
 
 def _without_bias(reset: Any) -> Any:
@@ -157,6 +184,8 @@ def _surroundings(double: bool) -> Iterator[None]:
     """The settings of torch as they are at the start of a program, before and after it."""
     flags = torch.backends.cudnn
     saved = (flags.benchmark, flags.deterministic, torch.get_float32_matmul_precision())
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
     torch.set_default_dtype(torch.float64 if double else torch.float32)
     torch.manual_seed(0)
     np.random.seed(0)
@@ -166,6 +195,7 @@ def _surroundings(double: bool) -> Iterator[None]:
             yield
     finally:
         torch.set_default_dtype(torch.float32)
+        torch.set_num_threads(threads)
         torch.set_grad_enabled(True)
         torch.autograd.set_detect_anomaly(False)
         flags.benchmark, flags.deterministic = saved[:2]

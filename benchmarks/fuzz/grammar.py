@@ -14,7 +14,7 @@ from random import Random
 
 GRAMMAR = Path(__file__).with_name("grammar.txt")
 START = "<program>"
-_PLACE = re.compile(r"<([a-z_]+)(?::([^<>\n]*))?>")
+PLACE = re.compile(r"<([a-z_]+)(?::([^<>\n]*))?>")
 _ALONE = re.compile(r"^([ \t]*)<([a-z_]+)(?::([^<>\n]*))?>[ \t]*$", re.MULTILINE)
 # Beyond this depth of a branch the shortest production is taken, so that every program comes to an end.
 _DEEPEST = 7
@@ -48,7 +48,7 @@ def _expand(text: str, random: Random, depth: int) -> str:
         name, argument = match.groups()
         return _expand(_production(name, argument, random, depth), random, depth + 1)
 
-    return _PLACE.sub(inline, _ALONE.sub(block, text))
+    return PLACE.sub(inline, _ALONE.sub(block, text))
 
 
 def _production(name: str, argument: str | None, random: Random, depth: int) -> str:
