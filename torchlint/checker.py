@@ -34,11 +34,16 @@ _log = logging.getLogger("torchlint")
 def check(source: Source, settings: LintSettings, *, screen: bool = True) -> list[Diagnostic]:
     """All findings in ``source``, in the order in which diagnostics are shown.
 
-    Without ``screen`` every enabled rule sees the file, whatever it mentions; the findings are the same.
+    Without ``screen`` every enabled rule that concerns the file sees it, whatever else it mentions; the
+    findings are the same.
     """
     rules = registry.catalogue()
     enabled = [rules[code] for code in settings.rules if code in rules and code not in OWN_CODES]
-    wanted = [rule.code for rule in enabled if not screen or rule.may_fire(source.text)]
+    wanted = [
+        rule.code
+        for rule in enabled
+        if (rule.may_fire(source.text) if screen else rule.concerns(source.text))
+    ]
     if wanted:
         checked = parsing.on_deep_stack(_run, source, settings, wanted, screen)
     else:

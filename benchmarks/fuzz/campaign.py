@@ -152,7 +152,8 @@ def _small(problems: list[Problem], wanted: tuple[Property, ...]) -> Iterator[Pr
         first = next((item for item in problems if item.property == prop.__name__), None)
         if first is not None:
             small = reduced(first.text, lambda made, prop=prop: bool(_broken(prop, made)))  # type: ignore[misc]
-            message = _broken(prop, small)[0]
+            # What shows once only is kept as it was.
+            message, *_ = [*_broken(prop, small), f"once only: {first.message}"]
             yield Problem(first.kind, first.number, first.property, message, small)
 
 
