@@ -25,8 +25,8 @@ from torch import nn
 from torch.utils.data import DataLoader, dataloader
 
 ROOT = Path(__file__).resolve().parents[2]
-SECONDS = 60
-"""How long a program may run; those of the grammar take a few hundredths of a second."""
+SECONDS = 20
+"""The processor time that a program may take; those of the grammar take a few hundredths of a second."""
 
 
 class TooLongError(Exception):
@@ -205,12 +205,12 @@ def _surroundings(double: bool) -> Iterator[None]:
 @contextlib.contextmanager
 def _limit() -> Iterator[None]:
     def stop(_: int, __: FrameType | None) -> None:
-        raise TooLongError(f"the program runs for more than {SECONDS} s")
+        raise TooLongError(f"the program takes more than {SECONDS} s")
 
-    before = signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, SECONDS)
+    before = signal.signal(signal.SIGPROF, stop)
+    signal.setitimer(signal.ITIMER_PROF, SECONDS)
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
