@@ -69,7 +69,7 @@ def quick(text: str) -> Iterator[str]:
     limit = SECONDS + SECONDS_A_BYTE * len(text.encode("utf-8", "surrogatepass"))
     for name, work, factor in (("check", check, 1), ("fix", fix, FIX_FACTOR)):
         start = time.process_time()
-        work(source, settings())  # type: ignore[operator]
+        work(source, settings())
         taken = time.process_time() - start
         if taken > limit * factor:
             yield f"{name}: {taken:.1f} s for {len(text)} characters, more than {limit * factor:.1f} s"

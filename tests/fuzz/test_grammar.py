@@ -33,15 +33,15 @@ def test_every_name_that_is_used_has_productions() -> None:
 
 
 def test_nearly_all_programs_run() -> None:
-    outcomes = [execution.run(program) for program in PROGRAMS[:30]]
-    assert sum(outcome.error is None for outcome in outcomes) >= 25
+    outcomes = [execution.run(program) for program in PROGRAMS[:16]]
+    assert sum(outcome.error is None for outcome in outcomes) >= 13
     assert all(outcome.results for outcome in outcomes if outcome.error is None)
 
 
 def test_many_rules_are_met() -> None:
     met = {
         item.code
-        for program in PROGRAMS[:30]
+        for program in PROGRAMS[:16]
         for item in check(Source(properties.PATH, program), properties.settings())
     }
     assert met >= {"TL102", "TL201", "TL202", "TL208", "TL301", "TL302", "TL401", "TL406"}
