@@ -56,6 +56,8 @@ def run(text: str, *, double: bool = False) -> Outcome:
     with (
         _comparable(),
         _surroundings(double),
+        # Compiling takes longer than all else together.
+        torch._dynamo.config.patch(disable=True),
         contextlib.redirect_stdout(printed),
         contextlib.redirect_stderr(io.StringIO()),
     ):
