@@ -125,7 +125,8 @@ def test_the_screen_keeps_rules_from_files_that_do_not_mention_them(use_rules: U
     seen.clear()
     for text in texts:
         found(text, settings, screen=False)
-    assert seen == texts
+    # Only what a rule is about is no matter of time.
+    assert seen == [text for text in texts if "torch" in text]
 
 
 def test_a_screened_file_does_not_load_libcst() -> None:

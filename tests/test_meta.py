@@ -14,7 +14,6 @@ from pathlib import Path
 import pytest
 
 from torchlint.checker import check
-from torchlint.dev import ROOT, pages
 from torchlint.dev import ROOT, pages, peers
 from torchlint.dev.__main__ import GENERATORS
 from torchlint.diagnostics import Diagnostic

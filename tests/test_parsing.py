@@ -66,6 +66,8 @@ def test_a_large_table_is_not_deep() -> None:
     [
         ("x = 1\ny = = 2\nz = 3\nw = 4\n", Position(2, 5)),
         ("x = 1\r\ny = = 2\r\nz = 3\r\n", Position(2, 5)),
+        ("with x():\n\n", Position(2, 1)),
+        ("with x():\r\n\r\n", Position(2, 1)),
         ("x = 1\ry = = 2\r", Position(2, 5)),
         ("a = 1\nb = foo(1,\nc = 2\nd = 3\n", Position(2, 8)),
         ("\x0cdef f(:\n    pass\n", Position(1, 8)),

@@ -46,14 +46,19 @@ def check(
 ) -> list[Diagnostic]:
     """All findings in ``source``, in the order in which diagnostics are shown.
 
-    Without ``screen`` every enabled rule sees the file, whatever it mentions; without ``outline`` the file is
-    parsed in full at once, which is quicker if it has findings. They are the same in any case.
+    Without ``screen`` every enabled rule that concerns the file sees it, whatever else it mentions; without
+    ``outline`` the file is parsed in full at once, which is quicker if it has findings. They are the same in
+    any case.
     ``parse`` is what parses it, `parsing.parse` without it.
     ``pulse`` is called before each rule, and what it raises ends the check.
     """
     rules = registry.catalogue()
     enabled = [rules[code] for code in settings.rules if code in rules and code not in OWN_CODES]
-    wanted = [rule.code for rule in enabled if not screen or rule.may_fire(source.text)]
+    wanted = [
+        rule.code
+        for rule in enabled
+        if (rule.may_fire(source.text) if screen else rule.concerns(source.text))
+    ]
     # Cells that are no programs may make one together.
     checked = _problems(source) if source.in_cells or not wanted else []
     if wanted and not checked:

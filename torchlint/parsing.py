@@ -267,7 +267,8 @@ def _judge(text: str) -> tuple[Problem | None, bool]:
             pass
         # ``compile`` also refuses what is grammatical, such as a return outside a function.
         try:
-            ast.parse(text)
+            # The end of a text with CR LF would be told another place.
+            ast.parse(text.replace("\r\n", "\n"))
             return None, True
         except SyntaxError as error:
             return _from_syntax_error(error), True

@@ -52,8 +52,10 @@ class Rule:
 
     ``fix`` is the best applicability that its fixes can have. ``mentions`` feeds the screen in front
     of the parse: each item is a set of words separated by ``|``, and a file is only shown to the rule
-    if it contains at least one word of every item. ``remedy`` is the edit that satisfies the rule where
-    it offers no fix: an imperative sentence without a full stop, what to write in backticks.
+    if it contains at least one word of every item. The items save time and change no finding, but for
+    one with ``torch`` in it: such a rule is about programs that use torch, and takes no other file's
+    ``loss.backward()`` for one of theirs. ``remedy`` is the edit that satisfies the rule where it offers
+    no fix: an imperative sentence without a full stop, what to write in backticks.
     """
 
     code: str
@@ -87,6 +89,11 @@ class Rule:
     def may_fire(self, text: str) -> bool:
         """Whether ``text`` contains what the rule needs to find anything."""
         return all(any(word in text for word in group.split("|")) for group in self.mentions)
+
+    def concerns(self, text: str) -> bool:
+        """Whether ``text`` is of the kind of programs that the rule is about, whether or not it may fire."""
+        subjects = [words for group in self.mentions if "torch" in (words := group.split("|"))]
+        return all(any(word in text for word in words) for words in subjects)
 
 
 def rule(

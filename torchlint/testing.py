@@ -218,6 +218,17 @@ def problems(case: Case) -> list[str]:
         return [str(error)]
 
 
+def invariants(source: Source, settings: LintSettings) -> list[str]:
+    """What holds of every file, whatever is in it, and does not hold of this one.
+
+    No rule fails; the screen changes no finding; messages keep to their form; each fix is no better than its
+    rule declares, changes something, nothing outside of its edits, and breaks no program; so do all fixes
+    together, and a second pass changes nothing; and a file with CR LF and a byte order mark has the same
+    findings and fixes.
+    """
+    return list(_broken_invariants(source, settings, check(source, settings), fix(source, settings)))
+
+
 def rule_problems(rule: Rule) -> list[str]:
     """What is amiss with the documentation page of a rule."""
     found = []
@@ -236,7 +247,9 @@ def rule_problems(rule: Rule) -> list[str]:
 def folder_problems(folder: Sequence[Case]) -> list[str]:
     """What is amiss with the fixtures of one rule taken together: its best fix must be among them."""
     rule = folder[0].rule
-    grades = {_grade(diagnostic) for case in folder for diagnostic in _own(case, _check(case))}
+    grades = {
+        _grade(diagnostic) for case in folder for diagnostic in _own(case, check(case.source, case.settings))
+    }
     found = []
     if not any(case.bad for case in folder) or all(case.bad for case in folder):
         found.append(f"{rule.code}: a rule needs a bad and a good fixture")
@@ -312,28 +325,30 @@ def _problems(case: Case) -> Iterator[str]:
         yield f"{case.path}: a bad fixture expects something"
     if not case.bad and case.expectations:
         yield f"{case.path}: a good fixture expects nothing"
-    everything = _check(case)
+    everything = check(case.source, case.settings)
     diagnostics = _own(case, everything)
-    yield from (
-        f"{_where(item)}: {item.message}" for item in everything if item.code in (CRASH, SYNTAX_ERROR)
-    )
+    yield from (f"{_where(item)}: {item.message}" for item in everything if item.code == SYNTAX_ERROR)
     yield from _against_expectations(case.path, case, case.expectations, diagnostics)
-    unscreened = check(case.source, case.settings, screen=False)
-    if unscreened != everything:
-        yield f"{case.path}: the findings change when every rule sees the file: {case.rule.mentions}"
-    for diagnostic in diagnostics:
-        yield from (f"{_where(diagnostic)}: {text}" for text in _message_problems(diagnostic))
-        yield from (f"{_where(diagnostic)}: {text}" for text in _fix_problems(case, diagnostic))
     fixed = fix(case.source, case.settings)
     yield from _against_twin(case, fixed)
-    yield from _after_fixing(case, fixed)
-    yield from _with_other_bytes(case, diagnostics, fixed)
+    yield from _broken_invariants(case.source, case.settings, everything, fixed)
     yield from _after_each_fix(case, diagnostics)
     yield from _after_following(case, fixed)
 
 
-def _check(case: Case) -> list[Diagnostic]:
-    return check(case.source, case.settings)
+def _broken_invariants(
+    source: Source, settings: LintSettings, diagnostics: Sequence[Diagnostic], fixed: Fixed
+) -> Iterator[str]:
+    yield from (f"{_where(item)}: {item.message}" for item in diagnostics if item.code == CRASH)
+    if check(source, settings, screen=False) != diagnostics:
+        yield f"{source.path}: the findings change when every rule sees the file"
+    for diagnostic in diagnostics:
+        # No rule words what the interpreter says of a text that is no program.
+        if diagnostic.code not in (CRASH, SYNTAX_ERROR):
+            yield from (f"{_where(diagnostic)}: {text}" for text in _message_problems(diagnostic))
+            yield from (f"{_where(diagnostic)}: {text}" for text in _fix_problems(source, diagnostic))
+    yield from _after_fixing(source, settings, fixed)
+    yield from _with_other_bytes(source, settings, diagnostics, fixed)
 
 
 def _own(case: Case, diagnostics: Sequence[Diagnostic]) -> list[Diagnostic]:
@@ -370,14 +385,15 @@ def _message_problems(diagnostic: Diagnostic) -> Iterator[str]:
             yield f"not one sentence without a full stop: {text!r}"
 
 
-def _fix_problems(case: Case, diagnostic: Diagnostic) -> Iterator[str]:
+def _fix_problems(source: Source, diagnostic: Diagnostic) -> Iterator[str]:
     offered = diagnostic.fix
     if offered is None:
         return
-    declared = Applicability[case.rule.fix.upper()] if case.rule.fix != "none" else Applicability.DISPLAY
+    rule = registry.catalogue()[diagnostic.code]
+    declared = Applicability[rule.fix.upper()] if rule.fix != "none" else Applicability.DISPLAY
     if offered.applicability > declared:
-        yield f"the fix is {offered.applicability.label}, the rule declares {case.rule.fix!r}"
-    text = case.source.text
+        yield f"the fix is {offered.applicability.label}, the rule declares {rule.fix!r}"
+    text = source.text
     try:
         changed = apply(text, offered.edits)
     except ValueError as error:
@@ -413,32 +429,36 @@ def _against_twin(case: Case, fixed: Fixed) -> Iterator[str]:
         yield f"{case.path}: it is fixed, but has no {twin.name}:\n{made}".rstrip()
 
 
-def _after_fixing(case: Case, fixed: Fixed) -> Iterator[str]:
+def _after_fixing(source: Source, settings: LintSettings, fixed: Fixed) -> Iterator[str]:
     for item in fixed.diagnostics:
         if item.code == CRASH:
-            yield f"{case.path}: {item.message}"
-    if _compiles(case.source.text) and not _compiles(fixed.text):
-        yield f"{case.path}: the fixed text is no program"
-    again = fix(case.source.with_text(fixed.text), case.settings)
+            yield f"{source.path}: {item.message}"
+    if _compiles(source.text) and not _compiles(fixed.text):
+        yield f"{source.path}: the fixed text is no program"
+    again = fix(source.with_text(fixed.text), settings)
     if again.text != fixed.text or again.applied:
-        yield f"{case.path}: a second pass changes something again"
+        yield f"{source.path}: a second pass changes something again"
 
 
-def _with_other_bytes(case: Case, diagnostics: Sequence[Diagnostic], fixed: Fixed) -> Iterator[str]:
+def _with_other_bytes(
+    source: Source, settings: LintSettings, diagnostics: Sequence[Diagnostic], fixed: Fixed
+) -> Iterator[str]:
     """The same program with CR LF and a byte order mark: same findings, and all bytes kept by the fix."""
-    source = case.source
+    if source.encoding != "utf-8":
+        # The byte order mark would contradict the cookie.
+        return
     data = b"\xef\xbb\xbf" + _crlf(source.text).encode("utf-8")
     other = Source.from_bytes(data, source.path)
     if other.encode(other.text) != data:
-        yield f"{case.path}: CR LF or the byte order mark is lost"
-    seen = [_place_and_message(item) for item in _own(case, check(other, case.settings))]
+        yield f"{source.path}: CR LF or the byte order mark is lost"
+    seen = [_place_and_message(item) for item in check(other, settings)]
     if seen != [_place_and_message(item) for item in diagnostics]:
-        yield f"{case.path}: the findings change with CR LF"
-    after = fix(other, case.settings)
+        yield f"{source.path}: the findings change with CR LF"
+    after = fix(other, settings)
     if after.text != _crlf(fixed.text):
-        yield f"{case.path}: the fix changes with CR LF:\n{after.text!r}"
+        yield f"{source.path}: the fix changes with CR LF:\n{after.text!r}"
     if Counter(after.applied) != Counter(fixed.applied):
-        yield f"{case.path}: other fixes are made with CR LF"
+        yield f"{source.path}: other fixes are made with CR LF"
 
 
 def _after_each_fix(case: Case, diagnostics: Sequence[Diagnostic]) -> Iterator[str]:

@@ -110,6 +110,10 @@ class _Parameters:
                 binding = self.module.binding_of(target)
                 uses = self.module.uses(binding) if binding is not None else []
                 return any(self._tells(use, hops - 1) for use in uses)
+            case cst.Assign(targets=[cst.AssignTarget(target=cst.Subscript(value=owner))]):
+                # ``results["weights"] = [p.detach().clone() for p in net.parameters()]``; a state is a
+                # checkpoint, and an optimizer's groups take any number.
+                return not _is_state(node) and "param" not in self.tree.source(owner)
             case cst.FormattedStringExpression():
                 return True
         return False

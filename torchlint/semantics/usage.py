@@ -624,6 +624,8 @@ def _percent_format(module: Module, text: cst.BaseExpression) -> Effect:
 
 
 def _in_element(module: Module, element: cst.Element) -> Effect:
+    if _is_for_host(module, element):
+        return Effect.BREAKS
     holder = module.tree.parent(element)
     operation = module.tree.parent(holder) if isinstance(holder, cst.Tuple) else None
     if (
@@ -635,8 +637,20 @@ def _in_element(module: Module, element: cst.Element) -> Effect:
     return Effect.NOTICED
 
 
+def _is_for_host(module: Module, element: cst.BaseElement | cst.BaseDictElement) -> bool:
+    """Whether a display, or the outermost one around it, is made for a function that wants host values."""
+    node: cst.CSTNode | None = element
+    while isinstance(node, (cst.BaseElement, cst.BaseDictElement, cst.List, cst.Tuple, cst.Set, cst.Dict)):
+        node = module.tree.parent(node)
+    call = module.tree.parent(node) if isinstance(node, cst.Arg) else None
+    name = module.qualified(call.func) if isinstance(call, cst.Call) else None
+    return (name or "").split(".")[0] in _HOST_PACKAGES
+
+
 def _in_dictionary(module: Module, element: cst.DictElement) -> Effect:
     """wandb takes tensors where it takes numbers."""
+    if _is_for_host(module, element):
+        return Effect.BREAKS
     display = module.tree.parent(element)
     arg = module.tree.parent(display) if display is not None else None
     call = module.tree.parent(arg) if isinstance(arg, cst.Arg) else None

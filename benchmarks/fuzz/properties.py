@@ -1,0 +1,146 @@
+"""What must hold of torchlint on any text, and of a program of the grammar before and after its fixes.
+
+A property is a function that gives what is wrong, one sentence each. The invariants of a file are those that
+the fixtures of rules are held to as well (`torchlint.testing.invariants`); those of time and of running
+programs are here.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+
+import torch
+
+from benchmarks.fuzz import execution
+from torchlint import registry
+from torchlint.checker import CRASH, check
+from torchlint.fixer import Fixed, fix
+from torchlint.options import LintSettings
+from torchlint.source import Source, SourceError
+from torchlint.target import Target
+from torchlint.testing import invariants
+
+PATH = Path("fuzzed.py")
+SECONDS, SECONDS_A_BYTE = 0.5, 0.25e-3
+"""The time of the processor that a check may take: the programs of the fixtures take a tenth of it."""
+FIX_FACTOR = 10
+"""How many times as long fixing may take: it checks once a round."""
+
+ROUNDING = frozenset({"TL202", "TL401", "TL403", "TL404", "TL406"})
+"""Rules whose safe fixes keep the arithmetic but for the order of rounding, as their pages say."""
+MENDING = frozenset({"TL308", "TL409", "TL705"})
+"""Rules whose safe fixes make a program do what it says and did not do: it is meant to compute otherwise."""
+TOLERANCE = 1e-7
+"""How far results in double precision may be off where fixes round in another way, relative."""
+
+Property = Callable[[str], Iterator[str]]
+
+
+@cache
+def settings(unsafe: bool = True, without: frozenset[str] = frozenset(), target: str = "") -> LintSettings:
+    """All rules there are, with all of their fixes, or the safe ones only, but for those of some rules."""
+    rules = registry.rules()
+    return LintSettings(
+        rules=tuple(sorted(rules)),
+        fixable=frozenset(rules) - without,
+        unsafe_fixes=unsafe,
+        target=Target.parse(target, "fuzz") if target else Target.unknown(),
+    )
+
+
+def held(text: str) -> Iterator[str]:
+    """The invariants of every file: with safe fixes only, and with all."""
+    try:
+        source = Source.from_bytes(text.encode("utf-8"), PATH)
+    except (SourceError, UnicodeEncodeError):
+        return
+    yield from invariants(source, settings())
+    yield from (
+        item.message for item in fix(source, settings(unsafe=False)).diagnostics if item.code == CRASH
+    )
+
+
+def quick(text: str) -> Iterator[str]:
+    """Checking and fixing take time in proportion to the text."""
+    source = Source(PATH, text)
+    limit = SECONDS + SECONDS_A_BYTE * len(text.encode("utf-8", "surrogatepass"))
+    for name, work, factor in (("check", check, 1), ("fix", fix, FIX_FACTOR)):
+        start = time.process_time()
+        work(source, settings())
+        taken = time.process_time() - start
+        if taken > limit * factor:
+            yield f"{name}: {taken:.1f} s for {len(text)} characters, more than {limit * factor:.1f} s"
+
+
+def same_results(text: str) -> Iterator[str]:
+    """Safe fixes keep what a program of the grammar computes and prints.
+
+    Those that round as before keep it to the bit. With the others, the program is run in double precision,
+    where the order of rounding does not matter.
+    """
+    original = _original(text)
+    if original is None:
+        return
+    exact = _fixed(text, unsafe=False, without=ROUNDING | MENDING)
+    if exact.text != text:
+        yield from _told(exact, _differences(original, execution.run(exact.text)))
+    rounded = _fixed(text, unsafe=False, without=MENDING)
+    if rounded.text == exact.text:
+        return
+    before = execution.run(text, double=True)
+    if not before.error:
+        after = execution.run(rounded.text, double=True)
+        yield from _told(rounded, _differences(before, after, TOLERANCE))
+
+
+def still_runs(text: str) -> Iterator[str]:
+    """With all fixes, unsafe ones too, a program that ran still runs."""
+    if _original(text) is None:
+        return
+    fixed = _fixed(text, unsafe=True, without=frozenset())
+    if fixed.text != text and (error := execution.run(fixed.text).error):
+        yield from _told(fixed, [f"the program ends with {error}"])
+
+
+def _original(text: str) -> execution.Outcome | None:
+    """What a program does; None if it raises or does not end."""
+    try:
+        outcome = execution.run(text)
+    except execution.TooLongError:
+        return None
+    return None if outcome.error else outcome
+
+
+def _fixed(text: str, unsafe: bool, without: frozenset[str]) -> Fixed:
+    """What the fixes make of it for the release of torch that it is run with."""
+    target = ".".join(torch.__version__.split(".")[:2])
+    return fix(Source(PATH, text), settings(unsafe, without, target))
+
+
+def _told(fixed: Fixed, found: Iterator[str] | list[str]) -> Iterator[str]:
+    for item in found:
+        yield f"after the fixes of {', '.join(sorted(fixed.applied))}: {item}"
+
+
+def _differences(
+    before: execution.Outcome, after: execution.Outcome, tolerance: float = 0.0
+) -> Iterator[str]:
+    if after.error:
+        yield f"the program ends with {after.error}"
+        return
+    yield from execution.differences(before.results, after.results, tolerance)
+    for name, state in before.states.items():
+        other = after.states.get(name, {})
+        # A bias that a norm takes off again may go (TL401).
+        gone = {key for key in state.keys() - other.keys() if tolerance and key.endswith("bias")}
+        kept = {key: value for key, value in state.items() if key not in gone}
+        yield from execution.differences(kept, other, tolerance, f"the state of {name}")
+    if not tolerance and before.printed != after.printed:
+        yield f"it prints {after.printed[:200]!r} instead of {before.printed[:200]!r}"
+
+
+ANY: tuple[Property, ...] = (held, quick)
+PROGRAM: tuple[Property, ...] = (*ANY, same_results, still_runs)
