@@ -12,9 +12,11 @@ from pathlib import Path
 from pathspec import GitIgnoreSpec
 
 from torchlint.options import Options, Pattern
+from torchlint.source import SourceError, read_text
 
 _IGNORE_FILES = (".gitignore", ".ignore")
 _NOTEBOOK = ".ipynb"
+_LARGEST_IGNORE_FILE = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -144,12 +146,8 @@ def _global_ignore_file() -> Path:
 
 def _ignore_file(path: Path) -> GitIgnoreSpec | None:
     try:
-        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
-    except (OSError, ValueError):
-        return None
-    try:
-        return GitIgnoreSpec.from_lines(lines)
-    except ValueError:
+        return GitIgnoreSpec.from_lines(read_text(path, _LARGEST_IGNORE_FILE).splitlines())
+    except (SourceError, ValueError):
         return None
 
 

@@ -149,7 +149,7 @@ def _shown(path: Path) -> str:
 def _treat(path: Path, settings: LintSettings, mode: Mode) -> _Outcome:
     """What comes of one file; never raises on account of the file."""
     try:
-        data = read_bytes(path)
+        data = read_bytes(path, settings.max_file_size)
         result, source = run_text(data, path, settings, mode)
         if source is None or not result.applied or mode.diff:
             return _Outcome(result)
