@@ -1,4 +1,4 @@
-"""Writing under bad conditions: whatever fails, and whoever is killed, a file is the old one or the new one."""
+"""Whatever fails while a file is written, and whoever is killed, it is the old file or the new one."""
 
 from __future__ import annotations
 

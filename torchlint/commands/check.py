@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from torchlint import options, registry
-from torchlint.commands.terminal import Terminal, shared_parameters
+from torchlint.commands.terminal import Terminal, is_terminal, shared_parameters
 from torchlint.config import Resolver, Settings
 from torchlint.diagnostics import Diagnostic, Severity
 from torchlint.files import absolute, discover, repository
 from torchlint.options import Kind, LintSettings, Options, Section, Setting
-from torchlint.render.report import STDIN, UNTREATED, Report
+from torchlint.render.report import STDIN, UNTREATED, Report, visible, visible_lines
 from torchlint.rule import Rule
 
 if TYPE_CHECKING:
@@ -395,7 +395,10 @@ def _body(chosen: Options, report: Report, outcome: _Outcome) -> str:
     if chosen.diff:
         from torchlint.render import patch
 
-        return "".join(patch.paint_diff(report, diff) for _, diff in sorted(outcome.diffs.items()))
+        diffs = [diff for _, diff in sorted(outcome.diffs.items())]
+        # Who reads it on a terminal applies no patch, which would have every byte of the lines.
+        watched = is_terminal(sys.stdout) and not chosen.output_file
+        return "".join(patch.paint_diff(report, visible_lines(diff) if watched else diff) for diff in diffs)
     if chosen.fix_only:
         return ""
     return _renderer(chosen)(report)
@@ -464,17 +467,18 @@ def _status(chosen: Options, outcome: _Outcome) -> int:
 def _show(terminal: Terminal, resolver: Resolver, files: tuple[Path, ...], chosen: Options) -> None:
     """The files that would be checked, or the settings of the first of them."""
     if chosen.show_files:
-        terminal.out("".join(f"{path}\n" for path in files))
+        terminal.out("".join(f"{visible(str(path))}\n" for path in files))
         return
     path = files[0] if files else Path.cwd()
     terminal.out(_settings_page(path, resolver.settings(path.parent), resolver.lint(path)))
 
 
 def _settings_page(path: Path, settings: Settings, lint: LintSettings) -> str:
-    lines = [f"# Settings of {path}", f"# config: {settings.files[-1] if settings.files else 'none'}"]
+    config = str(settings.files[-1]) if settings.files else "none"
+    lines = [f"# Settings of {visible(str(path))}", f"# config: {visible(config)}"]
     lines.append(f"# rules: {', '.join(lint.rules) or 'none'}")
     for name, target in {"torch": lint.target, **lint.libraries}.items():
-        lines.append(f"# target {name}: {target} ({target.origin})")
+        lines.append(f"# target {name}: {target} ({visible(target.origin)})")
     for name in options.settings():
         value = options.plain(getattr(settings.options, name))
         lines.append(f"{options.key(name)} = {json.dumps(value)}")
