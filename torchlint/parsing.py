@@ -31,11 +31,18 @@ Result = TypeVar("Result")
 # Less is taken where so much may not be reserved.
 _STACK_SIZES = (512 << 20, 64 << 20, 0)
 _RECURSION_LIMIT = 100_000
-# Where no human being has written: LibCST takes time in the square of the nesting, ten seconds and more beyond
-# this sum of squares, and memory in the square of that of brackets, of which the interpreter takes 200.
+# Where no human being has written: LibCST takes time in the square of the nesting, ten seconds and more
+# beyond this sum of squares, and memory in the square of that of brackets. The interpreter takes 200.
 _MOST_WORK = 10_000_000
 _DEEPEST_BRACKETS = 500
-_LONG_STATEMENT, _SHALLOW = 600, 50
+_LARGE_FILE, _LONG_STATEMENT, _SHALLOW, _MANY_LINES = 400_000, 600, 50, 200
+# As many lines in a row begin, or end, within an expression.
+_BEGUN_LINES = re.compile(
+    rf"^(?:[ \t]*(?:[-+*/.(\[{{~%&|^]|(?:not|lambda|and|or)\b)[^\n]*\n){{{_MANY_LINES}}}", re.MULTILINE
+)
+_ENDED_LINES = re.compile(
+    rf"^(?:[^\n]*(?:[-+*/.(\[{{~%&|^\\]|\b(?:not|and|or|else|if|in))[ \t]*\n){{{_MANY_LINES}}}", re.MULTILINE
+)
 _COSTLY = frozenset({"lambda", "if"})
 _BRACKET = re.compile(r"[()\[\]{}]")
 _STATEMENT = re.compile(r"[\r\n]+(?=(?!el(?:se|if)\b)[A-Za-z_@])")
@@ -292,6 +299,8 @@ def _problem_at(message: str, place: Position) -> Problem:
 
 def _is_too_deep(text: str) -> bool:
     """Whether LibCST would take minutes, or gigabytes, for expressions that no human being has nested so."""
+    if not _may_be_deep(text):
+        return False
     if _bracketed(text) > _DEEPEST_BRACKETS and not isinstance(_syntax(text), ast.Module):
         return True
     if sum(count**2 for count in map(_nesting, _STATEMENT.split(text)) if count > 0) <= _MOST_WORK:
@@ -299,6 +308,17 @@ def _is_too_deep(text: str) -> bool:
     # A long table looks alike; the interpreter can tell.
     tree = _syntax(text)
     return not isinstance(tree, ast.Module) or _work(tree) > _MOST_WORK
+
+
+def _may_be_deep(text: str) -> bool:
+    """Whether a look at the lines leaves open how deeply ``text`` is nested: long ones, or many in a row."""
+    return (
+        len(text) > _LARGE_FILE
+        or text.count("elif") > _MANY_LINES
+        or max(map(len, text.split("\n"))) > _LONG_STATEMENT
+        or _BEGUN_LINES.search(text) is not None
+        or _ENDED_LINES.search(text) is not None
+    )
 
 
 def _nesting(statement: str) -> int:
