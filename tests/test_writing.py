@@ -179,7 +179,6 @@ list(run([path], {path: settings}, Mode(fix=True)))
 """
 
 
-@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="the system has no SIGKILL")
 @pytest.mark.parametrize(
     ("owner", "name", "moment", "after", "left"),
     [
