@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import shutil
 import subprocess
 import sys
@@ -49,6 +50,57 @@ def scratch() -> Iterator[Path]:
     """A folder for runs of programs; its path leaves room for those of sockets."""
     with tempfile.TemporaryDirectory(prefix="torchlint-", dir="/tmp", ignore_cleanup_errors=True) as folder:
         yield Path(folder)
+
+
+class Git:
+    """A git repository of a test, with no configuration but its own."""
+
+    def __init__(self, top: Path) -> None:
+        self.top = top
+
+    def __call__(self, *arguments: str) -> str:
+        """Run git; what it prints."""
+        ended = subprocess.run(
+            ["git", *arguments], cwd=self.top, capture_output=True, text=True, encoding="utf-8", check=False
+        )
+        assert not ended.returncode, ended.stderr
+        return ended.stdout.strip()
+
+    def write(self, name: str, text: str | bytes) -> Path:
+        """Write a file of the working tree."""
+        path = self.top / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+        return path
+
+    def commit(self, **files: str) -> str:
+        """Commit everything, with these files (``a`` is ``a.py``) written first; the name of the commit."""
+        for name, text in files.items():
+            self.write(f"{name}.py", text)
+        self("add", "--all")
+        self("commit", "--quiet", "--message", "a commit")
+        return self("rev-parse", "HEAD")
+
+
+@pytest.fixture
+def git(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Git:
+    """An empty repository, whose branch is called ``main``."""
+    for name in [name for name in os.environ if name.startswith("GIT_")]:
+        monkeypatch.delenv(name)
+    for name, value in {
+        "GIT_CONFIG_GLOBAL": os.devnull,
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_AUTHOR_NAME": "somebody",
+        "GIT_AUTHOR_EMAIL": "somebody@example.org",
+        "GIT_COMMITTER_NAME": "somebody",
+        "GIT_COMMITTER_EMAIL": "somebody@example.org",
+    }.items():
+        monkeypatch.setenv(name, value)
+    top = tmp_path / "repository"
+    top.mkdir()
+    made = Git(Path(os.path.realpath(top)))
+    made("init", "--quiet", "--initial-branch=main")
+    return made
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import libcst as cst
 import pytest
@@ -49,7 +50,7 @@ def failing_rule(node: cst.Name, module: Module) -> Iterator[Finding]:
     yield Finding(node, "a name")
 
 
-def found(text: str, settings: LintSettings, **options: bool) -> list[str]:
+def found(text: str, settings: LintSettings, **options: Any) -> list[str]:
     return [
         f"{item.start.row}:{item.start.column} {item.code} {item.message}"
         for item in check(Source(PATH, text), settings, **options)

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 import torchlint
-from torchlint import cli, options, registry, runner
+from torchlint import cli, options, registry, runner, schema, toml
 from torchlint.commands import build, check, progress
 
 PACK = '''
@@ -169,7 +170,7 @@ def test_options_of_every_command_may_come_first() -> None:
         "a.py:1:1: ZZ101 [*] `bad` is called\n"
     )
     assert lint("--config", "fail-on = 'error'", "check").exit_code == 0
-    assert lint("-v", "version").stdout == f"torchlint {torchlint.__version__}\n"
+    assert lint("-v", "version").stdout.startswith(f"torchlint {torchlint.__version__}\n")
 
 
 def test_a_file_called_like_a_command_is_spelled_with_its_directory() -> None:
@@ -191,7 +192,8 @@ def test_the_version(args: list[str]) -> None:
 
 
 def test_the_version_as_json() -> None:
-    assert json.loads(lint("version", "--output-format", "json").stdout) == {"version": torchlint.__version__}
+    told = json.loads(lint("version", "--output-format", "json").stdout)
+    assert (told["version"], [pack["name"] for pack in told["rule_packs"]]) == (torchlint.__version__, ["zz"])
 
 
 @pytest.mark.parametrize(
@@ -344,6 +346,23 @@ def test_config_keys_are_listed_and_explained() -> None:
     }
 
 
+def test_what_only_the_command_line_takes_is_explained_too() -> None:
+    told = lint("config", "jobs").stdout
+    assert "Only given by: `--jobs`, `TORCHLINT_JOBS`\n" in told
+    assert "Example: torchlint --jobs N\n" in told and "pyproject.toml" not in told
+    assert "\njobs " not in lint("config").stdout
+    assert "Read from: the config file closest to the source file\n" in lint("config", "workers").stdout
+    assert "Read from: the config file closest to the working directory\n" in lint("config", "fix").stdout
+    for name in options.settings():
+        assert lint("config", options.key(name)).exit_code == 0
+
+
+def test_the_schema_has_the_rules_of_packs() -> None:
+    document = json.loads(lint("schema").stdout)
+    assert {"ZZ101", "bad-called", "ZZ1", "TL202"} <= set(document["definitions"]["rule"]["anyOf"][0]["enum"])
+    assert document == schema.document(registry.catalogue())
+
+
 @pytest.mark.parametrize(
     ("words", "at", "offered"),
     [
@@ -352,6 +371,20 @@ def test_config_keys_are_listed_and_explained() -> None:
         ("torchlint check --fail", 2, {"--fail-on"}),
         ("torchlint --fail-on ", 2, {"note", "warning", "error"}),
         ("torchlint --vers", 1, {"--version"}),
+        ("torchlint rule ZZ1", 2, {"ZZ101", "ZZ102"}),
+        ("torchlint explain zz2", 2, {"ZZ201"}),
+        ("torchlint rule worse", 2, {"worse-called"}),
+        ("torchlint config extend-se", 2, {"extend-select"}),
+        ("torchlint config job", 2, {"jobs"}),
+        ("torchlint generate-shell-completion ", 2, {"bash", "zsh", "fish"}),
+        ("torchlint check --select ZZ3", 3, {"ZZ301"}),
+        ("torchlint --select = ZZ3", 3, {"ZZ301"}),
+        ("torchlint --ignore rare", 2, {"rare-called"}),
+        ("torchlint --per-file-ignores tests/**:ZZ9", 2, {"tests/**:ZZ901"}),
+        ("torchlint --config required", 2, {"required", "required-version="}),
+        ("torchlint verify a.py --select ZZ3", 4, {"ZZ301"}),
+        ("torchlint bench ZZ3", 2, {"ZZ301"}),
+        ("torchlint gen", 1, {"generate-shell-completion"}),
     ],
 )
 def test_shells_complete_commands_and_options(
@@ -360,9 +393,77 @@ def test_shells_complete_commands_and_options(
     monkeypatch.setenv("COMP_WORDS", words)
     monkeypatch.setenv("COMP_CWORD", str(at))
     monkeypatch.setenv("_TORCHLINT_COMPLETE", "bash_complete")
-    code = "from torchlint.cli import main; main()"
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert {line.partition(",")[2] for line in run.stdout.split()} == offered
+    told = lint().stdout
+    assert {line.partition(",")[2] for line in told.split()} - {""} == offered
+
+
+@pytest.mark.parametrize(
+    ("shell", "offered"), [("zsh", "plain\nZZ301\nrare-called\n"), ("fish", "plain,ZZ301")]
+)
+def test_shells_that_show_more_say_what_a_code_means(
+    shell: str, offered: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COMP_WORDS", "torchlint rule ZZ3")
+    monkeypatch.setenv("COMP_CWORD", "2" if shell == "zsh" else "ZZ3")
+    monkeypatch.setenv("_TORCHLINT_COMPLETE", f"{shell}_complete")
+    told = lint().stdout
+    assert told.startswith(offered)
+
+
+@pytest.mark.parametrize(
+    ("shell", "offered"), [("zsh", "plain\n--select=ZZ301\n"), ("fish", "plain,--select=ZZ301\t")]
+)
+def test_a_value_behind_an_equals_sign_is_completed(
+    shell: str, offered: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COMP_WORDS", "torchlint --select=ZZ3")
+    monkeypatch.setenv("COMP_CWORD", "1" if shell == "zsh" else "--select=ZZ3")
+    monkeypatch.setenv("_TORCHLINT_COMPLETE", f"{shell}_complete")
+    assert lint().stdout.startswith(offered)
+
+
+def test_a_list_is_completed_behind_its_last_comma(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COMP_WORDS", "torchlint --select ZZ101,bad-called,ZZ1")
+    monkeypatch.setenv("COMP_CWORD", "2")
+    monkeypatch.setenv("_TORCHLINT_COMPLETE", "bash_complete")
+    assert lint().stdout == "plain,ZZ101,bad-called,ZZ102\n"
+
+
+def test_nothing_is_completed_with_a_pack_that_does_not_load(monkeypatch: pytest.MonkeyPatch) -> None:
+    @cache
+    def broken() -> None:
+        raise registry.RegistryError("broken")
+
+    monkeypatch.setattr(registry, "catalogue", broken)
+    monkeypatch.setenv("COMP_WORDS", "torchlint rule ZZ")
+    monkeypatch.setenv("COMP_CWORD", "2")
+    monkeypatch.setenv("_TORCHLINT_COMPLETE", "bash_complete")
+    result = lint()
+    assert (result.stdout.strip(), result.exit_code) == ("", 0)
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_what_a_shell_reads_to_complete(shell: str) -> None:
+    told = lint("generate-shell-completion", shell).stdout
+    assert f"_TORCHLINT_COMPLETE={shell}_complete" in told
+    assert ('string split --max 1 "," $completion' in told) is (shell == "fish")
+    assert told.rstrip().endswith({"bash": "_setup;", "zsh": "fi", "fish": '_completion)";'}[shell])
+
+
+def test_bash_completes() -> None:
+    """Bash itself reads the script, and asks the function that it defines as it does at the TAB key."""
+    program = Path("torchlint")
+    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m torchlint "$@"\n')
+    program.chmod(0o755)
+    script = lint("generate-shell-completion", "bash").stdout
+    asked = 'COMP_WORDS=(torchlint "--select" = ZZ10); COMP_CWORD=3; _torchlint_completion ./torchlint\n'
+    told = subprocess.run(
+        ["bash", "--norc", "-c", f'{script}\n{asked}\necho "${{COMPREPLY[*]}}"'],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert told.stdout.split() == ["ZZ101", "ZZ102"]
 
 
 # --- exit codes --------------------------------------------------------------------------------------
@@ -583,6 +684,29 @@ def test_show_settings_tells_where_they_come_from() -> None:
     assert "# rules: ZZ101, ZZ102, ZZ201, ZZ901\n" in told
     assert "# target torch: >=2.1.0 (requirements.txt)\n" in told
     assert 'fail-on = "note"\n' in told
+
+
+def test_show_settings_is_toml_with_every_key() -> None:
+    Path("torchlint.toml").write_text(
+        "extend = 'base.toml'\ntarget-torch = '2.1.0'\nper-file-ignores = { 'tests/*' = ['ZZ1'] }\n"
+    )
+    Path("base.toml").write_text("extend-exclude = ['é\\*']\nworkers = 9\n")
+    told = lint("--show-settings", "-o", "report.txt").stdout
+    said = toml.loads(told)
+    # Nothing can be said in TOML of what has no value.
+    absent = {key for key in options.config_keys() if f"\n# {key} is not given\n" in told}
+    assert absent == {"baseline"} and set(said) == set(options.config_keys()) - absent
+    assert said["per-file-ignores"] == {"tests/*": ["ZZ1"]}
+    assert (said["extend-exclude"], said["workers"], said["target-torch"]) == (["é\\*"], 9, ">=2.1.0")
+    assert said["extend-per-file-ignores"] == {}
+    here = Path.cwd()
+    heading = f"# Settings of {here}/*.py\n# config: {here}/torchlint.toml\n# extends: {here}/base.toml\n"
+    assert told.startswith(heading)
+    for name in options.settings():
+        assert f"\n{options.key(name)} = " in told or f" {options.key(name)} " in told
+    Path("torchlint.toml").write_text(told)
+    again = lint("--show-settings", "-o", "report.txt").stdout
+    assert again == "".join(line for line in told.splitlines(True) if not line.startswith("# extends"))
 
 
 def test_verbose_says_what_is_done() -> None:
@@ -885,7 +1009,7 @@ def test_a_stream_that_cannot_be_written_ends_the_run_before_it_starts() -> None
 def test_statistics_are_text_or_json_or_refused(name: str) -> None:
     write(a="bad()\nbad()\n")
     result = lint("--statistics", "-q", "--output-format", name)
-    if name in ("sarif", "gitlab", "junit", "rdjson"):
+    if name in ("sarif", "gitlab", "junit", "rdjson", "markdown"):
         assert (result.exit_code, result.stdout) == (2, "")
         assert f"--statistics has no form in {name}" in result.stderr
     elif name.startswith("json"):
@@ -1086,3 +1210,98 @@ def test_the_progress_bar_appears_when_a_run_is_long(
         if bar._shown is not None:
             bar(2, 2)
             assert [(task.completed, task.total) for task in bar._shown[0].tasks] == [(2, 2)]
+
+
+# --- server --------------------------------------------------------------------------------------------
+
+
+def test_the_server_says_what_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pygls", None)
+    result = lint("server")
+    assert result.exit_code == 2
+    assert result.stderr == (
+        "error: the language server needs pygls, which is not installed: "
+        "`pip install 'torchlint[lsp]'` installs it\n"
+    )
+
+
+def test_only_the_server_imports_its_libraries() -> None:
+    code = (
+        "import sys, torchlint.cli, torchlint.commands.server\n"
+        "print({'pygls', 'lsprotocol'} & {*sys.modules})"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "set()"
+
+
+# --- notebooks -----------------------------------------------------------------------------------------
+
+
+def book(*sources: str) -> str:
+    cells = [{"cell_type": "code", "source": source.splitlines(keepends=True)} for source in sources]
+    cells.insert(1, {"cell_type": "markdown", "source": ["bad()"]})
+    return json.dumps({"nbformat": 4, "metadata": {}, "cells": cells}, indent=1, ensure_ascii=False) + "\n"
+
+
+def test_notebooks_are_checked_like_programs() -> None:
+    write(a="bad()\n")
+    Path("b.ipynb").write_text(book("%pwd\nbad()", "x = !ls\nhint()\nbad(x)"), encoding="utf-8")
+    result = lint("--output-format", "concise")
+    assert result.stdout.splitlines()[:4] == [
+        "a.py:1:1: ZZ101 [*] `bad` is called",
+        "b.ipynb:cell 1:2:1: ZZ101 [*] `bad` is called",
+        "b.ipynb:cell 3:2:1: ZZ201 `hint` is called",
+        "b.ipynb:cell 3:3:1: ZZ101 [*] `bad` is called",
+    ]
+    found = json.loads(lint("b.ipynb", "--output-format", "json").stdout)
+    assert [(item["cell"], item["location"]["row"]) for item in found] == [(1, 2), (3, 2), (3, 3)]
+    edit = found[2]["fix"]["edits"][0]
+    assert (edit["cell"], edit["location"], edit["end_location"]) == (
+        3,
+        {"column": 1, "row": 3},
+        {"column": 4, "row": 3},
+    )
+    assert "  cell 3:2:1 ZZ201" in lint("b.ipynb", "--output-format", "grouped").stdout
+
+
+def test_the_full_format_shows_the_lines_of_the_cell() -> None:
+    Path("b.ipynb").write_text(book("x = 1\ny = 2", "%pwd\nbad()\n!ls\nz"), encoding="utf-8")
+    assert lint("b.ipynb").stdout.startswith(
+        "ZZ101 [*] `bad` is called\n"
+        " --> b.ipynb:cell 3:2:1\n"
+        "  |\n"
+        "1 | %pwd\n"
+        "2 | bad()\n"
+        "  | ^^^^^\n"
+        "3 | !ls\n"
+        "4 | z\n"
+        "  |\n"
+        "help: Use `good`\n"
+        " ::: cell 3\n"
+        "  |\n"
+        "1 | %pwd\n"
+        "  - bad()\n"
+        "2 + good()\n"
+        "3 | !ls\n"
+        "  |\n"
+    )
+
+
+def test_a_notebook_on_standard_input_is_fixed() -> None:
+    text = book("x = 'é'", "bad()  # ←")
+    result = lint("-", "--fix", "--stdin-filename", "x.ipynb", stdin=text)
+    assert (result.stdout, result.exit_code) == (text.replace('"bad()  # ←"', '"good()  # ←"'), 0)
+    shown = lint("-", "--diff", "--stdin-filename", "x.ipynb", stdin=text)
+    assert shown.stdout == (
+        "--- x.ipynb:cell 3\n+++ x.ipynb:cell 3\n@@ -1 +1 @@\n-bad()  # ←\n+good()  # ←\n"
+    )
+    assert Path("x.ipynb").exists() is False
+
+
+def test_broken_json_is_a_finding_and_stays_as_it_is() -> None:
+    Path("b.ipynb").write_text('{"cells": [\n}', encoding="utf-8")
+    result = lint("b.ipynb", "--fix")
+    assert result.stdout.startswith(
+        "TL001 the notebook is not valid JSON: expecting value\n --> b.ipynb:2:1\n\n"
+    )
+    assert (result.exit_code, Path("b.ipynb").read_text(encoding="utf-8")) == (1, '{"cells": [\n}')

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -31,18 +32,18 @@ def patterns(*texts: str) -> tuple[Pattern, ...]:
     return tuple(Pattern(text, Path.cwd()) for text in texts)
 
 
-def found(*paths: str, options: Options | None = None, **how: bool) -> list[str]:
+def found(*paths: str, options: Options | None = None, **how: Any) -> list[str]:
     result = search(*paths, options=options, **how)
     return [path.relative_to(Path.cwd()).as_posix() for path in result.files]
 
 
-def search(*paths: str, options: Options | None = None, **how: bool) -> Discovery:
+def search(*paths: str, options: Options | None = None, **how: Any) -> Discovery:
     return discover([Path(path) for path in paths or (".",)], lambda _: options or Options(), **how)
 
 
 def test_a_directory_is_searched_for_programs_in_order() -> None:
     touch("b.py", "a.py", "pkg/c.pyw", "pkg/sub/d.py", "readme.md", "stub.pyi", "data.ipynb", "py")
-    assert found() == ["a.py", "b.py", "pkg/c.pyw", "pkg/sub/d.py"]
+    assert found() == ["a.py", "b.py", "data.ipynb", "pkg/c.pyw", "pkg/sub/d.py"]
 
 
 def test_the_usual_directories_are_left_out() -> None:
@@ -163,11 +164,10 @@ def test_a_pipe_called_like_a_program_is_no_program() -> None:
     assert found() == []
 
 
-def test_a_notebook_that_is_named_is_skipped_aloud() -> None:
-    touch("a.ipynb")
-    result = search("a.ipynb")
-    assert result.files == ()
-    assert result.warnings == (f"skipped {Path.cwd() / 'a.ipynb'}: notebooks are not checked",)
+def test_a_notebook_is_found_like_any_program_but_not_its_checkpoints() -> None:
+    touch("a.ipynb", "b/c.ipynb", "b/.ipynb_checkpoints/c-checkpoint.ipynb")
+    assert found("a.ipynb") == ["a.ipynb"]
+    assert found() == ["a.ipynb", "b/c.ipynb"]
 
 
 def test_a_directory_that_cannot_be_read_is_told(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -71,7 +71,7 @@ def arguments(function: Callable[..., Any]) -> list[Any]:
     """What a fixture's function takes, by the names of its parameters."""
     x = torch.rand(8, 8, generator=torch.Generator().manual_seed(0))
     known: dict[str, Any] = {"x": x, "mask": x > 0.5, "limit": 1.0, "verbose": False, "a": x, "b": x - 1}
-    known |= {"sizes": [8, 8], "options": SimpleNamespace(any_scale=True)}
+    known |= {"first": x + 1, "second": x + 2, "sizes": [8, 8], "options": SimpleNamespace(any_scale=True)}
     parameters = inspect.signature(function).parameters
     return [known[name] for name in parameters if name in known]
 

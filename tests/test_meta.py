@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 
 from torchlint.checker import check
-from torchlint.dev import ROOT, measured, pages, readme
+from torchlint.dev import ROOT, pages
+from torchlint.dev.__main__ import GENERATORS
 from torchlint.diagnostics import Diagnostic
 from torchlint.registry import catalogue, rules
 from torchlint.rule import Rule
@@ -24,12 +25,13 @@ from torchlint.testing import cases
 LAYERS = (
     ("torchlint.toml",),
     ("torchlint.diagnostics",),
-    ("torchlint.source",),
+    ("torchlint.source", "torchlint.magics", "torchlint.ipynb", "torchlint.notebook"),
     ("torchlint.nodes",),
     ("torchlint.syntax",),
     ("torchlint.conversion",),
     ("torchlint.outline",),
     ("torchlint.parsing",),
+    ("torchlint.reparsing",),
     ("torchlint.rewriting",),
     ("torchlint.releases",),
     ("torchlint.target",),
@@ -40,16 +42,21 @@ LAYERS = (
     ("torchlint.effects",),
     ("torchlint.registry",),
     ("torchlint.selectors",),
+    ("torchlint.schema",),
     ("torchlint.config", "torchlint.files"),
     ("torchlint.suppressions",),
     ("torchlint.fingerprints",),
+    ("torchlint.baseline", "torchlint.changes"),
+    ("torchlint.scope",),
     ("torchlint.checker",),
     ("torchlint.fixer",),
+    ("torchlint.silencing",),
     ("torchlint.runner",),
     ("torchlint.verify",),
     ("torchlint.environment",),
     ("torchlint.render",),
     ("torchlint.testing",),
+    ("torchlint.server",),
     ("torchlint.commands",),
     ("torchlint.cli",),
     ("torchlint.__main__",),
@@ -375,7 +382,7 @@ def test_the_command_lists_the_whole_catalogue() -> None:
 
 
 def test_the_generated_docs_are_current() -> None:
-    for path, text in {**pages.generate(), **readme.generate(), **measured.generate()}.items():
+    for path, text in [item for generate in GENERATORS for item in generate().items()]:
         assert path.exists() and path.read_text(encoding="utf-8") == text, f"{path}: run `make generate`"
     assert list(pages.orphans()) == []
 

@@ -25,8 +25,9 @@ for package in (torchlint, torchlint.rules):
     for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
         if module.name.endswith("__main__") or module.name.startswith("torchlint.dev"):
             continue
-        # Bench cases import torch, and measuring needs the extra; it is enough that they are there.
-        if ".cases." not in module.name and not module.name.startswith("torchlint.verify."):
+        # Bench cases import torch, and some parts need an extra; it is enough that they are there.
+        apart = module.name.startswith(("torchlint.verify.", "torchlint.server."))
+        if not apart and ".cases." not in module.name:
             importlib.import_module(module.name)
         modules.append(module.name)
 from torchlint.registry import catalogue, rules
@@ -116,7 +117,7 @@ def test_the_wheel_holds_the_sources_and_nothing_else(
         for folder in ("torchlint", "rules")
         for path in (project_copy / folder).rglob("*")
         if path.suffix == ".py"
-        or path.name in ("effects.json", "py.typed")
+        or path.name in ("effects.json", "py.typed", "torchlint.schema.json")
         or path.parent.name == "templates"
     }
     wanted = {
@@ -137,10 +138,13 @@ def test_the_sdist_builds_the_same_wheel(distributions: dict[str, Path]) -> None
 
 def test_the_metadata_asks_for_no_torch(distributions: dict[str, Path]) -> None:
     with zipfile.ZipFile(distributions["wheel"]) as wheel:
-        (name,) = (name for name in wheel.namelist() if name.endswith("METADATA"))
-        metadata = wheel.read(name).decode()
+        contents = {name: wheel.read(name).decode() for name in wheel.namelist() if ".dist-info/" in name}
+    (name,) = (name for name in contents if name.endswith("METADATA"))
+    metadata = contents[name]
     assert f"\nVersion: {__version__}\n" in metadata
     assert "\nRequires-Python: >=3.10\n" in metadata
+    (name,) = (name for name in contents if name.endswith("entry_points.txt"))
+    assert "[validate_pyproject.tool_schema]\ntorchlint = torchlint.schema:get_schema\n" in contents[name]
     base = [
         line for line in metadata.splitlines() if line.startswith("Requires-Dist:") and "extra ==" not in line
     ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -37,6 +38,13 @@ def train(model, loader, optimizer):
         optimizer.zero_grad(set_to_none=True)
 """
 FIXED = FIXABLE.replace('torch.randn(8, 8).to("cuda")', 'torch.randn(8, 8, device="cuda")')
+
+
+def as_notebook(program: str) -> str:
+    """The program as the one cell of a notebook."""
+    cell = {"cell_type": "code", "source": program.splitlines(keepends=True), "outputs": []}
+    return json.dumps({"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 4}, indent=1)
+
 
 CONFIG = """\
 repos:
@@ -145,10 +153,11 @@ def test_a_finding_blocks_the_commit(user: Repository, home: Path) -> None:
 
 @pytest.mark.parametrize("user", ["torchlint-fix"], indirect=True)
 def test_the_fixing_hook_fixes_and_blocks_once(user: Repository) -> None:
-    blocked = user.commit(train_py=FIXABLE)
+    blocked = user.commit(train_py=FIXABLE, train_ipynb=as_notebook(FIXABLE))
     assert blocked.returncode == 1
     assert "files were modified by this hook" in blocked.stdout
     assert (user.directory / "train.py").read_text(encoding="utf-8") == FIXED
+    assert (user.directory / "train.ipynb").read_text(encoding="utf-8") == as_notebook(FIXED)
     assert user.commits == 1
 
     passed = user.commit()

@@ -22,6 +22,7 @@ from torchlint.diagnostics import Applicability, Edit, Fix
 from torchlint.options import LintSettings
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.runner import Mode, Result, run, run_text, unified_diff
+from torchlint.scope import Scope
 from torchlint.semantics.module import Module
 from torchlint.source import Source
 
@@ -149,9 +150,9 @@ def test_a_file_changed_meanwhile_is_left_alone(
     path = tmp_path / "a.py"
     path.write_bytes(b"old\n")
 
-    def slowly(source: Source, settings: LintSettings) -> fixer.Fixed:
+    def slowly(source: Source, settings: LintSettings, scope: Scope) -> fixer.Fixed:
         path.write_bytes(b"old  # somebody is typing\n")
-        return fix(source, settings)
+        return fix(source, settings, scope)
 
     fix = fixer.fix
     monkeypatch.setattr(fixer, "fix", slowly)

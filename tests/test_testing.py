@@ -300,10 +300,15 @@ def test_bless(use_rules: UseRules, folder: Path) -> None:
 def test_the_command(use_rules: UseRules, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     use_rules(old_name())
     bad = case(folder, GOOD)
-    assert main([str(folder)]) == 1
+    assert main([str(bad.path)]) == 1
     assert capsys.readouterr().out.endswith("1 fixtures, 1 problems\n")
+    assert main([str(folder)]) == 1
+    assert capsys.readouterr().out.endswith(
+        "XX101: a rule needs a bad and a good fixture\n1 fixtures, 2 problems\n"
+    )
+    case(folder, "new\n", name="good.py")
     assert main(["--bless", str(folder)]) == 0
-    assert capsys.readouterr().out == f"{bad.fixed_path}: blessed\n1 fixtures, 0 problems\n"
+    assert capsys.readouterr().out == f"{bad.fixed_path}: blessed\n2 fixtures, 0 problems\n"
     misplaced = folder.parent / "XX999_nothing"
     misplaced.mkdir()
     case(misplaced, "old\n")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import textwrap
 import traceback
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -31,23 +31,81 @@ OWN_CODES = frozenset({SYNTAX_ERROR, UNUSED, INVALID})
 _log = logging.getLogger("torchlint")
 
 
-def check(source: Source, settings: LintSettings, *, screen: bool = True) -> list[Diagnostic]:
+def _go_on() -> None:
+    """Nothing keeps a check from going on."""
+
+
+def check(
+    source: Source,
+    settings: LintSettings,
+    *,
+    screen: bool = True,
+    outline: bool = True,
+    parse: Callable[[str], SyntaxTree] | None = None,
+    pulse: Callable[[], None] = _go_on,
+) -> list[Diagnostic]:
     """All findings in ``source``, in the order in which diagnostics are shown.
 
-    Without ``screen`` every enabled rule sees the file, whatever it mentions; the findings are the same.
+    Without ``screen`` every enabled rule sees the file, whatever it mentions; without ``outline`` the file is
+    parsed in full at once, which is quicker if it has findings. They are the same in any case.
+    ``parse`` is what parses it, `parsing.parse` without it.
+    ``pulse`` is called before each rule, and what it raises ends the check.
     """
     rules = registry.catalogue()
     enabled = [rules[code] for code in settings.rules if code in rules and code not in OWN_CODES]
     wanted = [rule.code for rule in enabled if not screen or rule.may_fire(source.text)]
-    if wanted:
-        checked = parsing.on_deep_stack(_run, source, settings, wanted, screen)
-    else:
-        found = parsing.problem(source.text)
-        checked = [unreadable(source, found)] if found else []
+    # Cells that are no programs may make one together.
+    checked = _problems(source) if source.in_cells or not wanted else []
+    if wanted and not checked:
+        checked = parsing.on_deep_stack(
+            _run, source, settings, wanted, screen and outline, parse or parsing.parse, pulse
+        )
     if not any(diagnostic.code == SYNTAX_ERROR for diagnostic in checked) and not settings.ignore_noqa:
         checked = _suppress(source, settings, rules, checked)
     regraded = (_regrade(diagnostic, settings) for diagnostic in dict.fromkeys(checked))
-    return sorted(regraded, key=lambda diagnostic: diagnostic.sort_key)
+    placed = (_in_cell(source, diagnostic) for diagnostic in regraded)
+    return sorted(placed, key=lambda diagnostic: diagnostic.sort_key)
+
+
+def breaks(source: Source) -> bool:
+    """Whether the interpreter refuses ``source``, or a cell of it; False where it cannot tell."""
+    return any(parsing.breaks(part.code) for part in source.parts)
+
+
+def _problems(source: Source) -> list[Diagnostic]:
+    """What is no program: the text, or every such cell of a notebook."""
+    found = []
+    for part in source.parts:
+        problem = parsing.problem(part.code)
+        if problem is not None:
+            code = Source(source.path, part.code)
+            begin = part.start + len(part.text) - len(part.code)
+            start, end = begin + code.offset(problem.start), begin + code.offset(problem.end)
+            found.append(own_diagnostic(SYNTAX_ERROR, source, Span(start, max(start, end)), problem.message))
+    return found
+
+
+def _in_cell(source: Source, diagnostic: Diagnostic) -> Diagnostic:
+    """The diagnostic with its places in the cells of a notebook, and a fix that keeps to them."""
+    start = source.locate(diagnostic.span.start)
+    if start.cell is None:
+        return diagnostic
+    part = source.part(start.cell)
+    assert part is not None
+    span, last = diagnostic.span, part.start + len(part.text)
+    fix = source.fitted(diagnostic.fix) if diagnostic.fix else None
+    if diagnostic.fix and fix is None:
+        diagnostic = replace(diagnostic, remedy=diagnostic.fix.message)
+    row = min(max(diagnostic.noqa_row, 1), len(source.line_starts))
+    return replace(
+        diagnostic,
+        cell=start.cell,
+        start=start,
+        end=source.locate(min(span.end, last)),
+        noqa_row=source.locate(min(source.line_starts[row - 1], last)).row,
+        fix=fix,
+        related=tuple((source.locate(source.offset(place)), remark) for place, remark in diagnostic.related),
+    )
 
 
 def unreadable(source: Source, problem: parsing.Problem) -> Diagnostic:
@@ -85,27 +143,34 @@ def own_diagnostic(
 # --- rules ---------------------------------------------------------------------------------------------
 
 
-def _run(source: Source, settings: LintSettings, codes: list[str], screen: bool) -> list[Diagnostic]:
+def _run(
+    source: Source,
+    settings: LintSettings,
+    codes: list[str],
+    outline: bool,
+    parse: Callable[[str], SyntaxTree],
+    pulse: Callable[[], None],
+) -> list[Diagnostic]:
     """Parse ``source`` and ask the rules; to be called on a deep stack.
 
-    With ``screen`` only those rules are asked that find something in the outline of the file.
+    With ``outline`` only those rules are asked that find something in the outline of the file.
     """
     from torchlint.semantics.module import Module
 
     rules = registry.rules()
-    if screen:
-        codes = _firing(source, settings, codes)
+    if outline:
+        codes = _firing(source, settings, codes, pulse)
         if not codes:
             return []
     try:
-        tree = parsing.parse(source.text)
+        tree = parse(source.text)
     except parsing.UnreadableError as error:
         return [unreadable(source, error.problem)]
-    with closing(Module(tree, settings)) as module:
-        return _ask([rules[code] for code in codes], source, tree, module)
+    with closing(Module(tree, settings, source.locate)) as module:
+        return _ask([rules[code] for code in codes], source, tree, module, pulse)
 
 
-def _firing(source: Source, settings: LintSettings, codes: list[str]) -> list[str]:
+def _firing(source: Source, settings: LintSettings, codes: list[str], pulse: Callable[[], None]) -> list[str]:
     """The rules that find something in the outline of the file; all of them if it has none."""
     from torchlint.conversion import NotOutlinedError
     from torchlint.outline import Outline
@@ -118,6 +183,7 @@ def _firing(source: Source, settings: LintSettings, codes: list[str]) -> list[st
         return codes
     module, firing = Module(tree, settings), []
     for code in codes:
+        pulse()
         try:
             nodes: list[cst.CSTNode] = tree.nodes(*rules[code].on)
             fires = any(True for node in nodes for _ in rules[code].check(node, module))
@@ -132,10 +198,13 @@ def _firing(source: Source, settings: LintSettings, codes: list[str]) -> list[st
     return firing
 
 
-def _ask(rules: list[Rule], source: Source, tree: SyntaxTree, module: Module) -> list[Diagnostic]:
+def _ask(
+    rules: list[Rule], source: Source, tree: SyntaxTree, module: Module, pulse: Callable[[], None]
+) -> list[Diagnostic]:
     placing = _Placing(source, tree)
     diagnostics: list[Diagnostic] = []
     for rule in rules:
+        pulse()
         node: cst.CSTNode | None = None
         try:
             for node in tree.nodes(*rule.on):

@@ -17,9 +17,15 @@ _COMMANDS = {
     "verify": ("torchlint.commands.verify", "Measure what the fixes of a script are worth on this machine"),
     "bench": ("torchlint.commands.bench", "Measure what the fixes of rules are worth on this machine"),
     "env": ("torchlint.commands.env", "Show what this machine is set to, and what PyTorch would like"),
+    "server": ("torchlint.commands.server", "Show findings and fixes in an editor (language server)"),
     "rule": ("torchlint.commands.rule", "Explain a rule, or list all of them"),
     "explain": ("torchlint.commands.rule", "Another name for `rule`"),
     "config": ("torchlint.commands.config", "List the config keys, or explain one"),
+    "schema": ("torchlint.commands.schema", "Print the JSON schema of the configuration"),
+    "generate-shell-completion": (
+        "torchlint.commands.generate_shell_completion",
+        "Print what bash, zsh or fish needs to complete torchlint's words",
+    ),
     "version": ("torchlint.commands.version", "Print the version"),
 }
 

@@ -135,13 +135,26 @@ def inline(text: str, root: Path) -> Layer:
     return Layer(_values(document, layer, root), origin)
 
 
+def table(document: Mapping[str, Any], origin: str, root: Path) -> Mapping[str, Any]:
+    """The values by field name of a table of config keys that ``origin`` gives, for instance an editor.
+
+    Globs are relative to ``root``.
+
+    Raises:
+        ConfigError: it has an unknown key, or a value that cannot be followed.
+    """
+    return _values(document, Layer({}, origin), root)
+
+
 def _values(document: Mapping[str, Any], layer: Layer, root: Path) -> Mapping[str, Any]:
     known = options.config_keys()
     values = {}
     for key, value in document.items():
         name = known.get(key)
         if name is None:
-            hint = did_you_mean(key, [*known, "extend"]) or "; `torchlint config` lists those known"
+            flag = key in map(options.key, options.settings())
+            hint = f"; it is only given by `--{key}`" if flag else did_you_mean(key, [*known, "extend"])
+            hint = hint or "; `torchlint config` lists those known"
             raise layer.error(key, f"unknown key `{key}`{hint}") from None
         try:
             values[name] = options.convert(name, value, root)

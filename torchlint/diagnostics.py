@@ -51,10 +51,14 @@ class Span:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Position:
-    """A place as editors count it: ``row`` and ``column`` both start at 1, columns in characters."""
+    """A place as editors count it: ``row`` and ``column`` both start at 1, columns in characters.
+
+    In a notebook they count within the cell of number ``cell``, which plays no part in comparisons.
+    """
 
     row: int
     column: int
+    cell: int | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -88,7 +92,9 @@ class Diagnostic:
     ``message`` is one sentence without a full stop. ``noqa_row`` is the physical line at whose end a
     ``# noqa`` comment silences it (the last line of a multi-line statement). ``related`` are further
     places worth showing, such as the loop that makes a call hot, each with a short remark. ``remedy`` is
-    the edit to make by hand, in the form of the message of a fix.
+    the edit to make by hand, in the form of the message of a fix. In a notebook rows and columns count
+    within ``cell``, numbered from 1 over cells of all kinds; ``related`` places name their own. ``span`` and
+    the edits of ``fix`` are offsets into the text of the whole notebook.
     """
 
     code: str
@@ -112,6 +118,6 @@ class Diagnostic:
         return self.fix.message if self.fix is not None else self.remedy
 
     @property
-    def sort_key(self) -> tuple[str, Position, Position, str, str]:
-        """Path, place, code: the one order in which diagnostics are ever shown."""
-        return (str(self.path), self.start, self.end, self.code, self.message)
+    def sort_key(self) -> tuple[str, int, Position, Position, str, str]:
+        """Path, cell, place, code: the one order in which diagnostics are ever shown."""
+        return (str(self.path), self.cell or 0, self.start, self.end, self.code, self.message)

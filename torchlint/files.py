@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
+import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from pathspec import GitIgnoreSpec
 
 from torchlint.options import Options, Pattern
 from torchlint.source import SourceError, read_text
 
-_IGNORE_FILES = (".gitignore", ".ignore")
-_NOTEBOOK = ".ipynb"
+IGNORE_FILES = (".gitignore", ".ignore")
+_WINDOWS = os.name == "nt"
+# IO_REPARSE_TAG_MOUNT_POINT, which the module `stat` has on Windows only.
+_MOUNT_POINT = 0xA0000003
+_DRIVE = re.compile("[A-Za-z]:")
 _LARGEST_IGNORE_FILE = 1_000_000
 
 
@@ -37,36 +42,47 @@ def repository(directory: Path) -> Path | None:
     return next((up for up in (directory, *directory.parents) if (up / ".git").exists()), None)
 
 
-def matches(pattern: Pattern, path: Path, *, directory: bool = False) -> bool:
+def matches(pattern: Pattern, path: PurePath, *, directory: bool = False) -> bool:
     """Whether ``path``, or a directory above it and below the pattern's root, matches.
 
     Both paths are absolute. ``!`` in front of a pattern turns the answer round. A path outside the root
     matches by its name alone.
     """
     text, negated = (pattern.text[1:], True) if pattern.text.startswith("!") else (pattern.text, False)
-    spec = _spec((text,), str(pattern.root))
+    spec = _spec((text,), pattern.root.as_posix())
     return bool(spec.match_file(_relative(path, pattern.root, directory))) is not negated
 
 
-def _relative(path: Path, root: Path, directory: bool) -> str:
-    text, base = str(path), str(root)
-    base = base if base.endswith(os.sep) else base + os.sep
-    inside = text[len(base) :] if text.startswith(base) else path.name
-    return inside.replace(os.sep, "/") + ("/" if directory else "")
+def _relative(path: PurePath, root: PurePath, directory: bool) -> str:
+    text, base = path.as_posix(), root.as_posix()
+    base = base if base.endswith("/") else base + "/"
+    if text.startswith(base):
+        inside = text[len(base) :]
+    elif path.is_relative_to(root):
+        # Windows does not tell `c:\\src` from `C:\\Src`.
+        inside = path.relative_to(root).as_posix()
+    else:
+        inside = path.name
+    return _composed(inside) + ("/" if directory else "")
+
+
+def _composed(text: str) -> str:
+    """``text`` with accents and letters as one character: macOS has file names in which they are two."""
+    return text if text.isascii() else unicodedata.normalize("NFC", text)
 
 
 @lru_cache(maxsize=1024)
 def _spec(texts: tuple[str, ...], root: str) -> GitIgnoreSpec:
-    base = root.replace(os.sep, "/").rstrip("/") + "/"
+    base = root.rstrip("/") + "/"
     lines = []
     for text in texts:
         bang, body = ("!", text[1:]) if text.startswith("!") else ("", text)
         if body.startswith("./"):
             body = body[1:]
-        elif body.startswith(base):
+        elif body.startswith(base) or (_DRIVE.match(base) and body.lower().startswith(base.lower())):
             body = "/" + body[len(base) :]
         # In a config file a leading `#` is part of the name, not a comment.
-        lines.append(bang + ("\\" + body if body.startswith("#") else body))
+        lines.append(_composed(bang + ("\\" + body if body.startswith("#") else body)))
     return GitIgnoreSpec.from_lines(lines)
 
 
@@ -78,7 +94,7 @@ class _Filter:
         for pattern in patterns:
             root = pattern.root if pattern.root.is_absolute() else default_root
             grouped.setdefault(root, []).append(pattern.text)
-        self._specs = [(root, _spec(tuple(texts), str(root))) for root, texts in grouped.items()]
+        self._specs = [(root, _spec(tuple(texts), root.as_posix())) for root, texts in grouped.items()]
 
     def matches(self, path: Path, directory: bool) -> bool:
         """Whether any group of patterns takes ``path`` in."""
@@ -103,7 +119,7 @@ class _Ignored:
         """With the ignore files that lie in ``directory`` itself."""
         own = tuple(
             (directory, spec)
-            for spec in (_ignore_file(directory / name) for name in _IGNORE_FILES)
+            for spec in (_ignore_file(directory / name) for name in IGNORE_FILES)
             if spec is not None
         )
         return _Ignored((*self._specs, *own)) if own else self
@@ -146,7 +162,8 @@ def _global_ignore_file() -> Path:
 
 def _ignore_file(path: Path) -> GitIgnoreSpec | None:
     try:
-        return GitIgnoreSpec.from_lines(read_text(path, _LARGEST_IGNORE_FILE).splitlines())
+        lines = _composed(read_text(path, _LARGEST_IGNORE_FILE)).splitlines()
+        return GitIgnoreSpec.from_lines(lines)
     except (SourceError, ValueError):
         return None
 
@@ -157,33 +174,55 @@ def discover(
     *,
     respect_gitignore: bool = True,
     force_exclude: bool = False,
+    root: Path | None = None,
 ) -> Discovery:
     """The files to check among ``paths``: files as named, directories searched.
 
     ``options_for`` gives the options of the files in a directory. A path that does not exist is kept, for
     the run to report. Directory links are not followed. Excluded files that are named are kept unless
-    ``force_exclude``.
+    ``force_exclude``; of theirs, ``root``, the working directory without it, is where usual excludes begin.
     """
     found: set[Path] = set()
     warnings: list[str] = []
     for path in paths:
         path = absolute(path)
         if path.is_dir():
-            if not (force_exclude and _excluded(path, True, options_for, respect_gitignore)):
+            if not (force_exclude and _excluded(path, True, options_for, respect_gitignore, root)):
                 found.update(_search(path, options_for, respect_gitignore, force_exclude, warnings))
-        elif path.suffix == _NOTEBOOK:
-            warnings.append(f"skipped {path}: notebooks are not checked")
-        elif not (force_exclude and _excluded(path, False, options_for, respect_gitignore)):
+        elif not (force_exclude and _excluded(path, False, options_for, respect_gitignore, root)):
             found.add(path)
-    return Discovery(tuple(sorted(found)), tuple(warnings))
+    return Discovery(tuple(_distinct(sorted(found))), tuple(warnings))
+
+
+def _distinct(paths: Sequence[Path]) -> Iterator[Path]:
+    """``paths`` without those that only spell another one differently, as macOS and Windows allow."""
+    spelled: dict[str, list[Path]] = {}
+    for path in paths:
+        others = spelled.setdefault(_composed(str(path)).casefold(), [])
+        if not any(_same_entry(path, other) for other in others):
+            others.append(path)
+            yield path
+
+
+def _same_entry(path: Path, other: Path) -> bool:
+    """Whether two names, alike but for their case, are one: a file that has a single name has both."""
+    try:
+        found = path.lstat()
+        return found.st_nlink == 1 and os.path.samestat(found, other.lstat())
+    except OSError:
+        return False
 
 
 def _excluded(
-    path: Path, directory: bool, options_for: Callable[[Path], Options], respect_gitignore: bool
+    path: Path,
+    directory: bool,
+    options_for: Callable[[Path], Options],
+    respect_gitignore: bool,
+    root: Path | None,
 ) -> bool:
     """Whether a path that was named would have been left out of a search."""
     chosen = options_for(path if directory else path.parent)
-    filters = _Filter((*chosen.exclude, *chosen.extend_exclude), Path.cwd())
+    filters = _Filter((*chosen.exclude, *chosen.extend_exclude), root or Path.cwd())
     if filters.matches(path, directory):
         return True
     if not respect_gitignore:
@@ -229,7 +268,7 @@ def _search(
             continue
         for entry in listing:
             path = Path(entry.path)
-            is_directory = entry.is_dir(follow_symlinks=False)
+            is_directory = entry.is_dir(follow_symlinks=False) and not _is_junction(entry)
             if not is_directory and not (includes.matches(path, False) and _is_program(entry)):
                 continue
             if excludes.matches(path, is_directory) or ignored.matches(path, is_directory):
@@ -238,6 +277,11 @@ def _search(
                 stack.append((path, ignored))
             else:
                 yield path
+
+
+def _is_junction(entry: os.DirEntry[str]) -> bool:
+    """Whether a directory is a link as only Windows has them; it may lead in a circle."""
+    return _WINDOWS and getattr(entry.stat(follow_symlinks=False), "st_reparse_tag", 0) == _MOUNT_POINT
 
 
 def _is_program(entry: os.DirEntry[str]) -> bool:

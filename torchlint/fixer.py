@@ -9,13 +9,14 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from torchlint import parsing
-from torchlint.checker import check, crash
-from torchlint.diagnostics import Applicability, Diagnostic, Edit
+from torchlint.checker import breaks, check, crash
+from torchlint.diagnostics import Applicability, Diagnostic, Edit, Span
 from torchlint.options import LintSettings
+from torchlint.scope import Scope
 from torchlint.source import Source
+from torchlint.source import apply as apply
 
 # Nested fixes need one round a level; a file that needs more rounds, or grows by more characters than its
 # own and these, does not come to rest.
@@ -25,11 +26,20 @@ MAX_GROWTH = 10_000
 
 @dataclass(frozen=True)
 class Fixed:
-    """A fixed text, how often each rule was applied, and what is left to report of the text."""
+    """A fixed file, how often each rule was applied, and what is left to report of it.
 
-    text: str
+    ``known`` are the fingerprints of what is left and the baseline holds.
+    """
+
+    source: Source
     applied: Counter[str]
     diagnostics: list[Diagnostic]
+    known: frozenset[str] = frozenset()
+
+    @property
+    def text(self) -> str:
+        """The fixed text."""
+        return self.source.text
 
 
 @dataclass(frozen=True)
@@ -40,8 +50,8 @@ class _Failure:
     reason: str
 
 
-def fix(source: Source, settings: LintSettings) -> Fixed:
-    """Apply the fixes that the settings allow, to a fixpoint.
+def fix(source: Source, settings: LintSettings, scope: Scope | None = None) -> Fixed:
+    """Apply the fixes that the settings allow, to a fixpoint; those of findings in ``scope`` only.
 
     If a fix yields a text that is no program, or the fixes of a rule come to no end, the file is fixed
     without the rules to blame, and a diagnostic names them.
@@ -49,13 +59,13 @@ def fix(source: Source, settings: LintSettings) -> Fixed:
     barred: frozenset[str] = frozenset()
     failures: list[_Failure] = []
     while True:
-        outcome = _attempt(source, settings, barred)
+        outcome = _attempt(source, settings, scope or Scope(), barred)
         if isinstance(outcome, Fixed):
             break
         failures.append(outcome)
         barred |= outcome.codes
     crashes = [crash(source, failure.reason) for failure in failures]
-    return Fixed(outcome.text, outcome.applied, crashes + outcome.diagnostics)
+    return replace(outcome, diagnostics=crashes + outcome.diagnostics)
 
 
 def applicable(diagnostic: Diagnostic, settings: LintSettings) -> bool:
@@ -70,67 +80,76 @@ def applicable(diagnostic: Diagnostic, settings: LintSettings) -> bool:
     )
 
 
-def choose(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
-    """The diagnostics, in order of place, whose fixes do not touch each other.
+def choose(diagnostics: Iterable[Diagnostic], text: str) -> list[Diagnostic]:
+    """The diagnostics, in order of place, whose fixes do not touch each other in ``text``.
 
     Edits that touch without overlapping wait too: which of two insertions at one place comes first is
-    not for chance to decide. An edit that two fixes share, such as an added import, is made once.
+    not for chance to decide. An edit that two fixes share, such as an added import, is made once. Lines
+    that one fix writes do not go between those that another one indents: they know the old indentation.
     """
     taken: list[Edit] = []
+    indented: list[Edit] = []
+    lines: list[Edit] = []
     chosen: list[Diagnostic] = []
     for diagnostic in sorted(diagnostics, key=_place):
         assert diagnostic.fix is not None
         new = [edit for edit in diagnostic.fix.edits if not _contains(taken, edit)]
-        if any(_touches(taken, edit) for edit in new):
+        own_indented = [_whole_line(edit, text) for edit in new if _indents(edit)]
+        own_lines = [edit for edit in new if "\n" in edit.content or "\r" in edit.content]
+        if any(_touches(taken, edit) for edit in new) or any(
+            _touches(places, edit)
+            for places, edits in ((indented, own_lines), (lines, own_indented))
+            for edit in edits
+        ):
             continue
         chosen.append(diagnostic)
-        for edit in new:
-            insort(taken, edit)
+        for edits, places in ((new, taken), (own_indented, indented), (own_lines, lines)):
+            for edit in edits:
+                insort(places, edit)
     return chosen
 
 
-def apply(text: str, edits: Iterable[Edit]) -> str:
-    """``text`` with the edits made, each once.
-
-    Raises:
-        ValueError: two of them overlap, or one lies outside the text.
-    """
-    parts: list[str] = []
-    at = 0
-    for edit in sorted(set(edits)):
-        if not at <= edit.span.start <= edit.span.end <= len(text):
-            raise ValueError(f"an edit of characters {edit.span.start} to {edit.span.end} cannot be made")
-        parts += (text[at : edit.span.start], edit.content)
-        at = edit.span.end
-    return "".join((*parts, text[at:]))
+def _indents(edit: Edit) -> bool:
+    """Whether an edit moves a line to the right."""
+    return edit.span.start == edit.span.end and edit.content.strip(" \t") == "" != edit.content
 
 
-def _attempt(source: Source, settings: LintSettings, barred: frozenset[str]) -> Fixed | _Failure:
+def _whole_line(edit: Edit, text: str) -> Edit:
+    """The place of the line that an edit begins."""
+    end = text.find("\n", edit.span.start)
+    return Edit(Span(edit.span.start, end if end >= 0 else len(text)), "")
+
+
+def _attempt(
+    source: Source, settings: LintSettings, scope: Scope, barred: frozenset[str]
+) -> Fixed | _Failure:
     """Fix without the barred rules; what went wrong if that does not end well."""
     applied: Counter[str] = Counter()
     longest = 2 * len(source.text) + MAX_GROWTH
     sound: bool | None = None
     codes: frozenset[str] = frozenset()
     for _ in range(MAX_ROUNDS):
-        diagnostics = check(source, settings)
+        found = scope.sort_out(source, check(source, settings))
+        diagnostics = found.shown
         wanted = [item for item in diagnostics if item.code not in barred and applicable(item, settings)]
-        chosen = choose(wanted)
+        chosen = choose(wanted, source.text)
         if not chosen:
-            return Fixed(source.text, applied, diagnostics)
+            return Fixed(source, applied, diagnostics, found.known)
         if sound is None:
-            sound = not parsing.breaks(source.text)
+            sound = not breaks(source)
         codes = frozenset(item.code for item in chosen)
         try:
-            text = apply(source.text, _edits(chosen))
+            changed = _changed(source, chosen)
         except ValueError as error:
             return _blame(source, chosen, sound, str(error))
-        if text == source.text:
+        if changed.text == source.text:
             return _Failure(codes, f"the fixes of {_names(codes)} change nothing, so none was applied")
-        if sound and parsing.breaks(text):
+        if sound and breaks(changed):
             return _blame(source, chosen, sound, "the result is not valid Python")
-        if len(text) > longest:
+        if len(changed.text) > longest:
             break
-        source = source.with_text(text)
+        scope = scope.moved(source, _edits(chosen))
+        source = changed
         applied.update(item.code for item in chosen)
     return _Failure(codes, f"the fixes of {_names(codes)} come to no end, so none was applied")
 
@@ -140,19 +159,29 @@ def _blame(source: Source, chosen: Sequence[Diagnostic], sound: bool, reason: st
     kept: list[Diagnostic] = []
     guilty = set()
     for item in chosen:
-        if _breaks(source.text, [*kept, item], sound):
+        if _breaks(source, [*kept, item], sound):
             guilty.add(item.code)
         else:
             kept.append(item)
     return _Failure(frozenset(guilty), f"the fixes of {_names(guilty)} were not applied: {reason}")
 
 
-def _breaks(text: str, chosen: Iterable[Diagnostic], sound: bool) -> bool:
+def _breaks(source: Source, chosen: Iterable[Diagnostic], sound: bool) -> bool:
     try:
-        changed = apply(text, _edits(chosen))
+        changed = _changed(source, chosen)
     except ValueError:
         return True
-    return sound and parsing.breaks(changed)
+    return sound and breaks(changed)
+
+
+def _changed(source: Source, chosen: Iterable[Diagnostic]) -> Source:
+    """``source`` with the fixes made.
+
+    Raises:
+        ValueError: their edits cannot be made.
+    """
+    edits = _edits(chosen)
+    return source.with_text(apply(source.text, edits), edits)
 
 
 def _edits(chosen: Iterable[Diagnostic]) -> list[Edit]:

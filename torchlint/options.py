@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import enum
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from functools import lru_cache
@@ -42,12 +43,14 @@ class Kind(enum.Enum):
     BOOL = "true or false"
     INTEGER = "a whole number of 0 or more"
     STRING = "a string"
+    VERSION = 'a version such as "0.1", or a range such as ">=0.1"'
     PATH = "a path"
     CHOICE = "one of the listed words"
     TARGET = 'a version such as "2.1", a range such as ">=2.1,<2.6", or "unknown"'
     RULES = "a list of rule codes, code prefixes, rule names or ALL"
     PATTERNS = "a list of glob patterns"
     RULES_BY_PATTERN = "a table from glob pattern to a list of rules"
+    REPORTS = "a list of formats, each with a file"
 
 
 class Section(enum.Enum):
@@ -66,7 +69,8 @@ class Setting:
 
     ``config`` and ``cli`` say where it may be given. A ``switch`` is a flag without its ``--no-`` twin.
     ``env`` is the environment variable that stands in for the flag. ``per_file`` options come from the
-    config closest to each file, the others from the one closest to the working directory.
+    config closest to each file, the others from the one closest to the working directory. An ``optional``
+    flag may stand without a value; one that it has follows ``=``.
     """
 
     kind: Kind
@@ -81,6 +85,7 @@ class Setting:
     cli: bool = True
     switch: bool = False
     per_file: bool = False
+    optional: bool = False
 
 
 @dataclass(frozen=True)
@@ -97,7 +102,7 @@ EXCLUDED = (
     ".pytype .ruff_cache .svn .tox .venv .vscode __pycache__ __pypackages__ _build buck-out build dist "
     "node_modules site-packages venv"
 )
-INCLUDED = ("*.py", "*.pyw")
+INCLUDED = ("*.py", "*.pyw", "*.ipynb")
 _ANYWHERE = Path()
 
 
@@ -111,7 +116,7 @@ def _says(*args: Any, **kwargs: Any) -> Mapping[str, Setting]:
 
 FORMATS = (
     *("full", "concise", "grouped", "json", "json-lines", "github", "gitlab", "sarif", "junit", "rdjson"),
-    *("pylint", "azure"),
+    *("pylint", "azure", "markdown"),
 )
 DEFAULT_SELECT = ("TL",)
 
@@ -181,6 +186,16 @@ class Options:
             config=False,
         ),
     )
+    report: tuple[str, ...] = field(
+        default=(),
+        metadata=_says(
+            Kind.REPORTS,
+            _REPORT,
+            "Write a further report in another format to a file. May be repeated.",
+            metavar="FORMAT=FILE",
+            config=False,
+        ),
+    )
     statistics: bool = field(
         default=False,
         metadata=_says(
@@ -211,6 +226,30 @@ class Options:
     exit_non_zero_on_fix: bool = field(
         default=False,
         metadata=_says(Kind.BOOL, _REPORT, "Exit with 1 if a file was fixed.", config=False, switch=True),
+    )
+    baseline: Path | None = field(
+        default=None,
+        metadata=_says(
+            Kind.PATH,
+            _REPORT,
+            "Neither report nor fix the findings that this file lists.",
+            'baseline = "torchlint-baseline.json"',
+            metavar="FILE",
+        ),
+    )
+    update_baseline: bool = field(
+        default=False,
+        metadata=_says(
+            Kind.BOOL,
+            _REPORT,
+            "Write what is found to the baseline, and take out what was fixed in the files checked.",
+            config=False,
+            switch=True,
+        ),
+    )
+    ignore_baseline: bool = field(
+        default=False,
+        metadata=_says(Kind.BOOL, _REPORT, "Report what the baseline lists, too.", config=False, switch=True),
     )
     show_files: bool = field(
         default=False,
@@ -339,6 +378,38 @@ class Options:
         default=False,
         metadata=_says(Kind.BOOL, _RULES, "Do not obey suppression comments.", config=False, switch=True),
     )
+    add_noqa: str | None = field(
+        default=None,
+        metadata=_says(
+            Kind.STRING,
+            _RULES,
+            "Silence every finding by a comment, with this reason if one is given.",
+            metavar="[=REASON]",
+            config=False,
+            optional=True,
+        ),
+    )
+    changed_since: str | None = field(
+        default=None,
+        metadata=_says(
+            Kind.STRING,
+            _FILES,
+            "Report and fix only what is on lines that differ from where HEAD branched off this commit. "
+            "What is not committed, and files that git does not track, count as changed.",
+            metavar="REF",
+            config=False,
+        ),
+    )
+    staged: bool = field(
+        default=False,
+        metadata=_says(
+            Kind.BOOL,
+            _FILES,
+            "Check what is staged in git, and report only what is on lines that differ from HEAD.",
+            config=False,
+            switch=True,
+        ),
+    )
     exclude: tuple[Pattern, ...] = field(
         default=_patterns(EXCLUDED.split()),
         metadata=_says(
@@ -432,10 +503,21 @@ class Options:
             config=False,
         ),
     )
+    watch: bool = field(
+        default=False,
+        metadata=_says(
+            Kind.BOOL,
+            _RUN,
+            "Check again whenever files change, until interrupted.",
+            short="-w",
+            config=False,
+            switch=True,
+        ),
+    )
     required_version: str = field(
         default="",
         metadata=_says(
-            Kind.STRING,
+            Kind.VERSION,
             _RUN,
             "Refuse to run with another version of torchlint.",
             'required-version = ">=0.1"',
@@ -447,6 +529,17 @@ class Options:
     def writes(self) -> bool:
         """Whether files are to be changed."""
         return (self.fix or self.fix_only) and not self.diff
+
+
+EXTEND = Setting(
+    Kind.PATH,
+    Section.RUNNING,
+    "Another config file to start from; what this file says wins.",
+    'extend = "../pyproject.toml"',
+    cli=False,
+    per_file=True,
+)
+"""The one key of a config file that is no option: by the time there are options, it has been followed."""
 
 
 def settings() -> Mapping[str, Setting]:
@@ -481,7 +574,7 @@ def convert(name: str, value: object, root: Path) -> Any:
         return value
     if kind is Kind.INTEGER and isinstance(value, int) and not isinstance(value, bool) and value >= 0:
         return value
-    if kind is Kind.STRING and isinstance(value, str):
+    if kind in (Kind.STRING, Kind.VERSION) and isinstance(value, str):
         return value
     if kind is Kind.PATH and isinstance(value, str):
         return root / value
@@ -495,10 +588,20 @@ def convert(name: str, value: object, root: Path) -> Any:
     if kind is Kind.TARGET and isinstance(value, str):
         return Target.parse(value, "target-torch")
     if kind in (Kind.RULES, Kind.PATTERNS) and isinstance(value, (list, tuple)) and _is_strings(value):
-        return tuple(value) if kind is Kind.RULES else tuple(Pattern(text, root) for text in value)
+        return tuple(value) if kind is Kind.RULES else tuple(_pattern(text, root) for text in value)
     if kind is Kind.RULES_BY_PATTERN and isinstance(value, dict) and all(map(_is_strings, value.values())):
-        return tuple((Pattern(text, root), tuple(rules)) for text, rules in value.items())
+        return tuple((_pattern(text, root), tuple(rules)) for text, rules in value.items())
     raise ValueError(f"expected {kind.value}, found {_describe(value)}")
+
+
+def _pattern(text: str, root: Path) -> Pattern:
+    # In .gitignore syntax a backslash takes the next character literally, and needs one.
+    if re.fullmatch(r"(?:[^\\]|\\.)*", text, re.DOTALL) is None:
+        raise ValueError(
+            f"`{text}` is not a glob pattern: directories are separated by `/`, and nothing "
+            "follows the backslash at its end"
+        )
+    return Pattern(text, root)
 
 
 def _is_strings(value: object) -> bool:
@@ -568,14 +671,10 @@ def _in_place(word: str, other: str) -> int:
     return sum(map(str.__eq__, word.translate(_LOOK_ALIKE), other.translate(_LOOK_ALIKE)))
 
 
-def plain(value: Any) -> Any:
-    """An option's value as JSON can hold it."""
-    if isinstance(value, Pattern):
-        return value.text
-    if isinstance(value, (Path, Target)):
-        return str(value)
+def plain(name: str, value: Any) -> Any:
+    """The value of field ``name`` as JSON, TOML and people can have it; None where there is none."""
+    if settings()[name].kind is Kind.RULES_BY_PATTERN:
+        return {pattern.text: list(rules) for pattern, rules in value}
     if isinstance(value, tuple):
-        if value and isinstance(value[0], tuple):
-            return {pattern.text: list(rules) for pattern, rules in value}
-        return [plain(item) for item in value]
-    return value
+        return [item.text if isinstance(item, Pattern) else item for item in value]
+    return str(value) if isinstance(value, (Path, Target)) else value

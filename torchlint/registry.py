@@ -13,13 +13,14 @@ import importlib.util
 import pkgutil
 import re
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, get_args
 
 from torchlint.diagnostics import Severity
-from torchlint.rule import Rule
+from torchlint.rule import FixKind, Rule
 
 ENTRY_POINT_GROUP = "torchlint.rules"
 
@@ -59,6 +60,9 @@ def _collect(found: Iterator[Rule]) -> Mapping[str, Rule]:
     by_code: dict[str, Rule] = {}
     by_name: dict[str, Rule] = {}
     for rule in found:
+        amiss = _amiss(rule)
+        if amiss:
+            raise RegistryError(f"the rule {_home(rule)} is not declared as rules are: {amiss}")
         for known, key in ((by_code, rule.code), (by_name, rule.name)):
             if key in known:
                 raise RegistryError(
@@ -69,22 +73,67 @@ def _collect(found: Iterator[Rule]) -> Mapping[str, Rule]:
     return MappingProxyType(dict(sorted(by_code.items())))
 
 
+def _amiss(rule: Any) -> str:
+    """What selectors, suppressions or the screen could make nothing of; empty if all is well.
+
+    Nobody but their authors checks the types of rule packs.
+    """
+    if not isinstance(rule.code, str) or not re.fullmatch(r"[A-Z]+[0-9]+", rule.code):
+        return f"`{rule.code}` is no code: capital letters, then digits"
+    name = r"(?![a-z]+[0-9]+$)[a-z][a-z0-9]*(-[a-z0-9]+)*"
+    if not isinstance(rule.name, str) or not re.fullmatch(name, rule.name):
+        return f"`{rule.name}` is no name: lower-case words joined by hyphens"
+    if not isinstance(rule.severity, Severity):
+        return f"its severity is `{rule.severity!r}`, not NOTE, WARNING or ERROR"
+    if rule.fix not in get_args(FixKind):
+        return f"its fix is `{rule.fix}`, not one of {', '.join(get_args(FixKind))}"
+    if isinstance(rule.mentions, str):
+        return "`mentions` is one string; it must be a tuple of them"
+    return ""
+
+
 def _home(rule: Rule) -> str:
-    return f"{rule.check.__module__}.{rule.check.__qualname__}"
+    return f"{rule.check.__module__}.{rule.check.__qualname__}{_of_pack(rule.check.__module__)}"
+
+
+@dataclass(frozen=True)
+class Pack:
+    """An installed rule pack: its entry point's name and module, and ``NAME VERSION`` of what holds it."""
+
+    name: str
+    module: str
+    distribution: str
+
+    def __str__(self) -> str:
+        return f"`{self.name}` ({self.distribution or self.module})"
+
+
+def packs() -> tuple[Pack, ...]:
+    """The rule packs that are installed, by name; none of them is imported."""
+    from importlib.metadata import entry_points
+
+    found = []
+    for entry in entry_points(group=ENTRY_POINT_GROUP):
+        distribution = f"{entry.dist.name} {entry.dist.version}" if entry.dist is not None else ""
+        found.append(Pack(entry.name, entry.module, distribution))
+    return tuple(sorted(found, key=lambda pack: (pack.name, pack.module)))
+
+
+def _of_pack(module: str) -> str:
+    """`` of the rule pack …`` for a module of one, to be put behind the module's name."""
+    owners = [pack for pack in packs() if f"{module}.".startswith(f"{pack.module}.")]
+    return f" of the rule pack {owners[0]}" if owners else ""
 
 
 def _modules() -> Iterator[str]:
     """The names of all modules that may hold rules, none of them imported; packages are."""
-    from importlib.metadata import entry_points
-
     yield from _modules_under(_BUILT_IN)
-    for entry_point in sorted(entry_points(group=ENTRY_POINT_GROUP), key=lambda entry: entry.name):
+    for pack in packs():
         try:
-            yield from _modules_under(entry_point.module)
-        except ImportError as error:
-            raise RegistryError(
-                f"the rule pack `{entry_point.name}` ({entry_point.value}) does not load: {error}"
-            ) from error
+            yield from _modules_under(pack.module)
+        except Exception as error:
+            # Whatever it is: finding the modules of a package runs its ``__init__``.
+            raise RegistryError(f"the rule pack {pack} does not load: {error!r}") from error
 
 
 def _modules_under(name: str) -> Iterator[str]:
@@ -108,7 +157,7 @@ def _imported(module: str) -> Iterator[Rule]:
     except Exception as error:
         if module.startswith(_BUILT_IN):
             raise
-        raise RegistryError(f"the rule module `{module}` does not load: {error!r}") from error
+        raise RegistryError(f"the module `{module}`{_of_pack(module)} does not load: {error!r}") from error
     for value in namespace.values():
         if isinstance(value, Rule) and value.check.__module__ == module:
             yield value
@@ -124,7 +173,11 @@ def _declared(module: str) -> Iterator[Rule]:
     if spec is None or spec.origin is None or not spec.has_location or not spec.origin.endswith(".py"):
         yield from _imported(module)
         return
-    text = Path(spec.origin).read_text(encoding="utf-8")
+    try:
+        text = Path(spec.origin).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        yield from _imported(module)
+        return
     declared = len(re.findall(r"^@[\w.]*\brule\(", text, re.MULTILINE))
     if not declared and not re.search(r"\brule as\b|\bRule\(", text):
         return

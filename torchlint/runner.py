@@ -13,7 +13,7 @@ import os
 import signal
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
@@ -24,6 +24,8 @@ from pathlib import Path
 from torchlint import checker, fixer
 from torchlint.diagnostics import Diagnostic, Position, Span
 from torchlint.options import LintSettings
+from torchlint.registry import RegistryError
+from torchlint.scope import Scope
 from torchlint.source import Source, SourceError, StaleSourceError, read_bytes, write_atomically
 
 Progress = Callable[[int, int], None]
@@ -42,10 +44,30 @@ _SAFE_PATH = "PYTHONSAFEPATH"
 
 @dataclass(frozen=True)
 class Mode:
-    """What to do with the fixes: apply and write them, or show them as a diff, or neither."""
+    """What to do with the findings.
+
+    Fixes are applied and written (``fix``), or shown as a diff, or neither. With ``noqa`` findings are
+    silenced by comments instead, each with that reason, which may be empty. ``scopes`` are those of the
+    files of which not everything counts.
+    """
 
     fix: bool = False
     diff: bool = False
+    noqa: str | None = None
+    scopes: Mapping[Path, Scope] = field(default_factory=dict)
+
+    def scope(self, path: Path) -> Scope:
+        """What counts of the file at ``path``."""
+        return self.scopes.get(path) or Scope()
+
+    def only(self, paths: Iterable[Path]) -> Mode:
+        """The same for these files alone, so that no process is told of the others."""
+        return replace(self, scopes={path: self.scopes[path] for path in paths if path in self.scopes})
+
+    @property
+    def looking(self) -> Mode:
+        """The same without changing anything."""
+        return Mode(scopes=self.scopes)
 
 
 @dataclass(frozen=True)
@@ -53,7 +75,9 @@ class Result:
     """What came of one file.
 
     ``diagnostics`` are those left; ``applied`` counts the fixes by code, made or, for a diff, shown;
-    ``diff`` is a unified diff or None; ``written`` says whether the file was changed on disk.
+    ``diff`` is a unified diff or None; ``written`` says whether the file was changed on disk. ``known`` are
+    the fingerprints of findings that the baseline holds, ``silenced`` counts the findings that got a
+    comment.
     """
 
     path: Path
@@ -61,6 +85,8 @@ class Result:
     applied: Counter[str] = field(default_factory=Counter)
     diff: str | None = None
     written: bool = False
+    known: frozenset[str] = frozenset()
+    silenced: int = 0
 
 
 @dataclass(frozen=True)
@@ -93,7 +119,7 @@ def run(
     else:
         outcomes = _in_process(work, sizes, mode)
     for done, outcome in enumerate(outcomes, start=1):
-        yield _write(outcome, work[done - 1][1])
+        yield _write(outcome, work[done - 1][1], mode)
         if progress is not None:
             progress(done, len(work))
 
@@ -108,11 +134,35 @@ def run_text(data: bytes, path: Path, settings: LintSettings, mode: Mode) -> tup
         source = Source.from_bytes(data, path)
     except SourceError as error:
         return Result(path, (_untreated(path, error),)), None
+    scope = mode.scope(path).within(source)
+    if mode.noqa is not None:
+        from torchlint import silencing
+
+        quiet = silencing.silence(source, settings, scope, mode.noqa)
+        result = Result(path, tuple(quiet.diagnostics), known=quiet.known, silenced=quiet.silenced)
+        return result, quiet.source
     if not (mode.fix or mode.diff):
-        return Result(path, tuple(checker.check(source, settings))), source
-    fixed = fixer.fix(source, settings)
-    diff = unified_diff(source, fixed.text) if mode.diff and fixed.applied else None
-    return Result(path, tuple(fixed.diagnostics), fixed.applied, diff), source.with_text(fixed.text)
+        found = scope.sort_out(source, checker.check(source, settings))
+        return Result(path, tuple(found.shown), known=found.known), source
+    fixed = fixer.fix(source, settings, scope)
+    diff = difference(source, fixed.source) if mode.diff and fixed.applied else None
+    return Result(path, tuple(fixed.diagnostics), fixed.applied, diff, known=fixed.known), fixed.source
+
+
+def difference(before: Source, after: Source) -> str:
+    """The change of a file as a patch; of a notebook as one a cell, for people to read."""
+    if not before.in_cells:
+        return unified_diff(before, after.text)
+    name = _shown(before.path)
+    return "".join(
+        _unified(f"{name}:cell {old.cell}", _ended(old.text), _ended(new.text))
+        for old, new in zip(before.parts, after.parts, strict=True)
+    )
+
+
+def _ended(cell: str) -> str:
+    """A cell whose last line ends as the others do; usually it does not, and is no less a line."""
+    return cell if cell.endswith("\n") or not cell else f"{cell}\n"
 
 
 def unified_diff(source: Source, text: str) -> str:
@@ -121,10 +171,11 @@ def unified_diff(source: Source, text: str) -> str:
     Carriage returns and the byte order mark belong to the lines, as in the file.
     """
     mark = "\ufeff" if source.bom else ""
-    name = _shown(source.path)
-    lines = difflib.unified_diff(
-        _lines(mark + source.text), _lines(mark + text), fromfile=name, tofile=name, lineterm="\n"
-    )
+    return _unified(_shown(source.path), mark + source.text, mark + text)
+
+
+def _unified(name: str, before: str, after: str) -> str:
+    lines = difflib.unified_diff(_lines(before), _lines(after), fromfile=name, tofile=name, lineterm="\n")
     return "".join(
         line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines
     )
@@ -149,16 +200,20 @@ def _shown(path: Path) -> str:
 def _treat(path: Path, settings: LintSettings, mode: Mode) -> _Outcome:
     """What comes of one file; never raises on account of the file."""
     try:
-        data = read_bytes(path, settings.max_file_size)
+        content = mode.scope(path).content
+        data = read_bytes(path, settings.max_file_size) if content is None else content
         result, source = run_text(data, path, settings, mode)
-        if source is None or not result.applied or mode.diff:
+        if source is None or not (result.applied or result.silenced) or mode.diff:
             return _Outcome(result)
         try:
             return _Outcome(result, data, _encoded(data, source))
         except SourceError as error:
-            return _Outcome(_unwritten(path, data, settings, error))
+            return _Outcome(_unwritten(path, data, settings, mode, error))
     except SourceError as error:
         return _Outcome(Result(path, (_untreated(path, error),)))
+    except RegistryError:
+        # Not a matter of this file: there are no rules to check any file with.
+        raise
     except Exception as error:
         checker.log_failure(path, error)
         return _Outcome(_failed(path, f"checking {path.name} failed with {checker.describe(error)}"))
@@ -171,12 +226,12 @@ def _encoded(data: bytes, source: Source) -> bytes:
         SourceError: the codec does not give back what it read, and would change more than the fixes do.
     """
     original = Source.from_bytes(data, source.path)
-    if original.encode(original.text) != data:
+    if original.to_bytes() != data:
         raise SourceError(f"cannot write the fixes: {source.encoding} does not give the same bytes back")
-    return source.encode(source.text)
+    return source.to_bytes()
 
 
-def _write(outcome: _Outcome, settings: LintSettings) -> Result:
+def _write(outcome: _Outcome, settings: LintSettings, mode: Mode) -> Result:
     """Write what was fixed; where that fails, say so together with all that is still to be fixed."""
     result = outcome.result
     if outcome.after is None:
@@ -186,11 +241,11 @@ def _write(outcome: _Outcome, settings: LintSettings) -> Result:
     except StaleSourceError as error:
         return Result(result.path, (_untreated(result.path, error),))
     except SourceError as error:
-        return _unwritten(result.path, outcome.before, settings, error)
+        return _unwritten(result.path, outcome.before, settings, mode, error)
 
 
-def _unwritten(path: Path, data: bytes, settings: LintSettings, error: SourceError) -> Result:
-    result, _ = run_text(data, path, settings, Mode())
+def _unwritten(path: Path, data: bytes, settings: LintSettings, mode: Mode, error: SourceError) -> Result:
+    result, _ = run_text(data, path, settings, mode.looking)
     return replace(result, diagnostics=(_untreated(path, error), *result.diagnostics))
 
 
@@ -242,7 +297,9 @@ def _in_pool(work: _Work, sizes: Sequence[int], mode: Mode, jobs: int) -> Iterat
         pool = _pool(jobs)
     try:
         with _safe_path():
-            futures = [pool.submit(_treat_chunk, chunk, mode) for chunk in chunks]
+            futures = [
+                pool.submit(_treat_chunk, chunk, mode.only(path for path, _ in chunk)) for chunk in chunks
+            ]
         for chunk, future in zip(chunks, futures, strict=True):
             yield from _outcomes(chunk, future, mode)
     finally:
@@ -258,7 +315,7 @@ def _outcomes(chunk: _Work, future: Future[list[_Outcome]], mode: Mode) -> Itera
         for path, settings in chunk:
             with _safe_path():
                 lonely = _pool(1)
-                future = lonely.submit(_treat_chunk, [(path, settings)], mode)
+                future = lonely.submit(_treat_chunk, [(path, settings)], mode.only([path]))
             with lonely:
                 try:
                     yield from future.result()

@@ -14,14 +14,20 @@ import re
 import shutil
 import stat
 import tempfile
+import time
 import tokenize
 from bisect import bisect_right
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
-from torchlint.diagnostics import Position
+from torchlint.diagnostics import Edit, Fix, Position
 
+_WINDOWS = os.name == "nt"
+# Seconds to wait before each further attempt to replace a file that somebody else has open.
+_PAUSES = (0.02, 0.05, 0.1, 0.2, 0.4)
+NOTEBOOK = ".ipynb"
 NEWLINE = re.compile(r"\r\n|\r|\n")
 # A device or a pipe would block the reader for ever; anything but a regular file is refused.
 _KINDS = {
@@ -49,6 +55,20 @@ class StaleSourceError(SourceError):
     """The file on disk is no longer the one that was read; nothing was written."""
 
 
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What people read as one, and Python on its own: the program of a file, or one cell of a notebook.
+
+    ``text`` is as its author wrote it. It begins at ``start`` of the text of the file, and is as long there.
+    ``code`` is what has to be Python; it ends where ``text`` does, and may begin before it.
+    """
+
+    cell: int | None
+    start: int
+    text: str
+    code: str
+
+
 @dataclass(frozen=True)
 class Source:
     """The decoded text of one file, with all that it takes to write it back unchanged.
@@ -74,30 +94,44 @@ class Source:
 
     @classmethod
     def from_bytes(cls, data: bytes, path: Path) -> Source:
-        """Decode ``data`` as the interpreter would.
+        """Decode ``data`` as the interpreter would, or as a notebook if ``path`` is named like one.
 
         Raises:
-            SourceError: the bytes are not text in the encoding they declare, or hold a NUL.
+            SourceError: the bytes are not text in the encoding they declare, hold a NUL, or are no notebook.
         """
+        if path.suffix == NOTEBOOK:
+            from torchlint.notebook import Notebook
+
+            return Notebook.from_bytes(data, path)
         bom = data.startswith(codecs.BOM_UTF8)
         body = data[len(codecs.BOM_UTF8) :] if bom else data
         encoding = _declared_encoding(data, body)
         try:
             text = body.decode(encoding)
         except UnicodeDecodeError as error:
-            before = body[: error.start].decode(encoding, "replace")
-            raise SourceError(
-                f"byte 0x{body[error.start]:02x} is not valid {encoding}", _end_position(before)
-            ) from error
+            raise undecodable(body, error, encoding) from error
         except (LookupError, ValueError) as error:
             raise SourceError(f"`{encoding}` is not an encoding of text") from error
         if (nul := text.find("\0")) >= 0:
             raise SourceError("the file holds a NUL byte", _end_position(text[:nul]))
-        return cls(path, text, encoding, bom, _dominant_newline(text))
+        return cls(path, text, encoding, bom, dominant_newline(text))
 
-    def with_text(self, text: str) -> Source:
-        """The same file holding another text."""
+    @classmethod
+    def from_text(cls, text: str, path: Path) -> Source:
+        """A text that an editor holds for ``path``: already decoded, and stored as the editor likes."""
+        return cls(path, text, newline=dominant_newline(text))
+
+    def with_text(self, text: str, edits: Iterable[Edit] = ()) -> Source:
+        """The same file holding another text, which the edits have made of this one."""
         return replace(self, text=text)
+
+    def to_bytes(self) -> bytes:
+        """The file.
+
+        Raises:
+            SourceError: its encoding cannot hold the text.
+        """
+        return self.encode(self.text)
 
     def encode(self, text: str) -> bytes:
         """``text`` as this file stores it.
@@ -123,6 +157,32 @@ class Source:
         row = bisect_right(self.line_starts, offset)
         return Position(row, offset - self.line_starts[row - 1] + 1)
 
+    def locate(self, offset: int) -> Position:
+        """The place of a character offset as people are told it: within its cell in a notebook."""
+        return self.position(offset)
+
+    @property
+    def in_cells(self) -> bool:
+        """Whether this is a notebook, in which places are counted by cell."""
+        return False
+
+    @cached_property
+    def parts(self) -> tuple[Part, ...]:
+        """What people read as one: the whole text, or each cell of a notebook."""
+        return (Part(None, 0, self.text, self.text),)
+
+    def part(self, cell: int | None) -> Part | None:
+        """The part that is the cell of this number, or for None the whole of a file without cells."""
+        return next((part for part in self.parts if part.cell == cell), None)
+
+    def fitted(self, fix: Fix) -> Fix | None:
+        """The fix with edits that may be made; None if one of them may not be."""
+        return fix
+
+    def rows_of(self, lines: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
+        """The lines of the text that these of the file are about: ranges, as `torchlint.changes` counts."""
+        return tuple(lines)
+
     def offset(self, position: Position) -> int:
         """The character offset of a position; one beyond its line counts as the end of that line."""
         if position.row > len(self.line_starts):
@@ -137,6 +197,22 @@ class Source:
             return ""
         end = starts[row] if row < len(starts) else len(self.text)
         return self.text[starts[row - 1] : end].rstrip("\r\n")
+
+
+def apply(text: str, edits: Iterable[Edit]) -> str:
+    """``text`` with the edits made, each once.
+
+    Raises:
+        ValueError: two of them overlap, or one lies outside the text.
+    """
+    parts: list[str] = []
+    at = 0
+    for edit in sorted(set(edits)):
+        if not at <= edit.span.start <= edit.span.end <= len(text):
+            raise ValueError(f"an edit of characters {edit.span.start} to {edit.span.end} cannot be made")
+        parts += (text[at : edit.span.start], edit.content)
+        at = edit.span.end
+    return "".join((*parts, text[at:]))
 
 
 def read_bytes(path: Path, most: int = 0) -> bytes:
@@ -169,12 +245,13 @@ def read_text(path: Path, most: int) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
-def write_atomically(path: Path, data: bytes, expected_old_bytes: bytes) -> bool:
+def write_atomically(path: Path, data: bytes, expected_old_bytes: bytes, what: str = "the fixes") -> bool:
     """Replace the contents of ``path`` in one step; return whether anything had to be written.
 
     The new contents go to a temporary file beside the target of ``path`` (a symbolic link stays one),
     which takes over the old mode, the owner if that is allowed, and then the name: a reader sees the old file
     or the new one. Who is killed meanwhile leaves at most a file ``.torchlint-….tmp``, which no run looks at.
+    ``what`` is the word for the data in messages.
 
     Raises:
         StaleSourceError: the file no longer holds ``expected_old_bytes``.
@@ -185,16 +262,16 @@ def write_atomically(path: Path, data: bytes, expected_old_bytes: bytes) -> bool
     if current == data:
         return False
     if current != expected_old_bytes:
-        raise StaleSourceError("cannot write the fixes: the file changed while it was checked")
+        raise StaleSourceError(f"cannot write {what}: the file changed while it was checked")
     try:
         mode = target.stat().st_mode
         # The mode is asked as well because a superuser is granted access to read-only files, and
         # because replacing a file needs no permission on the file itself.
         if not mode & 0o222 or not os.access(target, os.W_OK):
-            raise SourceError("cannot write the fixes: the file is read-only")
+            raise SourceError(f"cannot write {what}: the file is read-only")
         _replace(target, data)
     except OSError as error:
-        raise SourceError(f"cannot write the fixes: {_reason(error, target)}") from error
+        raise SourceError(f"cannot write {what}: {_reason(error, target)}") from error
     return True
 
 
@@ -207,10 +284,10 @@ def _replace(target: Path, data: bytes) -> None:
             os.fsync(file.fileno())
         if (owner := _owner(target)) != _owner(Path(name)):
             # A superuser who fixes a file, as in a container, does not take it away from its owner.
-            with contextlib.suppress(OSError):
+            with contextlib.suppress(OSError, AttributeError):
                 os.chown(name, *owner)
         shutil.copymode(target, name)
-        Path(name).replace(target)
+        _rename(Path(name), target)
     except BaseException:
         with contextlib.suppress(FileNotFoundError):
             Path(name).unlink()
@@ -220,6 +297,18 @@ def _replace(target: Path, data: bytes) -> None:
 def _owner(path: Path) -> tuple[int, int]:
     found = path.stat()
     return found.st_uid, found.st_gid
+
+
+def _rename(temporary: Path, target: Path) -> None:
+    """Give a file the name of another one, which is gone with that."""
+    for pause in _PAUSES if _WINDOWS else ():
+        try:
+            temporary.replace(target)
+            return
+        except PermissionError:
+            # Windows refuses while somebody has the file open: a virus scanner, for a moment.
+            time.sleep(pause)
+    temporary.replace(target)
 
 
 def _reason(error: Exception, path: Path) -> str:
@@ -245,6 +334,12 @@ def _declared_encoding(data: bytes, body: bytes) -> str:
     return "utf-8" if encoding == "utf-8-sig" else encoding
 
 
+def undecodable(body: bytes, error: UnicodeDecodeError, encoding: str) -> SourceError:
+    """Why ``body`` is no text in ``encoding``, and where."""
+    before = body[: error.start].decode(encoding, "replace")
+    return SourceError(f"byte 0x{body[error.start]:02x} is not valid {encoding}", _end_position(before))
+
+
 def _sentence(text: str) -> str:
     return " ".join(text.split()).rstrip(".")
 
@@ -254,7 +349,8 @@ def _end_position(before: str) -> Position:
     return Position(len(lines), len(lines[-1]) + 1)
 
 
-def _dominant_newline(text: str) -> str:
+def dominant_newline(text: str) -> str:
+    """The newline that is most frequent in ``text``; LF if there is none."""
     pairs = text.count("\r\n")
     counts = {"\n": text.count("\n") - pairs, "\r\n": pairs, "\r": text.count("\r") - pairs}
     return max(counts, key=counts.__getitem__)

@@ -130,6 +130,8 @@ class Lines:
     logical: tuple[tuple[int, int], ...]
     # Rows on which a token of a statement starts.
     code: tuple[int, ...]
+    # Rows at whose end a comment may stand: not inside of a string, nor before a backslash.
+    ends: frozenset[int] = frozenset()
 
 
 def read_lines(source: Source, spans: Iterable[Span] | None = None) -> Lines:
@@ -140,10 +142,13 @@ def read_lines(source: Source, spans: Iterable[Span] | None = None) -> Lines:
     comments: list[Comment] = []
     logical: list[tuple[int, int]] = []
     code: list[int] = []
+    ends: set[int] = set()
     first = 0
     try:
         for token in tokenize.generate_tokens(_normalised(source, 1).readline):
             row, column = token.start
+            if token.type in (tokenize.NEWLINE, tokenize.NL):
+                ends.add(row)
             if token.type == tokenize.COMMENT:
                 start = source.line_starts[row - 1] + column
                 comments.append(_comment(source, Span(start, start + len(token.string))))
@@ -159,7 +164,7 @@ def read_lines(source: Source, spans: Iterable[Span] | None = None) -> Lines:
         pass
     if spans is not None:
         comments = [_comment(source, span) for span in spans]
-    return Lines(tuple(comments), tuple(logical), tuple(code))
+    return Lines(tuple(comments), tuple(logical), tuple(code), frozenset(ends))
 
 
 def _comment(source: Source, span: Span) -> Comment:
@@ -315,10 +320,17 @@ class Suppressions:
             if directive.verb is Verb.FILE_IGNORE:
                 directive.first = 1
             elif directive.verb is Verb.IGNORE and directive.comment.own_line:
-                directive.first, directive.last = _below(row, lines)
+                directive.first, directive.last = self._below(row, lines)
             elif directive.verb in (Verb.IGNORE, Verb.NOQA):
                 directive.trailing = True
         self._close()
+
+    def _below(self, row: int, lines: Lines) -> tuple[int, int]:
+        """As `_below`, but a comment at the end of a cell is not about the next one."""
+        first, last = _below(row, lines)
+        starts = self._source.line_starts
+        cells = {self._source.locate(starts[number - 1]).cell for number in (row, first)}
+        return (first, last) if len(cells) == 1 else (row, row)
 
     def _close(self) -> None:
         """End the blocks that an ``enable`` ends; its entries are used by that."""

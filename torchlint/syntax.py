@@ -6,7 +6,7 @@ explicit stack over cached field lists gives all that the rules need for a small
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import fields
 from functools import cached_property
 from typing import TypeVar
@@ -103,30 +103,8 @@ class SyntaxTree:
         self._walk()
 
     def _walk(self) -> None:
-        parents, order, by_type = self.parents, self.order, self._by_type
-        stack: list[cst.CSTNode] = [self.root]
-        pop, push = stack.pop, stack.append
-        while stack:
-            node = pop()
-            kind = node.__class__
-            order[node] = len(order)
-            if kind in by_type:
-                by_type[kind].append(node)
-            else:
-                by_type[kind] = [node]
-            for name in _FIELDS[kind]:
-                child = getattr(node, name)
-                held = child.__class__
-                if held in _NO_NODES:
-                    continue
-                if held in _CONTAINERS:
-                    for item in reversed(child):
-                        if item.__class__ not in _NO_NODES:
-                            parents[item] = node
-                            push(item)
-                else:
-                    parents[child] = node
-                    push(child)
+        nodes, self.parents, self._by_type = walk([self.root])
+        self.order = dict(zip(nodes, range(len(nodes)), strict=True))
 
     def mentions(self, words: str) -> bool:
         """Whether the text of the file contains ``words``, in code or elsewhere."""
@@ -220,10 +198,7 @@ class SyntaxTree:
 
     @cached_property
     def _spans(self) -> dict[cst.CSTNode, Span]:
-        recorder = _OffsetRecorder(self.root.default_indent, self.root.default_newline)
-        self.root._codegen(recorder)
-        code = "".join(recorder.tokens)
-        spans = recorder.spans
+        code, spans = record([self.root], self.root.default_indent, self.root.default_newline)
         # LibCST takes back the last newline of a text that has none, after it was counted.
         spans[self.root] = Span(0, len(code))
         if code == self.text:
@@ -294,6 +269,47 @@ def alike(one: cst.CSTNode, other: cst.CSTNode) -> bool:
             elif mine != theirs:
                 return False
     return True
+
+
+def walk(
+    roots: Sequence[cst.CSTNode],
+) -> tuple[list[cst.CSTNode], dict[cst.CSTNode, cst.CSTNode], dict[type, list[cst.CSTNode]]]:
+    """The code nodes of some trees in source order, what holds each but the roots, and the nodes by type."""
+    nodes: list[cst.CSTNode] = []
+    parents: dict[cst.CSTNode, cst.CSTNode] = {}
+    by_type: dict[type, list[cst.CSTNode]] = {}
+    stack: list[cst.CSTNode] = list(reversed(roots))
+    pop, push, take = stack.pop, stack.append, nodes.append
+    while stack:
+        node = pop()
+        kind = node.__class__
+        take(node)
+        if kind in by_type:
+            by_type[kind].append(node)
+        else:
+            by_type[kind] = [node]
+        for name in _FIELDS[kind]:
+            child = getattr(node, name)
+            held = child.__class__
+            if held in _NO_NODES:
+                continue
+            if held in _CONTAINERS:
+                for item in reversed(child):
+                    if item.__class__ not in _NO_NODES:
+                        parents[item] = node
+                        push(item)
+            else:
+                parents[child] = node
+                push(child)
+    return nodes, parents, by_type
+
+
+def record(nodes: Sequence[cst.CSTNode], indent: str, newline: str) -> tuple[str, dict[cst.CSTNode, Span]]:
+    """The code of some nodes, one behind the other, and where in it each of them and those below stand."""
+    recorder = _OffsetRecorder(indent, newline)
+    for node in nodes:
+        node._codegen(recorder)
+    return "".join(recorder.tokens), recorder.spans
 
 
 class _OffsetRecorder(CodegenState):

@@ -198,6 +198,13 @@ def detect(path: Path, package: str = TORCH) -> Target:
     return _declared(directory, package) or installed(package)
 
 
+def forget() -> None:
+    """Look at the files of projects again when next asked: they may have changed."""
+    _declared.cache_clear()
+    _files.cache_clear()
+    installed.cache_clear()
+
+
 @lru_cache(maxsize=4096)
 def _declared(directory: Path, package: str) -> Target | None:
     found = tuple(declared for declared in _declarations(directory, package) if declared.ranges)
@@ -284,7 +291,7 @@ def _files(directory: Path) -> tuple[tuple[str, str], ...]:
     return tuple(found)
 
 
-_FILES = (
+FILES = (
     "pyproject.toml",
     "setup.cfg",
     "setup.py",
@@ -298,10 +305,11 @@ _FILES = (
     "Pipfile.lock",
     "conda-lock.yml",
 )
+"""The files that may declare dependencies, besides requirements files."""
 
 
 def _candidates(directory: Path) -> Iterator[Path]:
-    for name in _FILES:
+    for name in FILES:
         path = directory / name
         if path.is_file():
             yield path

@@ -30,6 +30,7 @@ says why:
 from __future__ import annotations
 
 import argparse
+import io
 import re
 import sys
 import warnings
@@ -271,6 +272,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("paths", nargs="+", type=Path, metavar="PATH", help="a fixture or a folder of them")
     parser.add_argument("--bless", action="store_true", help="write the fixed twins as the fixes make them")
     given = parser.parse_args(arguments)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # What fixtures hold need not be in the encoding of the terminal.
+        sys.stdout.reconfigure(errors="backslashreplace")
     chosen = cases(*given.paths)
     if not chosen:
         parser.error("no fixtures there")
@@ -285,6 +289,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         found += problems(case)
     for rule in {case.rule.code: case.rule for case in chosen if _has_rule(case)}.values():
         found += rule_problems(rule)
+    # Nothing can be said of a folder of which only some fixtures are asked for.
+    whole = cases(*(path for path in given.paths if path.is_dir()))
+    for folder in sorted({case.path.parent for case in whole if _has_rule(case)}):
+        found += folder_problems([case for case in whole if case.path.parent == folder])
     print("\n".join([*found, f"{len(chosen)} fixtures, {len(found)} problems"]))
     return 1 if found else 0
 
@@ -441,7 +449,7 @@ def _after_each_fix(case: Case, diagnostics: Sequence[Diagnostic]) -> Iterator[s
     """
     fixable = [item for item in diagnostics if item.fix is not None and item.fix.edits]
     for first in range(min(_TRIALS, len(fixable))):
-        tried = choose(fixable[first::_TRIALS])
+        tried = choose(fixable[first::_TRIALS], case.source.text)
         edits = [edit for item in tried if item.fix is not None for edit in item.fix.edits]
         try:
             after = case.source.with_text(apply(case.source.text, edits))

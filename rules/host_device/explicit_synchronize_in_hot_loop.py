@@ -11,7 +11,7 @@ from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.clocks import SAYS_MEASURING, reads_clock
 from torchlint.semantics.module import Module
 from torchlint.semantics.places import Hot, Phase
-from torchlint.semantics.remedies import as_spelt, inline
+from torchlint.semantics.remedies import as_spelt, inline, step_of
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.synchronisation import (
     explicit_wait,
@@ -84,7 +84,8 @@ def explicit_synchronize_in_hot_loop(call: cst.Call, module: Module) -> Iterator
     if hot is None or _measures(module, call, hot) or _awaits_copy(module, call):
         return
     message = f"`{module.tree.source(call.func)}()` makes the host wait for the device {when(module, hot)}"
-    remedy = f"Remove `{inline(module, call)}`"
+    code = inline(module, call)
+    remedy = f"Remove `{code if code != '…' else step_of(module, call)}`"
     if _is_timed(module, call):
         remedy = "Time with `torch.cuda.Event(enable_timing=True)`, and read the events behind the loop"
     yield Finding(call, message, related=trail(module, hot), remedy=as_spelt(module, call, remedy))

@@ -28,6 +28,7 @@ from torchlint.semantics.remedies import (
     runs_as_function,
     shown,
     small_statement,
+    step_of,
     without_graph,
 )
 from torchlint.semantics.roundtrips import returns_to_device
@@ -166,8 +167,7 @@ def _remedy(module: Module, call: cst.Call, tensor: cst.BaseExpression, hot: Hot
     if shown(module, call) and not runs_as_function(hot):
         return f"Read it every 100 steps, {now_and_then(module, hot)}"
     if in_forward(hot):
-        owner = inline(module, call.func.value) if isinstance(call.func, cst.Attribute) else ""
-        return f"Remove `{inline(module, call).removeprefix(owner)}` and compute on the device"
+        return f"Remove `{step_of(module, call)}` and compute on the device"
     kept = without_graph(module, tensor)
     if isinstance(small_statement(module, call), cst.Return):
         return f"Return {kept} and let the caller copy it, once at the end, with `.cpu()`"

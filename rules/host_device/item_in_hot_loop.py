@@ -22,10 +22,12 @@ from torchlint.semantics.remedies import (
     runs_as_function,
     shown,
     small_statement,
+    step_of,
     without_graph,
 )
 from torchlint.semantics.synchronisation import after_a_decision, conversion, trail, waiting_place, when
 from torchlint.semantics.usage import receivers, steps_environment, writes_out
+from torchlint.semantics.values import Kind
 
 
 @rule(
@@ -136,11 +138,14 @@ def _remedy(module: Module, call: cst.Call, tensor: cst.BaseExpression, hot: Hot
     if _spelling(call) == ".get_scale()" or (shown(module, call) and not runs_as_function(hot)):
         return f"Read it every 100 steps, {now_and_then(module, hot)}"
     if in_forward(hot):
-        spelling = _spelling(call) if isinstance(call.func, cst.Attribute) else f"{_spelling(call)[:-1]}…)"
-        return f"Remove `{spelling}` and compute with the tensor"
+        return f"Remove `{step_of(module, call)}` and compute with the tensor"
     if decides(module, call) and not runs_as_function(hot):
         often = f"{counter_of(module, hot)} % 100 == 0 and …"
         return f"Decide every 100 steps, `{often}`, or on the device, with `torch.where(…)`"
+    if _is_state(module, tensor) and not runs_as_function(hot):
+        assert isinstance(tensor, cst.Attribute)
+        once = f"{tensor.attr.value} = {inline(module, call)}"
+        return f"Read it once, in front of the loop, if the steps leave it alone: `{once}`"
     statement = small_statement(module, call)
     if isinstance(statement, cst.Return):
         return f"Return {kept} and let the caller read it, now and then or once at the end"
@@ -150,6 +155,12 @@ def _remedy(module: Module, call: cst.Call, tensor: cst.BaseExpression, hot: Hot
         total, sign = inline(module, statement.target), inline(module, statement.operator)[:-1]
         return f"Write `{total} = {total} {sign} …` with {kept}, and read the total behind the loop"
     return f"Keep {kept} in its place and read what is kept behind the loop, all at once"
+
+
+def _is_state(module: Module, tensor: cst.BaseExpression) -> bool:
+    """``net.mean``: a buffer of a module, by all that is seen of it from outside."""
+    owner = tensor.value if isinstance(tensor, cst.Attribute) and tensor.attr.value != "data" else None
+    return isinstance(owner, cst.Name) and owner.value != "self" and module.value(owner).kind is Kind.MODULE
 
 
 def _of_torch(module: Module, call: cst.Call) -> str | None:

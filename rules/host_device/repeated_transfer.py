@@ -10,7 +10,7 @@ from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.invariance import Repeated, hoisted, needless_move
 from torchlint.semantics.module import Module
 from torchlint.semantics.places import Phase
-from torchlint.semantics.remedies import inline
+from torchlint.semantics.remedies import inline, step_of
 from torchlint.semantics.roundtrips import copied_back_from
 from torchlint.semantics.synchronisation import trail, waiting_place, when
 
@@ -98,8 +98,7 @@ def repeated_transfer(call: cst.Call, module: Module) -> Iterator[Finding]:
 
 def _stay(module: Module, copy: cst.CSTNode) -> str:
     """What keeps on the device what goes to the host and comes back."""
-    owner = copy.func.value if isinstance(copy, cst.Call) and isinstance(copy.func, cst.Attribute) else None
-    way = inline(module, copy).removeprefix(inline(module, owner)) if owner is not None else "…"
+    way = step_of(module, copy) if isinstance(copy, cst.Call) else inline(module, copy)
     return f"Remove `{way}` and the way back, and compute with torch what is computed between them"
 
 

@@ -153,4 +153,5 @@ def _assigned_on_device(module: Module, node: cst.Subscript, number: cst.BaseExp
         return f"Fill in place: `{inline(module, node)}.fill_({filled})`"
     if len(indices) == len(node.slice) == 1:
         return f"Fill in place: `{target}.index_fill_(0, {tight(module, indices[0])}.flatten(), {filled})`"
-    return f"Assign a number that the device has made: `torch.full((), {filled}, device=…)`"
+    # Through indices on the device only a tensor of the same dtype is assigned.
+    return f"Assign a number that the device has made: `{target}.new_full((), {filled})`"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from torchlint.dev import __main__ as command
-from torchlint.dev import measured, pages, readme
+from torchlint.dev import measured, pages, readme, schema
 
 
 @pytest.fixture
@@ -21,6 +21,7 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(readme, "README", tmp_path / "README.md")
     monkeypatch.setattr(measured, "RESULTS", tmp_path / "results")
     monkeypatch.setattr(measured, "PAGE", tmp_path / "docs" / "measured.md")
+    monkeypatch.setattr(schema, "PATH", tmp_path / "torchlint.schema.json")
     monkeypatch.setattr(measured, "DATA", tmp_path / "torchlint" / "effects.json")
     monkeypatch.setattr(command, "ROOT", tmp_path)
     return tmp_path
@@ -41,6 +42,8 @@ def test_what_is_stale_is_shown_and_then_written(checkout: Path, capsys: pytest.
     assert text.startswith("a\n<!-- begin rules -->\n") and text.endswith("<!-- end -->\nb\n")
     assert "| [TL601](docs/rules/TL601.md) | cache-emptied-in-loop | warning | safe |" in text
     assert not (checkout / "docs" / "rules" / "TL998.md").exists()
+
+    assert '"item-in-hot-loop",' in (checkout / "torchlint.schema.json").read_text(encoding="utf-8")
 
     capsys.readouterr()
     assert command.main(["generate", "--check"]) == 0

@@ -12,6 +12,7 @@ import pytest
 from torchlint.diagnostics import Applicability, Diagnostic, Edit, Fix, Position, Severity, Span
 from torchlint.render.report import Report
 from torchlint.rule import Rule
+from torchlint.source import Part
 
 ROOT = Path("/repo")
 
@@ -25,6 +26,12 @@ class Memory:
     def position(self, offset: int) -> Position:
         before = re.split(r"\r\n|\r|\n", self.text[:offset])
         return Position(len(before), len(before[-1]) + 1)
+
+    def locate(self, offset: int) -> Position:
+        return self.position(offset)
+
+    def part(self, cell: int | None) -> Part:
+        return Part(cell, 0, self.text, self.text)
 
 
 @dataclass

@@ -16,7 +16,19 @@ import pytest
 
 from torchlint import links
 from torchlint.diagnostics import Position
-from torchlint.render import azure, concise, full, github, gitlab, grouped, junit, pylint, rdjson, sarif
+from torchlint.render import (
+    azure,
+    concise,
+    full,
+    github,
+    gitlab,
+    grouped,
+    junit,
+    markdown,
+    pylint,
+    rdjson,
+    sarif,
+)
 from torchlint.render import json as as_json
 from torchlint.render.report import Report
 
@@ -31,6 +43,7 @@ FORMATS: dict[str, Callable[[Report], str]] = {
     "json-lines.jsonl": as_json.render_lines,
     "json.json": as_json.render,
     "junit.xml": junit.render,
+    "markdown.md": markdown.render,
     "pylint.txt": pylint.render,
     "rdjson.json": rdjson.render,
     "sarif.json": sarif.render,

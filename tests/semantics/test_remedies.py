@@ -109,6 +109,23 @@ def test_code_on_one_line() -> None:
     assert remedies.inline(module, call) == "…"
 
 
+@pytest.mark.parametrize(
+    ("line", "step"),
+    [
+        ("loss.item()", ".item()"),
+        ('loss.to("cpu", copy=True).item()', '.to("cpu", copy=True)'),
+        ("th.ceil(loss).item()", "th.ceil(…)"),
+        ("float(loss).item()", "float(…)"),
+    ],
+)
+def test_step(line: str, step: str) -> None:
+    """A method is told with its arguments, a function without."""
+    module, call = of(line)
+    inner = call.func.value if isinstance(call.func, cst.Attribute) else None
+    asked = inner if isinstance(inner, cst.Call) else call
+    assert remedies.step_of(module, asked) == step
+
+
 def test_names_of_the_file() -> None:
     """Advice names torch as the file does, and leaves other names alone."""
     module, call = of("loss.item()")

@@ -14,7 +14,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from torchlint import __version__
-from torchlint.commands.terminal import FLAGS, VALUED, OutputError, Terminal
+from torchlint.commands.terminal import FLAGS, VALUED, OutputError, Terminal, prepare_streams
 from torchlint.config import ConfigError
 from torchlint.options import did_you_mean
 from torchlint.registry import RegistryError
@@ -106,6 +106,7 @@ class Group(click.Group):
         **extra: Any,
     ) -> Any:
         """Run, and turn every outcome into an exit status: 2 for misuse and internal errors."""
+        prepare_streams()
         failure = None
         try:
             status = super().main(args, prog_name, complete_var, False, **extra) or 0

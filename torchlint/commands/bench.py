@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from torchlint import registry, selectors
-from torchlint.commands import INTERRUPTED
+from torchlint.commands import INTERRUPTED, completion
 from torchlint.commands.measuring import measured, parameters, requirements, settings, tell, watching
 from torchlint.commands.terminal import Terminal, shared_parameters
 
@@ -71,7 +71,7 @@ command = click.Command(
     "sizes.\n\nExits with 0, with 1 if a fix changes results or makes its program slower, with 2 if "
     "nothing could be measured.",
     params=[
-        click.Argument(["names"], nargs=-1, metavar="[RULE]..."),
+        click.Argument(["names"], nargs=-1, metavar="[RULE]...", shell_complete=completion.rule_names),
         click.Option(
             ["--size", "sizes"],
             multiple=True,

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import glob
 import json
 import os
+import re
 import sys
 import time
 from collections import Counter
@@ -16,8 +18,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from torchlint import options, registry
-from torchlint.commands.terminal import Terminal, is_terminal, shared_parameters
-from torchlint.config import Resolver, Settings
+from torchlint.commands import completion
+from torchlint.commands.adoption import Adoption
+from torchlint.commands.terminal import WINDOWS, Terminal, is_terminal, shared_parameters
+from torchlint.config import ConfigError, Resolver, Settings
 from torchlint.diagnostics import Diagnostic, Severity
 from torchlint.files import absolute, discover, repository
 from torchlint.options import Kind, LintSettings, Options, Section, Setting
@@ -25,6 +29,7 @@ from torchlint.render.report import STDIN, UNTREATED, Report, visible, visible_l
 from torchlint.rule import Rule
 
 if TYPE_CHECKING:
+    from torchlint.runner import Result
     from torchlint.source import Source
 
 _DASH = Path("-")
@@ -59,8 +64,13 @@ def _parameter(name: str, setting: Setting) -> _Option:
         return _Option(names, is_flag=True, **attrs)
     if setting.kind in (Kind.RULES, Kind.PATTERNS, Kind.RULES_BY_PATTERN):
         word = "RULE" if setting.kind is Kind.RULES else "GLOB"
+        completed = {Kind.RULES: completion.selectors, Kind.RULES_BY_PATTERN: completion.selectors_by_glob}
+        attrs["shell_complete"] = completed.get(setting.kind)
         return _Option(names, **{"multiple": True, "metavar": f"{word},…", **attrs, "default": ()})
+    if setting.kind is Kind.REPORTS:
+        return _Option(names, **{"multiple": True, **attrs, "default": ()})
     kinds: dict[Kind, Any] = {
+        Kind.STRING: click.STRING,
         Kind.CHOICE: click.Choice(setting.choices),
         Kind.INTEGER: click.IntRange(min=0),
         Kind.PATH: click.Path(path_type=Path),
@@ -78,7 +88,15 @@ class _Option(click.Option):
 
 
 class _Command(click.Command):
-    """Shows the options under headings."""
+    """Shows the options under headings, and lets those stand alone whose value is optional."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Give an option without its optional value an empty one, so that it takes no path for it."""
+        alone = {f"--{options.key(name)}" for name, setting in options.settings().items() if setting.optional}
+        end = args.index("--") if "--" in args else len(args)
+        return super().parse_args(
+            ctx, [f"{word}=" if word in alone else word for word in args[:end]] + args[end:]
+        )
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """One list of options for each heading, the shared ones last."""
@@ -104,16 +122,16 @@ def _given(parameters: Mapping[str, Any], directory: Path) -> dict[str, Any]:
         value = parameters.get(name)
         if value is None or value == ():
             continue
-        if setting.kind in (Kind.RULES, Kind.PATTERNS):
-            words = [word.strip() for text in value for word in text.split(",") if word.strip()]
-            value = options.convert(name, words, directory)
-        elif setting.kind is Kind.RULES_BY_PATTERN:
-            value = options.convert(name, _by_pattern(name, value), directory)
-        elif setting.kind is Kind.TARGET:
-            try:
+        try:
+            if setting.kind in (Kind.RULES, Kind.PATTERNS):
+                words = [word.strip() for text in value for word in text.split(",") if word.strip()]
+                value = options.convert(name, words, directory)
+            elif setting.kind is Kind.RULES_BY_PATTERN:
+                value = options.convert(name, _by_pattern(name, value), directory)
+            elif setting.kind is Kind.TARGET:
                 value = options.convert(name, value, directory)
-            except ValueError as error:
-                raise click.UsageError(f"--{options.key(name)}: {error}") from None
+        except ValueError as error:
+            raise click.UsageError(f"--{options.key(name)}: {error}") from None
         given[name] = value
     return given
 
@@ -146,6 +164,18 @@ class _Outcome:
     applied: dict[Path, Counter[str]] = field(default_factory=dict)
     diffs: dict[Path, str] = field(default_factory=dict)
     sources: dict[Path, Source] = field(default_factory=dict)
+    known: dict[Path, frozenset[str]] = field(default_factory=dict)
+    silenced: int = 0
+
+    def add(self, result: Result) -> None:
+        """Take in what came of one file."""
+        self.diagnostics += result.diagnostics
+        self.known[result.path] = result.known
+        self.silenced += result.silenced
+        if result.applied:
+            self.applied[result.path] = result.applied
+        if result.diff:
+            self.diffs[result.path] = result.diff
 
     @property
     def fixed(self) -> int:
@@ -153,7 +183,42 @@ class _Outcome:
         return sum(sum(counts.values()) for counts in self.applied.values())
 
 
-def _run(
+def _run(**parameters: Any) -> None:
+    if parameters["watch"] and not (parameters["show_files"] or parameters["show_settings"]):
+        _watch(**parameters)
+    else:
+        _check(**parameters)
+
+
+def _watch(paths: tuple[Path, ...], configs: tuple[str, ...], isolated: bool, **parameters: Any) -> None:
+    """Check whenever something changes, until interrupted."""
+    from torchlint.commands import watch
+
+    if _DASH in paths:
+        raise click.UsageError("`-` reads standard input, which cannot be watched")
+    shared = {name: parameters[name] for name in ("color", "verbose", "quiet", "silent")}
+    terminal, directory, rules = Terminal(**shared), Path.cwd(), registry.catalogue()
+    given = _given(parameters, directory)
+    places = tuple(absolute(path) for path in paths or (Path(),))
+
+    def others() -> list[Path]:
+        try:
+            resolver = Resolver(rules, given, configs, isolated=isolated, directory=directory)
+            settings = [resolver.settings(place if place.is_dir() else place.parent) for place in places]
+        except ConfigError:
+            return watch.deciding(places, ())
+        return watch.deciding(places, [file for found in settings for file in found.files])
+
+    memory = watch.Memory(places)
+    click.get_current_context().obj = memory
+    watch.follow(
+        lambda: _check(paths=paths, configs=configs, isolated=isolated, **parameters),
+        terminal,
+        watch.rounds(places, others, memory),
+    )
+
+
+def _check(
     paths: tuple[Path, ...],
     configs: tuple[str, ...],
     isolated: bool,
@@ -179,13 +244,15 @@ def _run(
             f"it is printed with --output-format {', '.join(_STATISTICS)}"
         )
 
+    about = Adoption(chosen, directory, stdin=_DASH in paths)
+    reports = _reports(chosen)
     started = time.perf_counter()
     if _DASH in paths:
         if chosen.show_files or chosen.show_settings:
             _show(terminal, resolver, (chosen.stdin_filename or STDIN,), chosen)
             return
         with terminal.listening():
-            outcome = _check_stdin(terminal, resolver, chosen)
+            outcome = _check_stdin(terminal, resolver, chosen, about)
     else:
         found = discover(
             paths or (Path(),),
@@ -195,21 +262,23 @@ def _run(
         )
         for warning in found.warnings:
             terminal.warn(warning)
+        files = about.narrowed(found.files, terminal.warn)
         if chosen.show_files or chosen.show_settings:
-            _show(terminal, resolver, found.files, chosen)
+            _show(terminal, resolver, files, chosen)
             return
         if not found.files:
             terminal.warn("No Python files found under the given path(s)")
         with terminal.listening():
-            outcome = _check_files(terminal, resolver, chosen, found.files)
+            outcome = _check_files(terminal, resolver, chosen, files, about)
     terminal.debug(f"done in {time.perf_counter() - started:.2f} s")
+    remarks = about.conclude(outcome, lambda path: resolver.lint(path).rules, _sources(outcome))
     if not (_streams(chosen) and _DASH not in paths):
-        _tell(terminal, chosen, rules, outcome, directory, stdin=_DASH in paths)
+        _tell(terminal, chosen, rules, outcome, directory, remarks, reports, stdin=_DASH in paths)
     raise click.exceptions.Exit(_status(chosen, outcome))
 
 
 def _check_files(
-    terminal: Terminal, resolver: Resolver, chosen: Options, files: tuple[Path, ...]
+    terminal: Terminal, resolver: Resolver, chosen: Options, files: tuple[Path, ...], about: Adoption
 ) -> _Outcome:
     from torchlint import runner
     from torchlint.commands.progress import Progress
@@ -218,27 +287,36 @@ def _check_files(
     files = tuple(sorted(files, key=str))
     settings = {path: resolver.lint(path) for path in files}
     _debug_settings(terminal, resolver, settings)
-    outcome = _Outcome(enabled=frozenset().union(*(lint.rules for lint in settings.values())))
-    mode = runner.Mode(fix=chosen.writes, diff=chosen.diff)
+    outcome = _Outcome(
+        enabled=frozenset().union(*(lint.rules for lint in settings.values())),
+        sources=dict(about.sources(files)),
+    )
+    mode = runner.Mode(chosen.writes, chosen.diff, chosen.add_noqa, about.scopes(files))
     watched = terminal.interactive and not (terminal.quiet or terminal.silent)
     with (
         Progress(len(files), enabled=watched) as progress,
         _told_at_once(terminal, chosen, resolver.rules, outcome) as tell,
     ):
-        for result in runner.run(files, settings, mode, chosen.jobs, progress):
-            outcome.diagnostics += result.diagnostics
+        for result in _runner()(files, settings, mode, chosen.jobs, progress):
+            outcome.add(result)
             tell(result.diagnostics)
-            if result.applied:
-                outcome.applied[result.path] = result.applied
-            if result.diff:
-                outcome.diffs[result.path] = result.diff
     outcome.diagnostics.sort(key=lambda item: item.sort_key)
     return outcome
 
 
+def _runner() -> Callable[..., Iterator[Result]]:
+    """What checks many files: with ``--watch`` it remembers those that have not changed."""
+    from torchlint import runner
+
+    memory = click.get_current_context().obj
+    return runner.run if memory is None else memory.run
+
+
 def _streams(chosen: Options) -> bool:
     """Whether findings are told file by file: one line of this format says nothing of the others."""
-    return chosen.output_format == "json-lines" and not (chosen.statistics or chosen.diff or chosen.fix_only)
+    other = chosen.statistics or chosen.diff or chosen.fix_only
+    at_the_end = chosen.update_baseline or chosen.report
+    return chosen.output_format == "json-lines" and not (other or at_the_end)
 
 
 @contextmanager
@@ -276,7 +354,7 @@ def _debug_settings(terminal: Terminal, resolver: Resolver, settings: Mapping[Pa
             terminal.debug(f"{path}: {line}")
 
 
-def _check_stdin(terminal: Terminal, resolver: Resolver, chosen: Options) -> _Outcome:
+def _check_stdin(terminal: Terminal, resolver: Resolver, chosen: Options, about: Adoption) -> _Outcome:
     """Check standard input; with a fixing option the fixed text goes to standard output."""
     from torchlint import runner
     from torchlint.source import SourceError
@@ -300,22 +378,19 @@ def _check_stdin(terminal: Terminal, resolver: Resolver, chosen: Options) -> _Ou
     settings = resolver.lint(path)
     _debug_settings(terminal, resolver, {path: settings})
     outcome.enabled = frozenset(settings.rules)
-    mode = runner.Mode(fix=chosen.writes, diff=chosen.diff)
+    mode = runner.Mode(chosen.writes, chosen.diff, scopes=about.scopes([path]))
     result, source = runner.run_text(data, path, settings, mode)
     if chosen.writes:
         fixed = data
         if source is not None and result.applied:
             try:
-                fixed = source.encode(source.text)
+                fixed = source.to_bytes()
             except SourceError as error:
                 terminal.warn(f"the fixes cannot be written: {error.reason}")
-                result, source = runner.run_text(data, path, settings, runner.Mode())
+                result, source = runner.run_text(data, path, settings, mode.looking)
         terminal.out(fixed)
-    outcome.diagnostics = sorted(result.diagnostics, key=lambda item: item.sort_key)
-    if result.applied:
-        outcome.applied[path] = result.applied
-    if result.diff:
-        outcome.diffs[path] = result.diff
+    outcome.add(result)
+    outcome.diagnostics.sort(key=lambda item: item.sort_key)
     if source is not None:
         outcome.sources[path] = source
     return outcome
@@ -330,10 +405,12 @@ def _tell(
     rules: Mapping[str, Rule],
     outcome: _Outcome,
     directory: Path,
+    concluding: str,
+    reports: Mapping[Path, str],
     *,
     stdin: bool,
 ) -> None:
-    """Print the report, where the options want it."""
+    """Print the report, where the options want it, and write the further ones."""
     # The fixed text of standard input has standard output for itself.
     aside = stdin and chosen.writes
     stream = sys.stderr if aside else sys.stdout
@@ -342,7 +419,7 @@ def _tell(
         _report(chosen, rules, outcome, outcome.diagnostics, directory), color=colored, width=terminal.width
     )
     untreated = tuple(item for item in outcome.diagnostics if item.code in UNTREATED)
-    text, remarks = _body(chosen, report, outcome), _remarks(chosen, report, terminal)
+    text, remarks = _body(chosen, report, outcome), _remarks(chosen, report, terminal, concluding)
     if chosen.diff or chosen.fix_only:
         from torchlint.render import concise
 
@@ -359,6 +436,9 @@ def _tell(
         terminal.err(text + remarks)
     else:
         terminal.out(text + remarks)
+    for path, name in reports.items():
+        further = replace(chosen, output_format=name, statistics=False)
+        terminal.save(path, _renderer(further)(replace(report, color=False)))
 
 
 def _report(
@@ -414,7 +494,21 @@ def _renderer(chosen: Options) -> Callable[[Report], str]:
     return renderer
 
 
-def _remarks(chosen: Options, report: Report, terminal: Terminal) -> str:
+def _reports(chosen: Options) -> Mapping[Path, str]:
+    """The formats of the further reports, by the file that each is written to."""
+    wanted = {}
+    for text in chosen.report:
+        name, equals, path = text.partition("=")
+        if not (equals and path):
+            raise click.UsageError(f"--report takes FORMAT=FILE, such as `json=report.json`, not `{text}`")
+        if name not in options.FORMATS:
+            hint = options.did_you_mean(name, options.FORMATS)
+            raise click.UsageError(f"--report: `{name}` is none of {', '.join(options.FORMATS)}{hint}")
+        wanted[Path(path)] = name
+    return wanted
+
+
+def _remarks(chosen: Options, report: Report, terminal: Terminal, concluding: str) -> str:
     """What follows the findings: the fixes made, the totals. Nothing in a machine's format."""
     from torchlint.render import summary
 
@@ -427,8 +521,8 @@ def _remarks(chosen: Options, report: Report, terminal: Terminal) -> str:
     if terminal.quiet:
         return told
     if chosen.diff or chosen.fix_only:
-        return told + summary.render_fix_only(report, written=not chosen.diff)
-    return told + summary.render(report)
+        return told + summary.render_fix_only(report, written=not chosen.diff) + concluding
+    return told + summary.render(report) + concluding
 
 
 def _sources(outcome: _Outcome) -> Callable[[Path], Source | None]:
@@ -469,35 +563,62 @@ def _show(terminal: Terminal, resolver: Resolver, files: tuple[Path, ...], chose
     if chosen.show_files:
         terminal.out("".join(f"{visible(str(path))}\n" for path in files))
         return
-    path = files[0] if files else Path.cwd()
+    path = files[0] if files else Path.cwd() / "*.py"
     terminal.out(_settings_page(path, resolver.settings(path.parent), resolver.lint(path)))
 
 
 def _settings_page(path: Path, settings: Settings, lint: LintSettings) -> str:
-    config = str(settings.files[-1]) if settings.files else "none"
-    lines = [f"# Settings of {visible(str(path))}", f"# config: {visible(config)}"]
+    deciding, *extended = reversed(settings.files or (Path("none"),))
+    lines = [f"# Settings of {visible(str(path))}", f"# config: {visible(str(deciding))}"]
+    lines += [f"# extends: {visible(str(file))}" for file in extended]
     lines.append(f"# rules: {', '.join(lint.rules) or 'none'}")
     for name, target in {"torch": lint.target, **lint.libraries}.items():
         lines.append(f"# target {name}: {target} ({visible(target.origin)})")
-    for name in options.settings():
-        value = options.plain(getattr(settings.options, name))
-        lines.append(f"{options.key(name)} = {json.dumps(value)}")
+    for section in Section:
+        lines += ["", f"# {section.value}"]
+        for name, setting in options.settings().items():
+            if setting.section is section:
+                lines.append(_settings_line(name, setting, getattr(settings.options, name)))
     return "\n".join(lines) + "\n"
+
+
+def _settings_line(name: str, setting: Setting, value: object) -> str:
+    """``key = value`` as a config file may say it, commented out where none may or nothing is said."""
+    if value is None:
+        return f"# {options.key(name)} is not given"
+    flag_only = "" if setting.config else "# only on the command line: "
+    return f"{flag_only}{options.key(name)} = {_toml(options.plain(name, value))}"
+
+
+def _toml(value: object) -> str:
+    if isinstance(value, dict):
+        pairs = (f"{_toml(name)} = {_toml(item)}" for name, item in value.items())
+        return f"{{ {', '.join(pairs)} }}" if value else "{}"
+    # What JSON and TOML write differently, tables and null, is out of the way.
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _paths(_: click.Context, __: click.Parameter, value: tuple[str, ...]) -> tuple[Path, ...]:
     if "" in value:
         # An unset variable of a script, which must not turn into the working directory.
         raise click.UsageError("a path is empty")
-    return tuple(Path(text) for text in value)
+    return tuple(Path(text) for given in value for text in _expanded(given))
+
+
+def _expanded(text: str) -> list[str]:
+    """The files that a pattern stands for where the shell leaves that to programs."""
+    if not WINDOWS or not re.search(r"[*?[]", text) or os.path.lexists(text):
+        return [text]
+    # Not `Path.glob`, which takes no absolute patterns.
+    return sorted(glob.glob(text, recursive=True)) or [text]  # noqa: PTH207
 
 
 command = _Command(
     "check",
     callback=_run,
-    help="Find problems in the Python files at PATH, a file or a directory; the working directory without "
-    "one, standard input with `-`.\n\nExits with 0 if nothing is found or all was fixed, with 1 if findings "
-    "remain, with 2 on misuse or an internal error.",
+    help="Find problems in the Python files and notebooks at PATH, a file or a directory; the working "
+    "directory without one, standard input with `-`.\n\nExits with 0 if nothing is found or all was fixed, "
+    "with 1 if findings remain, with 2 on misuse or an internal error.",
     params=[
         click.Argument(["paths"], nargs=-1, metavar="[PATH]...", callback=_paths),
         *(_parameter(name, setting) for name, setting in options.settings().items() if setting.cli),

@@ -8,42 +8,39 @@ from typing import Any
 import click
 
 from torchlint import options
-from torchlint.commands import Failure
+from torchlint.commands import Failure, completion
 from torchlint.commands.terminal import Terminal, shared_parameters
-from torchlint.options import Kind
-
-_EXTEND: dict[str, Any] = {
-    "key": "extend",
-    "section": options.Section.RUNNING.value,
-    "help": "Another config file to start from; what this file says wins.",
-    "type": Kind.PATH.value,
-    "default": None,
-    "choices": [],
-    "flag": None,
-    "env": None,
-    "example": 'extend = "../pyproject.toml"',
-}
+from torchlint.options import Setting
 
 
 def _described() -> dict[str, dict[str, Any]]:
-    """What is said of each key, by key."""
+    """What is said of each option, by key; those that a config file may hold come first."""
     defaults = options.defaults()
-    found = {
+    said = {
+        options.key(name): (setting, options.plain(name, defaults[name]))
+        for name, setting in options.settings().items()
+    }
+    said["extend"] = (options.EXTEND, None)
+    return {
         key: {
             "key": key,
             "section": setting.section.value,
             "help": setting.help,
             "type": setting.kind.value,
-            "default": options.plain(defaults[name]),
+            "default": default,
             "choices": list(setting.choices),
+            "config": setting.config,
             "flag": f"--{key}" if setting.cli else None,
             "env": setting.env or None,
-            "example": setting.example,
+            "per_file": setting.per_file,
+            "example": setting.example or _on_the_command_line(key, setting),
         }
-        for key, name in options.config_keys().items()
-        for setting in [options.settings()[name]]
+        for key, (setting, default) in sorted(said.items(), key=lambda item: not item[1][0].config)
     }
-    return {**found, "extend": _EXTEND}
+
+
+def _on_the_command_line(key: str, setting: Setting) -> str:
+    return f"torchlint --{key}" + (f" {setting.metavar}" if setting.metavar else "")
 
 
 def _run(
@@ -55,12 +52,15 @@ def _run(
         hint = options.did_you_mean(key, described) or "; `torchlint config` lists them"
         raise Failure(f"unknown config key `{key}`{hint}")
     if output_format == "json":
-        terminal.out(json.dumps(described[key] if key else list(described.values()), indent=2) + "\n")
+        keys = [item for item in described.values() if item["config"]]
+        terminal.out(json.dumps(described[key] if key else keys, indent=2) + "\n")
     elif key is not None:
         terminal.out(_page(described[key]))
     else:
         for section in options.Section:
-            inside = [item for item in described.values() if item["section"] == section.value]
+            inside = [
+                item for item in described.values() if item["config"] and item["section"] == section.value
+            ]
             if inside:
                 width = max(len(item["key"]) for item in described.values())
                 terminal.out(f"# {section.value}\n")
@@ -68,15 +68,23 @@ def _run(
 
 
 def _page(item: dict[str, Any]) -> str:
-    given = [f"`{item['flag']}`"] if item["flag"] else []
-    given += [f"`{item['env']}`"] if item["env"] else []
+    flag, env = item["flag"], item["env"]
+    given = [f"`{name}`" for name in (flag, env) if name]
     lines = [
         item["help"],
         "",
         f"Value: {item['type']}",
         *([f"Choices: {', '.join(item['choices'])}"] if item["choices"] else []),
         f"Default: {json.dumps(item['default'])}" if item["default"] not in (None, "") else "Default: none",
+    ]
+    if not item["config"]:
+        return "\n".join(
+            [*lines, f"Only given by: {', '.join(given)}", "", f"Example: {item['example']}", ""]
+        )
+    decides = "the source file" if item["per_file"] else "the working directory"
+    lines += [
         *([f"Also given by: {', '.join(given)}"] if given else []),
+        f"Read from: the config file closest to {decides}",
         "",
         "Example, in pyproject.toml:",
         "",
@@ -90,9 +98,9 @@ def _page(item: dict[str, Any]) -> str:
 command = click.Command(
     "config",
     callback=_run,
-    help="List the keys that a config file may hold, or explain KEY.",
+    help="List the keys that a config file may hold, or explain KEY: one of these, or another option.",
     params=[
-        click.Argument(["key"], required=False, metavar="[KEY]"),
+        click.Argument(["key"], required=False, metavar="[KEY]", shell_complete=completion.config_keys),
         click.Option(["--output-format"], type=click.Choice(["text", "json"]), default="text"),
         *shared_parameters(),
     ],

@@ -10,16 +10,11 @@ from typing import Any
 import click
 
 from torchlint import effects, links, registry
-from torchlint.commands import Failure
+from torchlint.commands import Failure, completion
 from torchlint.commands.terminal import Terminal, shared_parameters
+from torchlint.render import page
 from torchlint.rule import Rule
 from torchlint.selectors import UnknownSelectorError
-
-_FIXES = {
-    "safe": "Its fix is safe where nothing in the file speaks against it.",
-    "unsafe": "Its fix is unsafe: it needs `--unsafe-fixes`.",
-    "none": "It has no fix.",
-}
 
 _SECTIONS = {
     "what": "What it does",
@@ -54,7 +49,7 @@ def _run(
     elif every:
         terminal.out(_table(chosen))
     else:
-        text = "\n".join(_page(rule) for rule in chosen)
+        text = "\n".join(page.render(rule) for rule in chosen)
         terminal.out(_rendered(text) if terminal.colored(sys.stdout) else text)
 
 
@@ -102,20 +97,6 @@ def _table(rules: list[Rule]) -> str:
     )
 
 
-def _page(rule: Rule) -> str:
-    facts = f"Reported as {_article(rule.severity.value)}. {_FIXES[rule.fix]}"
-    if rule.opt_in:
-        facts += " It is off unless it is selected by its code, its name or ALL."
-    if rule.remedy is not None:
-        facts += f"\n\nWhat to do by hand: {rule.remedy}."
-    measured = effects.section(rule.code, effects.of(rule.code))
-    return f"# {rule.name} ({rule.code})\n\n{facts}\n\n{rule.page}\n{measured}"
-
-
-def _article(word: str) -> str:
-    return f"{'an' if word[0] in 'aeiou' else 'a'} {word}"
-
-
 def _rendered(markdown: str) -> str:
     """The page as rich shows Markdown in a terminal."""
     import io
@@ -133,7 +114,7 @@ command = click.Command(
     callback=_run,
     help="Explain the rules with these codes or names.",
     params=[
-        click.Argument(["names"], nargs=-1, metavar="[CODE|NAME]..."),
+        click.Argument(["names"], nargs=-1, metavar="[CODE|NAME]...", shell_complete=completion.rule_names),
         click.Option(["--all", "every"], is_flag=True, help="List all rules."),
         click.Option(["--output-format"], type=click.Choice(["text", "json"]), default="text"),
         *shared_parameters(),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import sys
@@ -13,6 +14,7 @@ from typing import TextIO
 
 import click
 
+from torchlint.commands import completion
 from torchlint.render.report import visible_lines
 
 FLAGS = frozenset(
@@ -31,6 +33,7 @@ def shared_parameters() -> list[click.Parameter]:
             ["--config", "configs"],
             multiple=True,
             metavar="FILE|KEY=VALUE",
+            shell_complete=completion.config_values,
             help="A config file to use instead of those that would be found, or one key and value as TOML, "
             "which wins over every file. May be repeated.",
         ),
@@ -45,6 +48,45 @@ def shared_parameters() -> list[click.Parameter]:
         click.Option(["-q", "--quiet"], is_flag=True, help="Print findings, and nothing else."),
         click.Option(["-s", "--silent"], is_flag=True, help="Print nothing; the exit status tells."),
     ]
+
+
+WINDOWS = os.name == "nt"
+
+
+def prepare_streams() -> None:
+    """Make standard output and standard error take all that may be written to them, as it is.
+
+    A name or a source line that the encoding lacks must not end the run. On Windows text is UTF-8 whatever
+    the code page, and a line ends as in the program: a patch must.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(errors="backslashreplace")
+            if WINDOWS:
+                reconfigure(encoding="utf-8", newline="\n")
+
+
+# Standard output and standard error as Windows numbers them, and the switch of its consoles.
+_HANDLES = (-11, -12)
+_PROCESS_ESCAPES = 0x4
+
+
+def _understands_escapes() -> bool:
+    """Whether the console can show colours; on Windows it has to be told to, and old ones cannot."""
+    if not WINDOWS:
+        return True
+    import ctypes
+
+    kernel = ctypes.windll.kernel32  # type: ignore[attr-defined]
+    understood = False
+    for number in _HANDLES:
+        handle, mode = kernel.GetStdHandle(number), ctypes.c_ulong()
+        if kernel.GetConsoleMode(handle, ctypes.byref(mode)):
+            understood = bool(kernel.SetConsoleMode(handle, mode.value | _PROCESS_ESCAPES))
+            if not understood:
+                return False
+    return understood
 
 
 class OutputError(Exception):
@@ -64,22 +106,13 @@ class Terminal:
     quiet: bool = False
     silent: bool = False
 
-    def __post_init__(self) -> None:
-        for stream in (sys.stdout, sys.stderr):
-            # A name or a source line that the terminal's encoding lacks must not end the run.
-            reconfigure = getattr(stream, "reconfigure", None)
-            if reconfigure is not None:
-                reconfigure(errors="backslashreplace")
-                if os.name == "nt":
-                    reconfigure(encoding="utf-8")
-
     def colored(self, stream: TextIO) -> bool:
         """Whether colour goes to ``stream``: the flag decides, then NO_COLOR, FORCE_COLOR, the terminal."""
         if self.color != "auto":
             return self.color == "always"
         if os.environ.get("NO_COLOR"):
             return False
-        return bool(os.environ.get("FORCE_COLOR")) or is_terminal(stream)
+        return bool(os.environ.get("FORCE_COLOR")) or (is_terminal(stream) and _understands_escapes())
 
     @property
     def width(self) -> int:
@@ -100,6 +133,11 @@ class Terminal:
         """Write to standard error."""
         if not self.silent:
             _write(sys.stderr, text)
+
+    def clear(self) -> None:
+        """Empty the screen, if standard output is one."""
+        if not self.silent and is_terminal(sys.stdout):
+            click.clear()
 
     @contextmanager
     def listening(self) -> Iterator[None]:
@@ -158,7 +196,7 @@ class Terminal:
             yield self.out
             return
         with self._written(path):
-            file = path.open("w", encoding="utf-8", errors="backslashreplace")
+            file = path.open("w", encoding="utf-8", errors="backslashreplace", newline="\n")
 
         def write(text: str) -> None:
             with self._written(path):
@@ -199,5 +237,6 @@ def _write(stream: TextIO | None, text: str | bytes) -> None:
     except OSError as error:
         # What comes later, and the flush when the process ends, must find a stream that takes it.
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
-        if not isinstance(error, BrokenPipeError):
+        # Windows calls it an invalid argument if the reader of a pipe has gone.
+        if not (isinstance(error, BrokenPipeError) or (WINDOWS and error.errno == errno.EINVAL)):
             raise OutputError(f"cannot write the output: {error.strerror}") from error

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from torchlint import registry
-from torchlint.commands import INTERRUPTED, Failure
+from torchlint.commands import INTERRUPTED, Failure, completion
 from torchlint.commands.measuring import measured, parameters, requirements, settings, tell, watching
 from torchlint.commands.terminal import Terminal, shared_parameters
 from torchlint.config import Resolver
@@ -141,7 +141,13 @@ command = _Command(
     params=[
         click.Argument(["script"], type=click.Path(exists=True, dir_okay=False, path_type=Path)),
         click.Argument(["arguments"], nargs=-1, type=click.UNPROCESSED, metavar="[-- ARGS]..."),
-        click.Option(["--select"], multiple=True, metavar="RULE,…", help="Only the fixes of these rules."),
+        click.Option(
+            ["--select"],
+            multiple=True,
+            metavar="RULE,…",
+            shell_complete=completion.selectors,
+            help="Only the fixes of these rules.",
+        ),
         click.Option(["--unsafe-fixes"], is_flag=True, help="Measure unsafe fixes too."),
         click.Option(
             ["--each-place"], is_flag=True, help="Measure each place alone, instead of each rule alone."

@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 
 import click
 
-from torchlint import __version__
+from torchlint import __version__, registry
 from torchlint.commands.terminal import Terminal, shared_parameters
 
 
 def _run(output_format: str, verbose: bool, quiet: bool, silent: bool, color: str, **_: object) -> None:
     terminal = Terminal(color, verbose, quiet, silent)
     if output_format == "json":
-        terminal.out(json.dumps({"version": __version__}) + "\n")
-    else:
-        terminal.out(f"torchlint {__version__}\n")
+        packs = [asdict(pack) for pack in registry.packs()]
+        terminal.out(json.dumps({"version": __version__, "rule_packs": packs}) + "\n")
+        return
+    terminal.out(f"torchlint {__version__}\n")
+    for pack in registry.packs() if verbose else ():
+        terminal.out(f"rule pack {pack.distribution or 'without a name'} ({pack.name}: {pack.module})\n")
 
 
 command = click.Command(
     "version",
     callback=_run,
-    help="Print the version.",
+    help="Print the version; with -v also the rule packs that are installed.",
     params=[
         click.Option(["--output-format"], type=click.Choice(["text", "json"]), default="text"),
         *shared_parameters(),

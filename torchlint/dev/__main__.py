@@ -8,12 +8,13 @@ import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from torchlint.dev import ROOT, measured, pages, readme, scaffold
+from torchlint.dev import ROOT, measured, pages, readme, scaffold, schema
 
 GENERATORS: tuple[Callable[[], Mapping[Path, str]], ...] = (
     pages.generate,
     readme.generate,
     measured.generate,
+    schema.generate,
 )
 """Each says what the files that it looks after should contain."""
 
@@ -25,7 +26,8 @@ def main(arguments: list[str] | None = None) -> int:
 
     generate = commands.add_parser(
         "generate",
-        help="write the rule pages, the page of what was measured and the generated parts of README.md",
+        help="write the rule pages, the page of what was measured, the generated parts of README.md and the "
+        "JSON schema of the configuration",
     )
     generate.add_argument("--check", action="store_true", help="write nothing; exit 1 if anything is stale")
 

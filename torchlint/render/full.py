@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from torchlint.diagnostics import Applicability, Diagnostic
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import groupby
+
+from torchlint.diagnostics import Applicability, Diagnostic, Edit, Fix, Span
 from torchlint.render import patch, snippet
-from torchlint.render.report import Report, headline, severity_color, visible
+from torchlint.render.report import Report, Text, headline, severity_color, spot, visible
+from torchlint.source import Part
 
 
 def render(report: Report) -> str:
@@ -14,12 +19,14 @@ def render(report: Report) -> str:
 
 def _block(report: Report, diagnostic: Diagnostic) -> str:
     source = report.source(diagnostic.path)
-    text = source.text if source is not None else ""
+    part = source.part(diagnostic.cell) if source is not None else None
+    text = part.text if part is not None else ""
     fix = diagnostic.fix if text else None
+    changes = list(_by_part(source, fix)) if source is not None and fix is not None else []
     rows = [snippet.extent(snippet.layout(text)[0], diagnostic.start, diagnostic.end)[1]]
-    rows += [patch.last_row(text, fix)] if fix is not None else []
+    rows += [patch.last_row(changed.text, change) for changed, change in changes]
     gutter = len(str(max(rows)))
-    where = f"{report.shown(diagnostic.path)}:{diagnostic.start.row}:{diagnostic.start.column}"
+    where = f"{report.shown(diagnostic.path)}:{spot(diagnostic)}"
     out = [
         headline(report, diagnostic),
         f"{' ' * gutter}{report.paint('-->', 'blue', bold=True)} {where}",
@@ -29,14 +36,34 @@ def _block(report: Report, diagnostic: Diagnostic) -> str:
     out += [shown] if shown else []
     note = report.paint("note", bold=True)
     for position, remark in diagnostic.related:
-        at = f"{report.shown(diagnostic.path)}:{position.row}:{position.column}"
+        at = (
+            f"{report.shown(diagnostic.path)}:{spot(replace(diagnostic, start=position, cell=position.cell))}"
+        )
         out.append(f"{note}: {at}: {visible(remark)}")
     if diagnostic.help is not None:
         out.append(f"{report.paint('help', 'cyan', bold=True)}: {visible(diagnostic.help)}")
     if fix is not None:
-        out.append(patch.render(report, text, fix, gutter))
+        for changed, change in changes:
+            if changed.cell is not None:
+                dots = report.paint(":::", "blue", bold=True)
+                out.append(f"{' ' * gutter}{dots} cell {changed.cell}")
+            out.append(patch.render(report, changed.text, change, gutter))
         if fix.applicability is Applicability.UNSAFE:
             out.append(f"{note}: This is an unsafe fix and may change runtime behavior")
         elif fix.applicability is Applicability.DISPLAY:
             out.append(f"{note}: This change is shown for your judgment and never applied")
     return "\n".join(out) + "\n\n"
+
+
+def _by_part(source: Text, fix: Fix) -> Iterator[tuple[Part, Fix]]:
+    """What a fix changes in the file, or in each cell of a notebook, with offsets into that."""
+    if not fix.edits and (whole := source.part(None)):
+        yield whole, fix
+    for cell, edits in groupby(fix.edits, key=lambda edit: source.locate(edit.span.start).cell):
+        part = source.part(cell)
+        if part is not None:
+            moved = (
+                Edit(Span(edit.span.start - part.start, edit.span.end - part.start), edit.content)
+                for edit in edits
+            )
+            yield part, replace(fix, edits=tuple(moved))

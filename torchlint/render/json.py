@@ -65,6 +65,7 @@ def _fix(report: Report, diagnostic: Diagnostic) -> dict[str, Any] | None:
                 "content": edit.content,
                 "end_location": _offset(source, edit.span.end),
                 "location": _offset(source, edit.span.start),
+                **_cell(source, edit.span.start),
             }
             for edit in fix.edits
         ],
@@ -73,7 +74,13 @@ def _fix(report: Report, diagnostic: Diagnostic) -> dict[str, Any] | None:
 
 
 def _offset(source: Text, offset: int) -> dict[str, int]:
-    return _place(source.position(offset))
+    return _place(source.locate(offset))
+
+
+def _cell(source: Text, offset: int) -> dict[str, int]:
+    """The cell of an edit; a fix may change several of a notebook."""
+    cell = source.locate(offset).cell
+    return {} if cell is None else {"cell": cell}
 
 
 def _place(position: Position) -> dict[str, int]:

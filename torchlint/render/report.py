@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -13,6 +12,7 @@ from typing import Protocol
 from torchlint import links
 from torchlint.diagnostics import Applicability, Diagnostic, Position, Severity
 from torchlint.rule import Rule
+from torchlint.source import Part
 
 STDIN = Path("-")
 """The path of findings in standard input that was given no name."""
@@ -33,6 +33,12 @@ class Text(Protocol):
 
     def position(self, offset: int) -> Position:
         """The row and column of a character offset."""
+
+    def locate(self, offset: int) -> Position:
+        """The same as people are told it: within its cell in a notebook."""
+
+    def part(self, cell: int | None) -> Part | None:
+        """The text of a cell of a notebook; of any other file the whole, for None."""
 
 
 @dataclass(frozen=True)
@@ -70,9 +76,7 @@ class Report:
 
         A line that begins with it is never a command of GitHub Actions, ``::error::…``.
         """
-        text = str(path)
-        base = str(self.root).rstrip(os.sep) + os.sep
-        text = visible(text[len(base) :] if text.startswith(base) else text)
+        text = visible(str(path.relative_to(self.root) if path.is_relative_to(self.root) else path))
         return f"./{text}" if text.lstrip().startswith("::") else text
 
     def absolute(self, path: Path) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol
@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import libcst as cst
 
 from torchlint import rewriting
-from torchlint.diagnostics import Applicability, Edit, Fix
+from torchlint.diagnostics import Applicability, Edit, Fix, Position
 from torchlint.semantics import calls
 from torchlint.semantics.api import results
 from torchlint.semantics.api.signatures import SIGNATURES
@@ -121,12 +121,16 @@ class Module:
     """The semantic model of one file.
 
     Every question is answered lazily and remembered. Unknown stays unknown: None, ``UNKNOWN`` or False
-    wherever the file does not show the answer.
+    wherever the file does not show the answer. ``locate`` tells the place of an offset as people count it:
+    in a notebook that is one in a cell.
     """
 
-    def __init__(self, tree: SyntaxTree, settings: Settings) -> None:
+    def __init__(
+        self, tree: SyntaxTree, settings: Settings, locate: Callable[[int], Position] | None = None
+    ) -> None:
         self.tree = tree
         self.settings = settings
+        self._locate = locate
 
     def close(self) -> None:
         """Forget everything that was worked out; the model answers nothing any more.
@@ -588,6 +592,13 @@ class Module:
     def end_block_before(self, statement: cst.CSTNode) -> Edits | None:
         """Take a statement and all that follows it out of the block that they end."""
         return rewriting.end_block_before(self.tree, statement)
+
+    def line(self, node: cst.CSTNode) -> str:
+        """Where a node begins, in words for a message: "line 40", in a notebook "line 4 of cell 3"."""
+        if self._locate is None:
+            return f"line {self.tree.line(node)}"
+        place = self._locate(self.tree.span(node).start)
+        return f"line {place.row}" + ("" if place.cell is None else f" of cell {place.cell}")
 
     def source(self, node: cst.CSTNode) -> str:
         """The text of a node as the file spells it."""

@@ -37,6 +37,15 @@ def tight(module: Module, node: cst.BaseExpression) -> str:
     return code if binds or code == "…" else f"({code})"
 
 
+def step_of(module: Module, call: cst.Call) -> str:
+    """A call without what it is a method of: ``.cpu()``, ``.to("cpu")``; ``np.asarray(…)`` for a function."""
+    if not isinstance(call.func, cst.Attribute) or module.qualified(call.func) is not None:
+        return f"{inline(module, call.func)}(…)"
+    words = [f"{arg.keyword.value}=" if arg.keyword is not None else arg.star for arg in call.args]
+    given = [word + inline(module, arg.value) for word, arg in zip(words, call.args, strict=True)]
+    return f".{call.func.attr.value}({', '.join(given)})"
+
+
 def as_spelt(module: Module, at: cst.CSTNode, advice: str) -> str:
     """``advice`` with ``torch`` under the name that the file has for it: "`th.stack(…)`"."""
     spelling = module.names.spelling("torch.where", at)

@@ -945,7 +945,7 @@ def when(module: Module, hot: Hot) -> str:
     if not hot.path:
         return often
     outermost, *between = hot.path
-    line = f"line {module.tree.line(outermost)}"
+    line = module.line(outermost)
     caller = module.function(outermost)
     if isinstance(caller, cst.FunctionDef):
         line = f"`{caller.name.value}()`, {line}"

@@ -11,14 +11,13 @@ _RELEASES = "https://github.com/pytorch/pytorch/releases/tag/v"
 _DOCS = "https://docs.pytorch.org/docs/stable/"
 
 
-def _gone(symbol: str, removed: str, note: str, *, at: str | None = None, quiet: bool = False) -> Upgrade:
+def _gone(symbol: str, removed: str, note: str, *, at: str | None = None) -> Upgrade:
     """A name that has no equal."""
     return Upgrade(
         symbol=f"torch.{symbol}",
         deprecated=at,
         removed=removed,
         note=note,
-        quiet=quiet,
         source=f"{_RELEASES}{removed}.0",
     )
 
@@ -36,9 +35,9 @@ def _same(symbol: str, removed: str, new: str, *, at: str | None = None, since: 
     )
 
 
-def _warned(symbol: str, at: str, note: str, source: str, *, quiet: bool = False) -> Upgrade:
+def _warned(symbol: str, at: str, note: str, source: str) -> Upgrade:
     """A name that every release still has."""
-    return Upgrade(symbol=f"torch.{symbol}", deprecated=at, note=note, quiet=quiet, source=_DOCS + source)
+    return Upgrade(symbol=f"torch.{symbol}", deprecated=at, note=note, source=_DOCS + source)
 
 
 def _distributed() -> tuple[Upgrade, ...]:
@@ -181,14 +180,6 @@ def _basics() -> tuple[Upgrade, ...]:
         _gone("autograd.function.traceable", "2.4", "it had no effect", at="2.3"),
         _gone("optim.functional.adam", "1.8", "call the optimizer's `step()`"),
         _warned("nn.Container", "1.7", "use `nn.Module`, which it is", "nn.html"),
-        _warned(
-            "nn.utils.spectral_norm",
-            "2.1",
-            "use `torch.nn.utils.parametrizations.spectral_norm`, under which the parameters have other "
-            "names in the state dict",
-            "generated/torch.nn.utils.spectral_norm.html",
-            quiet=True,
-        ),
         *of(
             "torch.autograd.backward",
             f"{_DOCS}generated/torch.autograd.backward.html",

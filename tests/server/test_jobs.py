@@ -1,0 +1,36 @@
+"""The edits that all fixes of a text come down to."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from torchlint import fixer
+from torchlint.server.jobs import difference
+
+TEXTS = st.lists(st.sampled_from(["a", "b", "\n", "\r\n", "\r", "\x0c", "😋"]), max_size=30).map("".join)
+
+
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(TEXTS, TEXTS)
+def test_a_difference_makes_one_text_of_the_other(before: str, after: str) -> None:
+    edits = list(difference(before, after))
+    assert fixer.apply(before, edits) == after
+    for edit in edits:
+        for at in (edit.span.start, edit.span.end):
+            assert before[max(at - 1, 0) : at + 1] != "\r\n", "within the end of a line"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "expected"),
+    [
+        ("f(a)\n", "f(a, b=1)\n", [(3, 3, ", b=1")]),
+        ("a\nb\nc\n", "a\nc\n", [(2, 4, "")]),
+        ("a\nc\n", "import b\na\nc\n", [(0, 0, "import b\n")]),
+        ("a\n", "a\n", []),
+    ],
+)
+def test_a_difference_is_small(before: str, after: str, expected: list[tuple[int, int, str]]) -> None:
+    found = [(edit.span.start, edit.span.end, edit.content) for edit in difference(before, after)]
+    assert found == expected

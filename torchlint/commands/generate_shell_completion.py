@@ -1,0 +1,29 @@
+"""``torchlint generate-shell-completion``: what a shell has to read to complete torchlint's words."""
+
+from __future__ import annotations
+
+import click
+from click.shell_completion import get_completion_class
+
+from torchlint.commands.terminal import Terminal, shared_parameters
+
+_VARIABLE = "_TORCHLINT_COMPLETE"
+_SHELLS = ("bash", "zsh", "fish")
+
+
+def _run(shell: str, verbose: bool, quiet: bool, silent: bool, color: str, **_: object) -> None:
+    made = get_completion_class(shell)
+    assert made is not None
+    completion = made(click.Command("torchlint"), {}, "torchlint", _VARIABLE)
+    # Not `source()`: for bash that asks the bash in the PATH for its version, which need not be the reader's.
+    Terminal(color, verbose, quiet, silent).out(completion.source_template % completion.source_vars() + "\n")
+
+
+command = click.Command(
+    "generate-shell-completion",
+    callback=_run,
+    help="Print what SHELL has to read to complete commands, options, rules and config keys.",
+    epilog='bash and zsh: eval "$(torchlint generate-shell-completion bash)" in ~/.bashrc, likewise zsh in '
+    "~/.zshrc. fish: torchlint generate-shell-completion fish > ~/.config/fish/completions/torchlint.fish",
+    params=[click.Argument(["shell"], type=click.Choice(_SHELLS)), *shared_parameters()],
+)

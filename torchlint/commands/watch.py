@@ -1,0 +1,157 @@
+"""``check --watch``: check all files, and again those that change, until interrupted."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import click
+
+from torchlint import target
+from torchlint.commands import Failure
+from torchlint.commands.terminal import Terminal
+from torchlint.config import FILE_NAMES, ConfigError
+from torchlint.files import IGNORE_FILES
+from torchlint.options import EXCLUDED, INCLUDED, LintSettings
+from torchlint.runner import Mode, Progress, Result
+
+# What says how files are to be checked, and which.
+_DECIDING = frozenset({*FILE_NAMES, *target.FILES, *IGNORE_FILES})
+_USUALLY_LEFT_OUT = frozenset(EXCLUDED.split())
+_PATIENCE = 500
+"""Milliseconds after which config files outside of the watched directories are looked at again."""
+
+_State = tuple[int, int] | None
+
+
+def _state(path: Path) -> _State:
+    """What changes with a file: its time and size; None if it is not there."""
+    try:
+        found = path.stat()
+    except (OSError, ValueError):
+        return None
+    return found.st_mtime_ns, found.st_size
+
+
+class Memory:
+    """The results of files, each good for as long as the file and its settings stay as they are."""
+
+    def __init__(self, places: Sequence[Path]) -> None:
+        self._places = places
+        self._kept: dict[Path, tuple[_State, LintSettings, Mode, Result]] = {}
+
+    def run(
+        self,
+        paths: Sequence[Path],
+        settings: Mapping[Path, LintSettings],
+        mode: Mode,
+        jobs: int,
+        progress: Progress,
+    ) -> Iterator[Result]:
+        """As `runner.run`, but files of which the result is known are not checked again."""
+        from torchlint import runner
+
+        states = {path: _state(path) for path in paths}
+        stale = [path for path in paths if not self._knows(path, states[path], settings[path], mode)]
+        self._kept = {path: kept for path, kept in self._kept.items() if path in states}
+        results = runner.run(stale, settings, mode, jobs, progress)
+        unknown = set(stale)
+        for path in paths:
+            if path in unknown:
+                result = next(results)
+                # What torchlint wrote itself is no change, and was told of once.
+                state = _state(path) if result.written else states[path]
+                told = replace(result, applied=Counter(), written=False) if result.written else result
+                self._kept[path] = state, settings[path], mode, told
+                yield result
+            else:
+                yield self._kept[path][3]
+
+    def _knows(self, path: Path, state: _State, settings: LintSettings, mode: Mode) -> bool:
+        return path in self._kept and self._kept[path][:3] == (state, settings, mode)
+
+    def concerned(self, path: Path) -> bool:
+        """Whether a change of ``path`` can change what there is to report."""
+        if path.name in _DECIDING or path.name.startswith("requirements"):
+            return True
+        if path in self._kept:
+            return self._kept[path][0] != _state(path)
+        holds = any(path in known.parents for known in self._kept)
+        if path.is_dir() or not path.exists():
+            # A directory that came or went; what torchlint writes beside a file is gone by now.
+            return path.is_dir() is not holds
+        below = [path.relative_to(place) for place in self._places if path.is_relative_to(place)]
+        if path not in self._places and all(_USUALLY_LEFT_OUT & set(inside.parts) for inside in below):
+            return False
+        suffixes = {Path(pattern).suffix for pattern in INCLUDED} | {known.suffix for known in self._kept}
+        return path.suffix in suffixes
+
+
+def rounds(places: Sequence[Path], others: Callable[[], Iterable[Path]], memory: Memory) -> Iterator[None]:
+    """Yield at once, and again whenever something has changed that is of concern.
+
+    ``places`` are the files and directories that are checked; ``others`` gives the files elsewhere that say
+    how.
+
+    Raises:
+        Failure: the library that watches is not installed, or the system cannot watch so much.
+    """
+    try:
+        import watchfiles
+    except ImportError as error:
+        raise Failure(
+            "`--watch` needs watchfiles, which is not installed: pip install 'torchlint[watch]'"
+        ) from error
+
+    directories = {place if place.is_dir() else place.parent for place in places}
+    watched = watchfiles.watch(
+        *sorted(directory for directory in directories if directory.is_dir()),
+        watch_filter=None,
+        rust_timeout=_PATIENCE,
+        yield_on_timeout=True,
+        recursive=any(place.is_dir() for place in places),
+    )
+    try:
+        # From the first answer on no change is missed, not even one that is made during the first round.
+        batch = next(watched)
+        while True:
+            yield
+            states = {path: _state(path) for path in others()}
+            for batch in watched:
+                changed = any(memory.concerned(Path(path)) for _, path in batch)
+                if changed or states != {path: _state(path) for path in states}:
+                    break
+    except OSError as error:
+        raise Failure(f"cannot watch the files: {error}; WATCHFILES_FORCE_POLLING=1 may help") from error
+
+
+def deciding(places: Iterable[Path], configs: Iterable[Path]) -> list[Path]:
+    """The files around ``places`` that say, or could come to say, how and which files are checked."""
+    directories: dict[Path, None] = {}
+    for place in places:
+        for directory in (place, *place.parents):
+            directories[directory] = None
+            if (directory / ".git").exists():
+                break
+    return [*configs, *(directory / name for directory in directories for name in sorted(_DECIDING))]
+
+
+def follow(check: Callable[[], None], terminal: Terminal, steps: Iterator[None]) -> None:
+    """Run ``check`` at each step; it is told on standard error that more may come."""
+    for number, _ in enumerate(steps):
+        target.forget()
+        if number:
+            terminal.clear()
+        try:
+            check()
+        except click.exceptions.Exit:
+            pass
+        except ConfigError as error:
+            # The first round fails as without --watch; later somebody may be in the middle of writing it.
+            if not number:
+                raise
+            Failure(str(error)).show(color=terminal.color)
+        if not terminal.quiet:
+            terminal.err("Watching for changes; Ctrl-C ends it.\n")

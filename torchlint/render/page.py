@@ -1,0 +1,27 @@
+"""The page of a rule as Markdown."""
+
+from __future__ import annotations
+
+from torchlint import effects
+from torchlint.rule import Rule
+
+_FIXES = {
+    "safe": "Its fix is safe where nothing in the file speaks against it.",
+    "unsafe": "Its fix is unsafe: it needs `--unsafe-fixes`.",
+    "none": "It has no fix.",
+}
+
+
+def render(rule: Rule) -> str:
+    """Title, severity, fix, what to do by hand, the documentation, and what was measured."""
+    facts = f"Reported as {_article(rule.severity.value)}. {_FIXES[rule.fix]}"
+    if rule.opt_in:
+        facts += " It is off unless it is selected by its code, its name or ALL."
+    if rule.remedy is not None:
+        facts += f"\n\nWhat to do by hand: {rule.remedy}."
+    measured = effects.section(rule.code, effects.of(rule.code))
+    return f"# {rule.name} ({rule.code})\n\n{facts}\n\n{rule.page}\n{measured}"
+
+
+def _article(word: str) -> str:
+    return f"{'an' if word[0] in 'aeiou' else 'a'} {word}"

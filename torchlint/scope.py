@@ -1,0 +1,96 @@
+"""Which findings of a file a run is about: those on changed lines, and those that no baseline holds.
+
+What is left out is neither shown nor fixed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from torchlint.diagnostics import Diagnostic, Edit
+from torchlint.fingerprints import fingerprints
+from torchlint.source import Source
+from torchlint.suppressions import NEVER_SUPPRESSED
+
+if TYPE_CHECKING:
+    from torchlint.changes import Rows
+
+
+@dataclass(frozen=True)
+class Sorted:
+    """Findings told apart: those to show, and the fingerprints of those that the baseline holds."""
+
+    shown: list[Diagnostic]
+    known: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class Scope:
+    """What a run is about in one file; without arguments, everything.
+
+    ``rows`` are the lines that count, None for all: those of the file, after `within` those of its text.
+    ``known`` are the fingerprints that the baseline holds of the file, with paths relative to ``root``.
+    ``content`` is what to check instead of the file's bytes.
+    """
+
+    rows: Rows | None = None
+    known: frozenset[str] = frozenset()
+    root: Path = field(default_factory=Path)
+    content: bytes | None = None
+
+    def within(self, source: Source) -> Scope:
+        """The scope with the lines of the text of ``source`` for those of its file."""
+        return self if self.rows is None else replace(self, rows=source.rows_of(self.rows))
+
+    def sort_out(self, source: Source, diagnostics: Sequence[Diagnostic]) -> Sorted:
+        """Tell the findings in ``source`` apart; all of them have to be given."""
+        if self.rows is None and not self.known:
+            return Sorted(list(diagnostics))
+        known = frozenset[str]()
+        left = diagnostics
+        if self.known:
+            names = fingerprints(diagnostics, lambda _: source.text, self.root)
+            known = self.known.intersection(names)
+            left = [
+                item
+                for item, name in zip(diagnostics, names, strict=True)
+                if name not in known or item.code in NEVER_SUPPRESSED
+            ]
+        return Sorted([item for item in left if self._touches(source, item)], known)
+
+    def _touches(self, source: Source, diagnostic: Diagnostic) -> bool:
+        """Whether a changed line is among those of the finding; failures always count."""
+        if self.rows is None or diagnostic.code in NEVER_SUPPRESSED:
+            return True
+        first = source.text.count("\n", 0, diagnostic.span.start) + 1
+        last = first + source.text.count("\n", diagnostic.span.start, diagnostic.span.end)
+        return any(start <= last and first <= end for start, end in self.rows)
+
+    def moved(self, source: Source, edits: Iterable[Edit]) -> Scope:
+        """The scope of the text that the edits make of ``source``; the lines they write count as changed."""
+        if self.rows is None:
+            return self
+        text, grown = source.text, 0
+        growths: list[tuple[int, int]] = []
+        written: list[tuple[int, int]] = []
+        for edit in sorted(set(edits)):
+            start, end = edit.span.start, edit.span.end
+            row, added = text.count("\n", 0, start) + 1, edit.content.count("\n")
+            # Whole lines leave those below them as they are.
+            whole = all(not at or text[at - 1] == "\n" for at in (start, end))
+            whole = whole and (not edit.content or edit.content.endswith("\n"))
+            if added or not whole:
+                written.append((row + grown, row + grown + added - whole))
+            growths.append((row, added - text.count("\n", start, end)))
+            grown += growths[-1][1]
+        kept = [
+            (
+                first + sum(growth for row, growth in growths if row < first),
+                last + sum(growth for row, growth in growths if row <= last),
+            )
+            for first, last in self.rows
+        ]
+        return replace(self, rows=tuple(sorted({*kept, *written})))

@@ -1,0 +1,83 @@
+"""What the editor offers to do about findings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from lsprotocol import types
+
+from torchlint.checker import OWN_CODES
+from torchlint.diagnostics import Applicability, Diagnostic, Edit, Span
+from torchlint.server.documents import Places
+from torchlint.server.reports import report
+from torchlint.silencing import comments
+from torchlint.suppressions import NEVER_SUPPRESSED
+
+FIX_ALL = f"{types.CodeActionKind.SourceFixAll.value}.torchlint"
+FIX_NOTEBOOK = f"notebook.{FIX_ALL}"
+KINDS = (types.CodeActionKind.QuickFix.value, FIX_ALL, FIX_NOTEBOOK)
+"""The kinds of actions that there are."""
+
+
+def wanted(kind: str, only: Sequence[str] | None) -> bool:
+    """Whether the editor asks for actions of a kind; ``only`` may name kinds that it belongs to."""
+    return only is None or any(kind == outer or kind.startswith(f"{outer}.") for outer in only)
+
+
+def quick_fixes(
+    found: Iterable[Diagnostic], span: Span, places: Places, *, versioned: bool
+) -> Iterator[types.CodeAction]:
+    """The fixes of the findings in a part of a program, then the ways to silence them."""
+    here = [item for item in found if item.span.start <= span.end and span.start <= item.span.end]
+    for item in here:
+        fix = item.fix
+        if fix is None or not fix.edits or fix.applicability is Applicability.DISPLAY:
+            continue
+        yield types.CodeAction(
+            fix.message if safe(item) else f"{fix.message} (unsafe fix)",
+            kind=types.CodeActionKind.QuickFix,
+            diagnostics=[report(item, places)[1]],
+            is_preferred=safe(item),
+            edit=change(fix.edits, places, versioned=versioned),
+        )
+    offered = set()
+    for item in here:
+        if item.code in NEVER_SUPPRESSED | OWN_CODES or (item.code, item.cell, item.noqa_row) in offered:
+            continue
+        offered.add((item.code, item.cell, item.noqa_row))
+        silenced = list(comments(places.program.source, [item]))
+        if silenced:
+            yield types.CodeAction(
+                f"Disable {item.code} for this line",
+                kind=types.CodeActionKind.QuickFix,
+                diagnostics=[report(item, places)[1]],
+                edit=change(silenced, places, versioned=versioned),
+            )
+
+
+def safe(diagnostic: Diagnostic) -> bool:
+    """Whether a finding has a safe fix."""
+    fix = diagnostic.fix
+    return fix is not None and bool(fix.edits) and fix.applicability is Applicability.SAFE
+
+
+def fix_all(uri: str, kind: str) -> types.CodeAction:
+    """The offer to make all safe fixes of a program; its edit is worked out once it is accepted."""
+    return types.CodeAction("Fix all safe torchlint problems", kind=kind, data={"uri": uri})
+
+
+def change(edits: Iterable[Edit], places: Places, *, versioned: bool) -> types.WorkspaceEdit:
+    """Edits of a program; with ``versioned`` the editor refuses them once a text is another."""
+    made: dict[str, list[types.TextEdit]] = {}
+    for edit in edits:
+        location = places.location(edit.span)
+        made.setdefault(location.uri, []).append(types.TextEdit(location.range, edit.content))
+    if not versioned:
+        return types.WorkspaceEdit(changes=made)
+    versions = {text.uri: text.version for text in places.program.texts.values()}
+    return types.WorkspaceEdit(
+        document_changes=[
+            types.TextDocumentEdit(types.OptionalVersionedTextDocumentIdentifier(uri, versions[uri]), changes)
+            for uri, changes in made.items()
+        ]
+    )

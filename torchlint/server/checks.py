@@ -1,0 +1,80 @@
+"""The findings of each open text: checked once for each version, and not to the end for a version gone by."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+
+from torchlint import checker
+from torchlint.diagnostics import Diagnostic
+from torchlint.options import LintSettings
+from torchlint.server import jobs
+from torchlint.server.documents import Program
+from torchlint.server.worker import Worker, WorkerError
+
+
+class OvertakenError(Exception):
+    """The check was abandoned: the text is another by now, or closed."""
+
+
+@dataclass(frozen=True)
+class Checked:
+    """A program and what was found in it; nothing without settings."""
+
+    program: Program
+    settings: LintSettings | None
+    diagnostics: tuple[Diagnostic, ...] = ()
+
+
+class Checks:
+    """Asks the worker, and keeps the last answer for each program."""
+
+    def __init__(self, worker: Worker) -> None:
+        self._worker = worker
+        # The programs in which something was found when they were last checked.
+        self._with_findings: set[str] = set()
+        self._tasks: dict[str, tuple[Program, LintSettings | None, asyncio.Task[Checked]]] = {}
+
+    async def of(self, program: Program, settings: LintSettings | None) -> Checked:
+        """What is found in a program. A check of an earlier version of it is abandoned.
+
+        Raises:
+            OvertakenError: this check was abandoned.
+        """
+        known = self._tasks.get(program.uri)
+        if known is None or known[:2] != (program, settings) or known[2].cancelled():
+            self.abandon(program.uri)
+            task = asyncio.create_task(self._check(program, settings))
+            self._tasks[program.uri] = known = (program, settings, task)
+        try:
+            # Others may wait for the same.
+            return await asyncio.shield(known[2])
+        except asyncio.CancelledError:
+            if known[2].cancelled():
+                raise OvertakenError from None
+            raise
+
+    def abandon(self, uri: str) -> None:
+        """End the check of a program, if one goes on."""
+        known = self._tasks.get(uri)
+        if known is not None:
+            known[2].cancel()
+
+    def forget(self, uri: str) -> None:
+        """End the check of a program, and drop what was found in it."""
+        self.abandon(uri)
+        self._tasks.pop(uri, None)
+        self._with_findings.discard(uri)
+
+    async def _check(self, program: Program, settings: LintSettings | None) -> Checked:
+        if settings is None:
+            return Checked(program, settings)
+        source, uri = program.source, program.uri
+        try:
+            found = await self._worker.do(jobs.check, source, settings, uri, uri in self._with_findings)
+        except WorkerError as error:
+            found = (checker.crash(source, f"checking {source.path.name} failed: {error}"),)
+        # A text that is no program for a while has the findings from before once it is one again.
+        if not any(item.code == checker.SYNTAX_ERROR for item in found):
+            (self._with_findings.add if found else self._with_findings.discard)(uri)
+        return Checked(program, settings, found)

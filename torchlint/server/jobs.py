@@ -1,0 +1,86 @@
+"""What the server has done in the process in which files are checked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from difflib import SequenceMatcher
+from typing import TYPE_CHECKING
+
+from torchlint import checker, fixer
+from torchlint.diagnostics import Diagnostic, Edit, Span
+from torchlint.options import LintSettings
+from torchlint.source import Source
+
+if TYPE_CHECKING:
+    from torchlint.reparsing import Reparser
+
+Pulse = Callable[[], None]
+
+
+# The last versions of the texts with findings, by URI, the one checked last at the end.
+_typed: dict[str, Reparser] = {}
+_MOST_TYPED = 8
+
+
+def check(
+    source: Source, settings: LintSettings, uri: str, expected: bool, pulse: Pulse
+) -> tuple[Diagnostic, ...]:
+    """The findings in a text; ``uri`` and whether there were some before are for speed only."""
+    if not expected:
+        _typed.pop(uri, None)
+        return tuple(checker.check(source, settings, pulse=pulse))
+    from torchlint.reparsing import Reparser
+
+    reparser = _typed.pop(uri) if uri in _typed else Reparser()
+    _typed[uri] = reparser
+    if len(_typed) > _MOST_TYPED:
+        del _typed[next(iter(_typed))]
+    return tuple(checker.check(source, settings, outline=False, parse=reparser.parse, pulse=pulse))
+
+
+def fix(source: Source, settings: LintSettings, pulse: Pulse) -> tuple[Edit, ...]:
+    """The edits that make all safe fixes of a text, and those that become possible by them."""
+    pulse()
+    fixed = fixer.fix(source, replace(settings, unsafe_fixes=False)).source
+    return tuple(
+        Edit(Span(old.start + edit.span.start, old.start + edit.span.end), edit.content)
+        for old, new in zip(source.parts, fixed.parts, strict=True)
+        for edit in difference(old.text, new.text)
+    )
+
+
+def difference(before: str, after: str) -> Iterator[Edit]:
+    """Edits of whole lines, and of nothing that both texts share, that make one text of the other."""
+    old, new = before.splitlines(keepends=True), after.splitlines(keepends=True)
+    starts = _starts(old)
+    for tag, first, last, other_first, other_last in SequenceMatcher(None, old, new, False).get_opcodes():
+        if tag == "equal":
+            continue
+        span = Span(starts[first], starts[last])
+        yield _trimmed(before[span.start : span.end], "".join(new[other_first:other_last]), span.start)
+
+
+def _starts(lines: Sequence[str]) -> list[int]:
+    starts = [0]
+    for line in lines:
+        starts.append(starts[-1] + len(line))
+    return starts
+
+
+def _trimmed(old: str, new: str, at: int) -> Edit:
+    """The replacement of ``old`` at an offset by ``new``, without what both begin and end with."""
+    shorter = min(len(old), len(new))
+    head = next((number for number in range(shorter) if old[number] != new[number]), shorter)
+    rest = shorter - head
+    tail = next((number for number in range(rest) if old[-1 - number] != new[-1 - number]), rest)
+    # No edit begins or ends within a CR LF, which is one end of a line to the editor.
+    if _within_newline(old, head) or _within_newline(new, head):
+        head -= 1
+    if _within_newline(old, len(old) - tail) or _within_newline(new, len(new) - tail):
+        tail -= 1
+    return Edit(Span(at + head, at + len(old) - tail), new[head : len(new) - tail])
+
+
+def _within_newline(text: str, at: int) -> bool:
+    return at > 0 and text[at - 1 : at + 1] == "\r\n"

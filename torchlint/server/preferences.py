@@ -1,0 +1,97 @@
+"""What the editor's own settings say: ``initializationOptions``, or those of a section ``torchlint``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from torchlint import config
+from torchlint.config import ConfigError, Resolver
+from torchlint.options import did_you_mean
+from torchlint.rule import Rule
+
+SECTION = "torchlint"
+_ORIGIN = "the editor's settings"
+# How a setting is called in editors, and the config key that it stands for.
+_RULES = {"select": "select", "extendSelect": "extend-select", "ignore": "ignore"}
+_KNOWN = ("configuration", *_RULES, "fixAll", "lint")
+
+
+def concern(given: object) -> bool:
+    """Whether settings that an editor sends are torchlint's: some send what they have for other servers."""
+    return isinstance(given, Mapping) and any(key in given for key in ("settings", SECTION, *_KNOWN))
+
+
+@dataclass(frozen=True)
+class Preferences:
+    """The editor's settings.
+
+    ``configuration`` is the path of a config file to use instead of those found, or a table of config keys;
+    ``rules`` are the lists of rules by config key. Both win over config files. With ``on_save`` a text is
+    checked when it is opened and saved, and not while it is typed. Without ``fix_all`` no fixes are offered
+    for all findings at once.
+    """
+
+    configuration: str | Mapping[str, Any] = field(default_factory=dict)
+    rules: Mapping[str, list[str]] = field(default_factory=dict)
+    fix_all: bool = True
+    on_save: bool = False
+
+    @classmethod
+    def read(cls, given: object) -> Preferences:
+        """The preferences in what the editor sends; ``settings`` or ``torchlint`` may be around them.
+
+        Raises:
+            ConfigError: a setting is unknown or has a value that cannot be followed.
+        """
+        if given is None:
+            return cls()
+        for around in ("settings", SECTION):
+            if isinstance(given, Mapping) and isinstance(given.get(around), Mapping):
+                given = given[around]
+        if not isinstance(given, Mapping):
+            raise ConfigError(f"{_ORIGIN} must be a table")
+        for key in given:
+            if key not in _KNOWN:
+                hint = (
+                    did_you_mean(key, _KNOWN) or f"; there are {', '.join(f'`{known}`' for known in _KNOWN)}"
+                )
+                raise ConfigError(f"unknown key `{key}` in {_ORIGIN}{hint}")
+        configuration = given.get("configuration") or {}
+        if not isinstance(configuration, (str, Mapping)):
+            raise ConfigError(f"`configuration` in {_ORIGIN} must be a path or a table of config keys")
+        lint = given.get("lint") or {}
+        run = lint.get("run", "onType") if isinstance(lint, Mapping) else None
+        if run not in ("onType", "onSave"):
+            raise ConfigError(f"`lint.run` in {_ORIGIN} must be `onType` or `onSave`")
+        return cls(
+            configuration,
+            {_RULES[key]: given[key] for key in _RULES if given.get(key) is not None},
+            given.get("fixAll") is not False,
+            run == "onSave",
+        )
+
+    def resolver(
+        self,
+        rules: Mapping[str, Rule],
+        directory: Path,
+        configs: Sequence[str] = (),
+        *,
+        isolated: bool = False,
+    ) -> Resolver:
+        """What finds the settings of files below ``directory``; ``configs`` are those of the command line.
+
+        Raises:
+            ConfigError: a config file, or what the editor says, cannot be followed.
+        """
+        inline = {} if isinstance(self.configuration, str) else self.configuration
+        given = config.table({**inline, **self.rules}, _ORIGIN, directory)
+        files: list[str] = []
+        if isinstance(self.configuration, str):
+            path = directory / Path(self.configuration).expanduser()
+            if not path.is_file():
+                raise ConfigError(f"`configuration` in {_ORIGIN} names {path}, which is not a file")
+            files.append(str(path))
+        return Resolver(rules, given, [*configs, *files], isolated=isolated, directory=directory)

@@ -1,0 +1,111 @@
+"""Which settings hold for an open text: those of its folder's config file, and the editor's own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+
+from torchlint import config, registry, target
+from torchlint.config import ConfigError, Resolver
+from torchlint.files import absolute, discover
+from torchlint.options import LintSettings
+from torchlint.server.preferences import Preferences
+
+# What a text that is no file yet counts as, in the first folder.
+_UNNAMED = "untitled.py"
+
+
+class Projects:
+    """The settings of all folders.
+
+    ``complain`` is told what is wrong with a config file, once until that changes; the settings that held
+    before go on to hold. ``configs`` and ``isolated`` are those of the command line; see `Resolver`.
+    """
+
+    def __init__(
+        self, complain: Callable[[str], None], configs: Sequence[str] = (), *, isolated: bool = False
+    ) -> None:
+        self._complain = complain
+        self._configs = tuple(configs)
+        self._isolated = isolated
+        self._preferences = Preferences()
+        self._folders: list[Path] = []
+        self._resolvers: dict[Path, Resolver] = {}
+        self._known: dict[Path | None, LintSettings | None] = {}
+        # What held for a text before the config files were read again.
+        self._former: dict[Path | None, LintSettings | None] = {}
+        # What was found wrong since the settings were last read anew, and before that.
+        self._wrong: set[str] = set()
+        self._formerly_wrong: set[str] = set()
+
+    @property
+    def preferences(self) -> Preferences:
+        """The editor's own settings."""
+        return self._preferences
+
+    def prefer(self, given: object) -> None:
+        """Take over the editor's own settings; of wrong ones nothing."""
+        try:
+            self._preferences = Preferences.read(given)
+        except ConfigError as error:
+            self._tell(str(error))
+        self.reload()
+
+    def use(self, folders: Iterable[Path]) -> None:
+        """Take over the folders that the editor has open."""
+        self._folders = sorted(map(absolute, folders), key=lambda folder: len(folder.parts), reverse=True)
+        self.reload()
+
+    def reload(self) -> None:
+        """Read all config files anew when they are next needed."""
+        target.forget()
+        self._former.update(self._known)
+        self._known.clear()
+        self._resolvers.clear()
+        self._wrong, self._formerly_wrong = set(), self._wrong
+
+    def settings(self, file: Path | None) -> LintSettings | None:
+        """What holds for a file, or for a text without one; None if it is not to be checked."""
+        if file not in self._known:
+            try:
+                self._known[file] = self._settings(file)
+            except (ConfigError, registry.RegistryError) as error:
+                self._tell(str(error))
+                self._known[file] = self._former.get(file)
+        return self._known[file]
+
+    def _settings(self, file: Path | None) -> LintSettings | None:
+        if file is None:
+            first = self._folders[-1] if self._folders else Path.cwd()
+            return self._resolver(first).lint(first / _UNNAMED)
+        path = absolute(file)
+        folder = next((folder for folder in self._folders if folder in path.parents), None)
+        resolver = self._resolver(folder or path.parent)
+        chosen = resolver.settings(path.parent).options
+        found = discover(
+            (path,),
+            lambda place: resolver.settings(place).options,
+            respect_gitignore=chosen.respect_gitignore,
+            force_exclude=True,
+            # What is looked up elsewhere, in an environment for instance, is excluded wherever it is.
+            root=folder or Path(path.anchor),
+        )
+        return resolver.lint(path) if found.files else None
+
+    def _resolver(self, folder: Path) -> Resolver:
+        if folder not in self._resolvers:
+            self._resolvers[folder] = self._preferences.resolver(
+                registry.catalogue(), folder, self._configs, isolated=self._isolated
+            )
+        return self._resolvers[folder]
+
+    def _tell(self, message: str) -> None:
+        if message not in self._wrong | self._formerly_wrong:
+            self._complain(message)
+        self._wrong.add(message)
+
+
+def watched() -> Iterator[str]:
+    """Globs of the files on which settings depend."""
+    yield from (f"**/{name}" for name in dict.fromkeys((*config.FILE_NAMES, *target.FILES)))
+    yield from ("**/requirements*.txt", "**/requirements/*.txt", "**/.gitignore", "**/.ignore")

@@ -1,0 +1,188 @@
+"""What the server answers to an editor."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Mapping, Sequence
+
+from lsprotocol import types
+from pygls.capabilities import get_capability
+from pygls.lsp.server import LanguageServer
+from pygls.protocol import LanguageServerProtocol
+
+from torchlint import __version__
+from torchlint.server import projects
+from torchlint.server.checks import Checked, Checks, OvertakenError
+from torchlint.server.documents import Documents, Places, Program, Text, file_of
+from torchlint.server.preferences import SECTION
+from torchlint.server.projects import Projects
+from torchlint.server.reports import report
+from torchlint.server.worker import Worker
+
+DEBOUNCE = 0.15
+"""How long nothing must be typed before a text is checked, in seconds."""
+
+_NOTEBOOKS = types.NotebookDocumentSyncOptions(
+    [types.NotebookDocumentFilterWithCells([types.NotebookCellLanguage("python")])], save=True
+)
+_log = logging.getLogger("torchlint")
+
+
+class _Protocol(LanguageServerProtocol):
+    def open_documents(self) -> None:
+        """Take over the folders of the workspace, and read texts as editors do."""
+        self._workspace = Documents.of(self.workspace)
+
+
+class Service(LanguageServer):
+    """One editor's server."""
+
+    protocol: _Protocol
+
+    def __init__(self, configs: Sequence[str] = (), *, isolated: bool = False) -> None:
+        super().__init__("torchlint", __version__, notebook_document_sync=_NOTEBOOKS, protocol_cls=_Protocol)
+        self.worker = Worker()
+        self.checks = Checks(self.worker)
+        self.projects = Projects(self._complain, configs, isolated=isolated)
+        # Checks that wait for the end of typing.
+        self._waiting: dict[str, asyncio.Task[None]] = {}
+        # The texts of each program of which something is shown, or nothing.
+        self._shown: dict[str, set[str]] = {}
+        # Whether the editor asks for findings when it wants them, instead of being told.
+        self.pulls = False
+
+    # ------------------------------------------------------------------ what the editor can do
+
+    def can(self, capability: str) -> bool:
+        """Whether the editor has a capability, such as ``workspace.configuration``."""
+        return bool(get_capability(self.client_capabilities, capability))
+
+    @property
+    def versioned(self) -> bool:
+        """Whether the editor takes edits that name the version of the text."""
+        return self.can("workspace.workspace_edit.document_changes")
+
+    @property
+    def can_resolve_edits(self) -> bool:
+        """Whether the editor asks for the edit of an action once it is accepted."""
+        resolve = get_capability(self.client_capabilities, "text_document.code_action.resolve_support")
+        return resolve is not None and "edit" in resolve.properties
+
+    @property
+    def documents(self) -> Documents:
+        """What is open."""
+        assert isinstance(self.workspace, Documents)
+        return self.workspace
+
+    def places(self, program: Program) -> Places:
+        """The translation of places in a program."""
+        return Places(program, self.workspace.position_codec)
+
+    # ------------------------------------------------------------------ checks
+
+    async def checked(self, uri: str) -> Checked | None:
+        """What is found in the newest version of what has this URI; None if it is not open, or no more."""
+        while (program := self.documents.program(uri)) is not None:
+            settings = self.projects.settings(program.file) if program.python else None
+            with contextlib.suppress(OvertakenError):
+                return await self.checks.of(program, settings)
+        return None
+
+    def changed(self, uri: str, delay: float) -> None:
+        """Check what has this URI in ``delay`` seconds unless it changes before, and show what is found."""
+        self.dismiss(uri)
+        if not self.pulls:
+            self._waiting[uri] = task = asyncio.create_task(self._publish(uri, delay))
+            task.add_done_callback(_failed)
+
+    def dismiss(self, uri: str) -> None:
+        """Abandon what is going on about what has this URI."""
+        waiting = self._waiting.pop(uri, None)
+        if waiting is not None:
+            waiting.cancel()
+        self.checks.abandon(uri)
+
+    def closed(self, uri: str) -> None:
+        """Forget what had this URI, and show nothing of it any more."""
+        self.dismiss(uri)
+        self.checks.forget(uri)
+        self._show(uri, {})
+
+    async def _publish(self, uri: str, delay: float) -> None:
+        if delay:
+            await asyncio.sleep(delay)
+        checked = await self.checked(uri)
+        if checked is not None and checked.program == self.documents.program(uri):
+            found = self.reports(checked)
+            self._show(uri, {text: found.get(text.uri, []) for text in checked.program.texts.values()})
+
+    def reports(self, checked: Checked) -> dict[str, list[types.Diagnostic]]:
+        """What was found, for the editor, by the URI of the text."""
+        places = self.places(checked.program)
+        found: dict[str, list[types.Diagnostic]] = {}
+        for item in checked.diagnostics:
+            uri, shown = report(item, places)
+            found.setdefault(uri, []).append(shown)
+        return found
+
+    def _show(self, uri: str, found: Mapping[Text, list[types.Diagnostic]]) -> None:
+        """Replace what the editor shows of the texts of a program."""
+        gone = self._shown.pop(uri, set()) - {text.uri for text in found}
+        for text in (*found, *(Text(old, None) for old in sorted(gone))):
+            self.text_document_publish_diagnostics(
+                types.PublishDiagnosticsParams(text.uri, found.get(text, []), text.version)
+            )
+        if found:
+            self._shown[uri] = {text.uri for text in found}
+
+    def recheck(self) -> None:
+        """Check everything that is open anew: the settings may be others."""
+        if not self.pulls:
+            for program in list(self.documents.programs()):
+                self.changed(program.uri, 0)
+        elif self.can("workspace.diagnostics.refresh_support"):
+            self.workspace_diagnostic_refresh(None)
+
+    # ------------------------------------------------------------------ settings
+
+    def use_folders(self) -> None:
+        """Take over the folders that are open now."""
+        folders = [file_of(uri) for uri in self.workspace.folders] or [file_of(self.workspace.root_uri or "")]
+        self.projects.use(filter(None, folders))
+
+    async def ask_preferences(self) -> None:
+        """Take over the settings that the editor has for torchlint, if it can be asked for them."""
+        if not self.can("workspace.configuration"):
+            return
+        asked = types.ConfigurationParams([types.ConfigurationItem(section=SECTION)])
+        with contextlib.suppress(Exception):
+            (given,) = await self.workspace_configuration_async(asked)
+            if given:
+                self.projects.prefer(given)
+
+    @property
+    def watches(self) -> bool:
+        """Whether the editor says when a file changes on which settings depend."""
+        return self.can("workspace.did_change_watched_files.dynamic_registration")
+
+    async def watch(self) -> None:
+        """Ask the editor to say when a file changes on which settings depend."""
+        if not self.watches:
+            return
+        watchers = [types.FileSystemWatcher(glob) for glob in projects.watched()]
+        options = types.DidChangeWatchedFilesRegistrationOptions(watchers)
+        registration = types.Registration(
+            "torchlint-files", types.WORKSPACE_DID_CHANGE_WATCHED_FILES, options
+        )
+        with contextlib.suppress(Exception):
+            await self.client_register_capability_async(types.RegistrationParams([registration]))
+
+    def _complain(self, message: str) -> None:
+        self.window_show_message(types.ShowMessageParams(types.MessageType.Error, f"torchlint: {message}"))
+
+
+def _failed(task: asyncio.Task[None]) -> None:
+    if not task.cancelled() and task.exception() is not None:
+        _log.error("a check failed", exc_info=task.exception())
