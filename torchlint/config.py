@@ -19,9 +19,11 @@ from torchlint.files import absolute, matches
 from torchlint.options import Kind, LintSettings, Options, did_you_mean
 from torchlint.rule import Rule
 from torchlint.selectors import Selection, UnknownSelectorError
+from torchlint.source import SourceError, read_bytes
 
 FILE_NAMES = (".torchlint.toml", "torchlint.toml", "pyproject.toml")
 COMMAND_LINE = "the command line"
+_LARGEST = 1_000_000
 
 
 class ConfigError(Exception):
@@ -77,10 +79,11 @@ def _read(path: Path, seen: tuple[Path, ...]) -> tuple[Layer, ...] | None:
         chain = " → ".join(str(item) for item in (*seen, path))
         raise ConfigError(f"config files extend each other in a circle: {chain}")
     try:
-        text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-        raise ConfigError(f"cannot read {path}: {reason}") from error
+        text = read_bytes(path, _LARGEST).decode("utf-8-sig")
+    except SourceError as error:
+        raise ConfigError(f"cannot read {path}: {error.reason.partition(': ')[2]}") from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"cannot read {path}: it is not UTF-8") from error
     if path.name == "pyproject.toml" and "torchlint" not in text:
         return None
     try:
@@ -274,6 +277,7 @@ class Settings:
             fixable=selectors.fixable(self._selections, self.rules),
             unsafe_fixes=chosen.unsafe_fixes,
             workers=chosen.workers,
+            max_file_size=chosen.max_file_size,
             extend_safe_fixes=selectors.expand_all(chosen.extend_safe_fixes, self.rules),
             extend_unsafe_fixes=selectors.expand_all(chosen.extend_unsafe_fixes, self.rules),
             ignore_noqa=chosen.ignore_noqa,
@@ -304,6 +308,7 @@ class Settings:
                 target=found,
                 libraries=dict(zip(target.LIBRARIES, others, strict=True)),
                 workers=common.workers,
+                max_file_size=common.max_file_size,
                 extend_safe_fixes=common.extend_safe_fixes,
                 extend_unsafe_fixes=common.extend_unsafe_fixes,
                 ignore_noqa=common.ignore_noqa,

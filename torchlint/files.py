@@ -14,12 +14,14 @@ from pathlib import Path, PurePath
 from pathspec import GitIgnoreSpec
 
 from torchlint.options import Options, Pattern
+from torchlint.source import SourceError, read_text
 
 IGNORE_FILES = (".gitignore", ".ignore")
 _WINDOWS = os.name == "nt"
 # IO_REPARSE_TAG_MOUNT_POINT, which the module `stat` has on Windows only.
 _MOUNT_POINT = 0xA0000003
 _DRIVE = re.compile("[A-Za-z]:")
+_LARGEST_IGNORE_FILE = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -160,12 +162,9 @@ def _global_ignore_file() -> Path:
 
 def _ignore_file(path: Path) -> GitIgnoreSpec | None:
     try:
-        lines = _composed(path.read_text(encoding="utf-8", errors="replace")).splitlines()
-    except (OSError, ValueError):
-        return None
-    try:
+        lines = _composed(read_text(path, _LARGEST_IGNORE_FILE)).splitlines()
         return GitIgnoreSpec.from_lines(lines)
-    except ValueError:
+    except (SourceError, ValueError):
         return None
 
 

@@ -7,6 +7,7 @@ import enum
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ class LintSettings:
     ``extend_safe_fixes`` have their unsafe fixes graded safe, those in ``extend_unsafe_fixes`` their safe
     fixes graded unsafe. ``libraries`` are the targets of other libraries than torch. ``workers`` is the
     number of loader workers that fixes write. With ``ignore_noqa`` suppression comments are not obeyed.
+    A file of more than ``max_file_size`` bytes is not read, unless that is 0.
     """
 
     rules: tuple[str, ...] = ()
@@ -32,6 +34,7 @@ class LintSettings:
     extend_safe_fixes: frozenset[str] = frozenset()
     extend_unsafe_fixes: frozenset[str] = frozenset()
     ignore_noqa: bool = False
+    max_file_size: int = 0
 
 
 class Kind(enum.Enum):
@@ -467,6 +470,17 @@ class Options:
             "force-exclude = true",
         ),
     )
+    max_file_size: int = field(
+        default=5_000_000,
+        metadata=_says(
+            Kind.INTEGER,
+            _FILES,
+            "Do not read files of more bytes than this, and say so (TL001); 0 means no limit.",
+            "max-file-size = 20_000_000",
+            metavar="BYTES",
+            per_file=True,
+        ),
+    )
     stdin_filename: Path | None = field(
         default=None,
         metadata=_says(
@@ -594,7 +608,8 @@ def _is_strings(value: object) -> bool:
     return isinstance(value, (list, tuple)) and all(isinstance(item, str) for item in value)
 
 
-def _describe(value: object) -> str:
+def _describe(value: object, depth: int = 3) -> str:
+    """What a value is, in words; ``depth`` is how many levels of it are looked at."""
     names = {
         bool: "a boolean",
         int: "a number",
@@ -604,12 +619,16 @@ def _describe(value: object) -> str:
         dict: "a table",
     }
     kind = names.get(type(value), f"a {type(value).__name__}")
+    if depth == 0:
+        return kind
     if isinstance(value, list):
         odd = next((item for item in value if not isinstance(item, str)), None)
-        return f"a list with {_describe(odd)} in it" if odd is not None else kind
+        return f"a list with {_describe(odd, depth - 1)} in it" if odd is not None else kind
     if isinstance(value, dict):
         odd_key = next((name for name, item in value.items() if not _is_strings(item)), None)
-        return f"a table whose `{odd_key}` is {_describe(value[odd_key])}" if odd_key is not None else kind
+        if odd_key is None:
+            return kind
+        return f"a table whose `{odd_key}` is {_describe(value[odd_key], depth - 1)}"
     return f"{kind} (`{str(value).lower() if isinstance(value, bool) else value}`)"
 
 
@@ -621,6 +640,14 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 
 def closest(word: str, known: Iterable[str]) -> str | None:
     """The known word that ``word`` is most like, if it is like one."""
+    if len(word) > _LONGEST_WORD:
+        return None
+    return _closest(word, tuple(known))
+
+
+# One slip is often made in many places of a file.
+@lru_cache(maxsize=256)
+def _closest(word: str, known: tuple[str, ...]) -> str | None:
     by_folded = {item.casefold(): item for item in known}
     folded = word.casefold()
     # Of words that are equally like it, the one with more of its letters in their places: TL4O1 is TL401.
@@ -631,6 +658,7 @@ def closest(word: str, known: Iterable[str]) -> str | None:
 
 _CLOSE = 0.6
 """From which share of common letters on a word may be meant, as ``difflib`` takes it."""
+_LONGEST_WORD = 100
 _LOOK_ALIKE = str.maketrans("oil", "011")
 
 

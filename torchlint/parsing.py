@@ -31,9 +31,20 @@ Result = TypeVar("Result")
 # Less is taken where so much may not be reserved.
 _STACK_SIZES = (512 << 20, 64 << 20, 0)
 _RECURSION_LIMIT = 100_000
-# Where no human being has written: LibCST takes time in the square of the nesting beyond this.
-_DEEPEST = 6_000
-_LONG_LINE, _LARGE_FILE = 6_000, 400_000
+# Where no human being has written: LibCST takes time in the square of the nesting, ten seconds and more
+# beyond this sum of squares, and memory in the square of that of brackets. The interpreter takes 200.
+_MOST_WORK = 10_000_000
+_DEEPEST_BRACKETS = 500
+_LARGE_FILE, _LONG_STATEMENT, _SHALLOW, _MANY_LINES = 400_000, 600, 50, 200
+# As many lines in a row begin, or end, within an expression.
+_BEGUN_LINES = re.compile(
+    rf"^(?:[ \t]*(?:[-+*/.(\[{{~%&|^]|(?:not|lambda|and|or)\b)[^\n]*\n){{{_MANY_LINES}}}", re.MULTILINE
+)
+_ENDED_LINES = re.compile(
+    rf"^(?:[^\n]*(?:[-+*/.(\[{{~%&|^\\]|\b(?:not|and|or|else|if|in))[ \t]*\n){{{_MANY_LINES}}}", re.MULTILINE
+)
+_COSTLY = frozenset({"lambda", "if"})
+_BRACKET = re.compile(r"[()\[\]{}]")
 _STATEMENT = re.compile(r"[\r\n]+(?=(?!el(?:se|if)\b)[A-Za-z_@])")
 _NESTING = re.compile(r"[-+*/.(\[{~@%&|^,]|\b(?:not|lambda|if|elif|and|or|await|for)\b")
 
@@ -288,15 +299,65 @@ def _problem_at(message: str, place: Position) -> Problem:
 
 
 def _is_too_deep(text: str) -> bool:
-    if (
-        len(text) < _LARGE_FILE
-        and text.count("elif") < _DEEPEST
-        and max(map(len, text.split("\n"))) < _LONG_LINE
-    ):
+    """Whether LibCST would take minutes, or gigabytes, for expressions that no human being has nested so."""
+    if not _may_be_deep(text):
         return False
-    if _judge(text) == (None, True):
+    if _bracketed(text) > _DEEPEST_BRACKETS and not isinstance(_syntax(text), ast.Module):
+        return True
+    if sum(count**2 for count in map(_nesting, _STATEMENT.split(text)) if count > 0) <= _MOST_WORK:
         return False
-    return any(
-        len(part) > _DEEPEST and sum(1 for _ in _NESTING.finditer(part)) > _DEEPEST
-        for part in _STATEMENT.split(text)
+    # A long table looks alike; the interpreter can tell.
+    tree = _syntax(text)
+    return not isinstance(tree, ast.Module) or _work(tree) > _MOST_WORK
+
+
+def _may_be_deep(text: str) -> bool:
+    """Whether a look at the lines leaves open how deeply ``text`` is nested: long ones, or many in a row."""
+    return (
+        len(text) > _LARGE_FILE
+        or text.count("elif") > _MANY_LINES
+        or max(map(len, text.split("\n"))) > _LONG_STATEMENT
+        or _BEGUN_LINES.search(text) is not None
+        or _ENDED_LINES.search(text) is not None
     )
+
+
+def _nesting(statement: str) -> int:
+    """How deeply a statement may be nested at most, lambdas and conditions counted twice."""
+    if len(statement) < _LONG_STATEMENT:
+        return 0
+    return sum(2 if match[0] in _COSTLY else 1 for match in _NESTING.finditer(statement))
+
+
+def _bracketed(text: str) -> int:
+    """How deeply brackets are nested in ``text``, or look so: those in strings and comments count too."""
+    depth = deepest = 0
+    if text.count("(") + text.count("[") + text.count("{") > _DEEPEST_BRACKETS:
+        for match in _BRACKET.finditer(text):
+            depth = depth + 1 if match[0] in "([{" else max(depth - 1, 0)
+            deepest = max(deepest, depth)
+    return deepest
+
+
+def _syntax(text: str) -> ast.Module | None:
+    """The interpreter's tree of ``text``, if it has one."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            return ast.parse(text)
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            return None
+
+
+def _work(tree: ast.Module) -> int:
+    """The squares of how deeply expressions are nested, added up over the statements."""
+    deepest: dict[ast.AST, int] = {}
+    stack: list[tuple[ast.AST, ast.AST, int]] = [(tree, tree, 0)]
+    while stack:
+        node, statement, depth = stack.pop()
+        if isinstance(node, ast.stmt):
+            statement, depth = node, 0
+        depth += 2 if isinstance(node, (ast.Lambda, ast.IfExp)) else 1
+        deepest[statement] = max(deepest.get(statement, 0), depth)
+        stack += [(child, statement, depth) for child in ast.iter_child_nodes(node)]
+    return sum(depth**2 for depth in deepest.values() if depth > _SHALLOW)

@@ -16,7 +16,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from multiprocessing import util
 from pathlib import Path
 
 from torchlint import checker, fixer
@@ -37,6 +39,7 @@ _WORTH_A_POOL = 300_000
 _MOST_JOBS = 60
 _CHUNK_BYTES = 200_000
 _SWEEP_BYTES = 500_000
+_SAFE_PATH = "PYTHONSAFEPATH"
 
 
 @dataclass(frozen=True)
@@ -198,7 +201,7 @@ def _treat(path: Path, settings: LintSettings, mode: Mode) -> _Outcome:
     """What comes of one file; never raises on account of the file."""
     try:
         content = mode.scope(path).content
-        data = read_bytes(path) if content is None else content
+        data = read_bytes(path, settings.max_file_size) if content is None else content
         result, source = run_text(data, path, settings, mode)
         if source is None or not (result.applied or result.silenced) or mode.diff:
             return _Outcome(result)
@@ -290,9 +293,13 @@ def _sweep(unswept: int) -> int:
 
 def _in_pool(work: _Work, sizes: Sequence[int], mode: Mode, jobs: int) -> Iterator[_Outcome]:
     chunks = _chunks(work, sizes, jobs)
-    pool = _pool(jobs)
+    with _safe_path():
+        pool = _pool(jobs)
     try:
-        futures = [pool.submit(_treat_chunk, chunk, mode.only(path for path, _ in chunk)) for chunk in chunks]
+        with _safe_path():
+            futures = [
+                pool.submit(_treat_chunk, chunk, mode.only(path for path, _ in chunk)) for chunk in chunks
+            ]
         for chunk, future in zip(chunks, futures, strict=True):
             yield from _outcomes(chunk, future, mode)
     finally:
@@ -306,9 +313,12 @@ def _outcomes(chunk: _Work, future: Future[list[_Outcome]], mode: Mode) -> Itera
         yield from future.result()
     except BrokenProcessPool:
         for path, settings in chunk:
-            with _pool(1) as lonely:
+            with _safe_path():
+                lonely = _pool(1)
+                future = lonely.submit(_treat_chunk, [(path, settings)], mode.only([path]))
+            with lonely:
                 try:
-                    yield from lonely.submit(_treat_chunk, [(path, settings)], mode.only([path])).result()
+                    yield from future.result()
                 except BrokenProcessPool:
                     yield _Outcome(_failed(path, f"the process that checked {path.name} died"))
 
@@ -336,6 +346,33 @@ def _pool(jobs: int) -> ProcessPoolExecutor:
         # Imported once, and shared by all workers.
         context.set_forkserver_preload(["torchlint.runner", "torchlint.semantics.module"])
     return ProcessPoolExecutor(jobs, context, initializer=_start_worker)
+
+
+@contextmanager
+def _safe_path() -> Iterator[None]:
+    """Meanwhile no Python that this process starts looks for modules in the working directory.
+
+    multiprocessing starts its processes with ``python -c``, which would import a ``socket.py`` or a
+    ``libcst.py`` of the project that is checked. The workers get the path of this process later on.
+    """
+    if sys.version_info >= (3, 11) and not sys.flags.ignore_environment:
+        before = os.environ.get(_SAFE_PATH)
+        os.environ[_SAFE_PATH] = "1"
+        try:
+            yield
+        finally:
+            if before is None:
+                del os.environ[_SAFE_PATH]
+            else:
+                os.environ[_SAFE_PATH] = before
+        return
+    # Without that variable there is only the flag that leaves out the rest of the environment as well.
+    flags = util._args_from_interpreter_flags  # type: ignore[attr-defined]
+    util._args_from_interpreter_flags = lambda: ["-I", *flags()]  # type: ignore[attr-defined]
+    try:
+        yield
+    finally:
+        util._args_from_interpreter_flags = flags  # type: ignore[attr-defined]
 
 
 def _start_worker() -> None:

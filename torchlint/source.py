@@ -215,27 +215,43 @@ def apply(text: str, edits: Iterable[Edit]) -> str:
     return "".join((*parts, text[at:]))
 
 
-def read_bytes(path: Path) -> bytes:
-    """The bytes of the regular file at ``path``, symbolic links followed.
+def read_bytes(path: Path, most: int = 0) -> bytes:
+    """The bytes of the regular file at ``path``, symbolic links followed; ``most`` of them, if it is not 0.
 
     Raises:
-        SourceError: there is no such file, it is something else, or it may not be read.
+        SourceError: there is no such file, it is something else, it may not be read, or it is too large.
     """
     try:
-        mode = path.stat().st_mode
-        if not stat.S_ISREG(mode):
-            raise SourceError(f"cannot read the file: {_KINDS.get(stat.S_IFMT(mode), 'it is not a file')}")
+        found = path.stat()
+        if not stat.S_ISREG(found.st_mode):
+            kind = _KINDS.get(stat.S_IFMT(found.st_mode), "it is not a file")
+            raise SourceError(f"cannot read the file: {kind}")
+        if most and found.st_size > most:
+            raise SourceError(f"cannot read the file: it has {found.st_size} bytes, and {most} are allowed")
         return path.read_bytes()
     except (OSError, ValueError) as error:
         raise SourceError(f"cannot read the file: {_reason(error, path)}") from error
+
+
+def read_text(path: Path, most: int) -> str:
+    """The text of a small file of a project that is no program, such as an ignore file or a lock file.
+
+    What is not UTF-8 is replaced, a byte order mark left out and every newline LF.
+
+    Raises:
+        SourceError: as `read_bytes`.
+    """
+    text = read_bytes(path, most).decode("utf-8-sig", "replace")
+    return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def write_atomically(path: Path, data: bytes, expected_old_bytes: bytes, what: str = "the fixes") -> bool:
     """Replace the contents of ``path`` in one step; return whether anything had to be written.
 
     The new contents go to a temporary file beside the target of ``path`` (a symbolic link stays one),
-    which takes over the old mode and then its name: a reader sees the old file or the new one. ``what`` is
-    the word for the data in messages.
+    which takes over the old mode, the owner if that is allowed, and then the name: a reader sees the old file
+    or the new one. Who is killed meanwhile leaves at most a file ``.torchlint-….tmp``, which no run looks at.
+    ``what`` is the word for the data in messages.
 
     Raises:
         StaleSourceError: the file no longer holds ``expected_old_bytes``.
@@ -266,12 +282,21 @@ def _replace(target: Path, data: bytes) -> None:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
+        if (owner := _owner(target)) != _owner(Path(name)):
+            # A superuser who fixes a file, as in a container, does not take it away from its owner.
+            with contextlib.suppress(OSError, AttributeError):
+                os.chown(name, *owner)
         shutil.copymode(target, name)
         _rename(Path(name), target)
     except BaseException:
         with contextlib.suppress(FileNotFoundError):
             Path(name).unlink()
         raise
+
+
+def _owner(path: Path) -> tuple[int, int]:
+    found = path.stat()
+    return found.st_uid, found.st_gid
 
 
 def _rename(temporary: Path, target: Path) -> None:

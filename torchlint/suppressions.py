@@ -13,9 +13,12 @@ import enum
 import io
 import re
 import tokenize
+from bisect import bisect_right
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
+from itertools import chain
 
 from torchlint import parsing
 from torchlint.diagnostics import Applicability, Diagnostic, Edit, Fix, Span
@@ -35,6 +38,7 @@ _SEPARATOR = re.compile(r"\s*,\s*|\s+")
 _CODE = re.compile(r"[A-Za-z]+[0-9]+")
 # With letters among the digits: an O for a 0 is the likeliest slip.
 _OWN_CODE = re.compile(r"TL[0-9][0-9A-Z]*", re.IGNORECASE)
+_MANY_ROWS, _MANY_MISTAKES = 100, 200
 # Tokens that belong to no statement.
 _BETWEEN = frozenset({tokenize.NL, tokenize.COMMENT, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER})
 
@@ -91,6 +95,14 @@ class Directive:
     def blanket(self) -> bool:
         """Whether it silences everything: ``# noqa`` without a list."""
         return not self.entries
+
+    @cached_property
+    def by_code(self) -> Mapping[str | None, list[int]]:
+        """The numbers of the entries that name a rule, by its code."""
+        numbers: defaultdict[str | None, list[int]] = defaultdict(list)
+        for number, entry in enumerate(self.entries):
+            numbers[entry.code].append(number)
+        return numbers
 
     def reaches(self, diagnostic: Diagnostic, number: int = -1) -> bool:
         """Whether the directive, or its entry ``number``, covers the place of ``diagnostic``."""
@@ -164,7 +176,7 @@ def _comment(source: Source, span: Span) -> Comment:
 def logical_line_end(source: Source, row: int) -> int:
     """The last row of the logical line that begins in ``row``."""
     try:
-        for token in tokenize.generate_tokens(_normalised(source, row).readline):
+        for token in tokenize.generate_tokens(partial(next, _lines_from(source, row), "")):
             if token.type == tokenize.NEWLINE:
                 return row + token.start[0] - 1
     except (tokenize.TokenError, SyntaxError):
@@ -176,6 +188,12 @@ def _normalised(source: Source, row: int) -> io.StringIO:
     """The text from ``row`` on with every newline as LF: positions in rows and columns stay."""
     text = source.text[source.line_starts[row - 1] :]
     return io.StringIO(text.replace("\r\n", "\n").replace("\r", "\n"))
+
+
+def _lines_from(source: Source, row: int) -> Iterator[str]:
+    """The same line by line: who wants one statement of a long program need not copy the rest."""
+    for number in range(row, len(source.line_starts) + 1):
+        yield source.line(number) + ("\n" if number < len(source.line_starts) else "")
 
 
 class Suppressions:
@@ -283,9 +301,11 @@ class Suppressions:
 
     def _unknown(self, text: str, span: Span, comment: Comment, known: Iterable[str] | None = None) -> None:
         known = [*self._rules, *self._by_name] if known is None else known
-        meant = closest(text, known)
+        # Who has so many of them wrong has made no slips.
+        meant = closest(text, known) if len(self.mistakes) < _MANY_MISTAKES else None
+        hint = f"; did you mean `{meant}`?" if meant else ""
         remedy = f"Write `{meant}`" if meant else "Name a rule instead, or remove the comment"
-        self._mistake(f"`{text}` is no rule{did_you_mean(text, known)}", span, comment, remedy)
+        self._mistake(f"`{text}` is no rule{hint}", span, comment, remedy)
 
     def _mistake(self, message: str, span: Span, comment: Comment, remedy: str) -> None:
         self.mistakes.append(Mistake(message, span, comment.row, remedy))
@@ -303,9 +323,7 @@ class Suppressions:
                 directive.first, directive.last = self._below(row, lines)
             elif directive.verb in (Verb.IGNORE, Verb.NOQA):
                 directive.trailing = True
-        for directive in self.directives:
-            if directive.verb is Verb.ENABLE:
-                self._close(directive)
+        self._close()
 
     def _below(self, row: int, lines: Lines) -> tuple[int, int]:
         """As `_below`, but a comment at the end of a cell is not about the next one."""
@@ -314,17 +332,40 @@ class Suppressions:
         cells = {self._source.locate(starts[number - 1]).cell for number in (row, first)}
         return (first, last) if len(cells) == 1 else (row, row)
 
-    def _close(self, enable: Directive) -> None:
+    def _close(self) -> None:
         """End the blocks that an ``enable`` ends; its entries are used by that."""
-        row = enable.comment.row
-        for number, entry in enumerate(enable.entries):
-            for disable in self.directives:
-                if disable.verb is not Verb.DISABLE or disable.comment.row >= row:
-                    continue
-                for opened, item in enumerate(disable.entries):
-                    if item.code == entry.code and opened not in disable.ends:
-                        disable.ends[opened] = row - 1
-                        enable.used.add(number)
+        opened: defaultdict[str | None, list[tuple[Directive, int]]] = defaultdict(list)
+        for directive in sorted(self.directives, key=lambda item: item.comment.row):
+            row = directive.comment.row
+            for number, entry in enumerate(directive.entries):
+                if directive.verb is Verb.DISABLE:
+                    opened[entry.code].append((directive, number))
+                elif directive.verb is Verb.ENABLE:
+                    pending = opened[entry.code]
+                    above = [item for item in pending if item[0].comment.row < row]
+                    for disable, place in above:
+                        disable.ends[place] = row - 1
+                        directive.used.add(number)
+                    opened[entry.code] = pending[len(above) :]
+
+    @cached_property
+    def _reach(self) -> tuple[Mapping[int, list[Directive]], list[Directive]]:
+        """The directives that may cover what starts in a row, by row, and those that cover many rows."""
+        rows: defaultdict[int, list[Directive]] = defaultdict(list)
+        wide: list[Directive] = []
+        for directive in self.directives:
+            if directive.verb is Verb.ENABLE:
+                continue
+            last = max(
+                (directive.ends.get(n, directive.last) for n in range(len(directive.entries))), default=0
+            )
+            covered = range(directive.first, (directive.first if directive.trailing else last) + 1)
+            if len(covered) > _MANY_ROWS:
+                wide.append(directive)
+                continue
+            for row in covered:
+                rows[row].append(directive)
+        return rows, wide
 
     # ------------------------------------------------------------------ use
 
@@ -336,12 +377,14 @@ class Suppressions:
         if diagnostic.code in NEVER_SUPPRESSED:
             return False
         found = False
-        for directive in self.directives:
-            if directive.verb is Verb.ENABLE or not directive.reaches(diagnostic):
+        rows, wide = self._reach
+        near = {diagnostic.start.row, diagnostic.noqa_row}
+        for directive in chain(wide, *(rows.get(row, ()) for row in near)):
+            if not directive.reaches(diagnostic):
                 continue
             found = found or directive.blanket
-            for number, entry in enumerate(directive.entries):
-                if entry.code == diagnostic.code and directive.reaches(diagnostic, number):
+            for number in directive.by_code.get(diagnostic.code, ()):
+                if directive.reaches(diagnostic, number):
                     directive.used.add(number)
                     found = True
                     # A code given twice is needed once.
@@ -383,13 +426,12 @@ class Suppressions:
 
 def _below(row: int, lines: Lines) -> tuple[int, int]:
     """The rows of the statement below a comment in ``row``; inside of a statement, of the next code."""
-    for first, last in lines.logical:
-        if first > row:
-            return first, last
-        if last > row:
-            below = next((code for code in lines.code if code > row), row)
-            return below, below
-    return row, row
+    at = bisect_right(lines.logical, row, key=lambda span: span[0])
+    if at and lines.logical[at - 1][1] > row:
+        code = bisect_right(lines.code, row)
+        below = lines.code[code] if code < len(lines.code) else row
+        return below, below
+    return lines.logical[at] if at < len(lines.logical) else (row, row)
 
 
 def _remove_from_comment(source: Source, comment: Comment, span: Span) -> Edit:

@@ -15,6 +15,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,7 @@ from packaging.version import InvalidVersion, Version
 
 from torchlint import toml
 from torchlint.releases import RELEASES
+from torchlint.source import SourceError, read_text
 
 if TYPE_CHECKING:
     from packaging.specifiers import SpecifierSet
@@ -246,25 +248,35 @@ def installed(package: str = TORCH) -> Target:
 
 def _declarations(directory: Path, package: str) -> Iterator[_Declared]:
     for name, text in _files(directory):
-        if package not in text:
-            continue
-        ranges: Iterable[Target]
-        lock = name.endswith((".lock", "-lock.yml")) or name.startswith("pylock.")
-        if lock:
-            ranges = _from_lock(text, package)
-        elif name == "pyproject.toml":
-            ranges = _from_pyproject(text, package)
-        elif name == "Pipfile":
-            ranges = _from_pipfile(text, package)
-        elif name == "setup.cfg":
-            ranges = _from_setup_cfg(text, package)
-        elif name == "setup.py":
-            ranges = _from_setup_py(text, package)
-        elif name.startswith("environment"):
-            ranges = _from_environment(text, package)
-        else:
-            ranges = _from_requirements(text, package)
-        yield _Declared(name, tuple(ranges), lock)
+        if package in text:
+            ranges, lock = _ranges_in(name, text, package)
+            yield _Declared(name, tuple(islice(ranges, _MOST_RANGES)), lock)
+
+
+def _ranges_in(name: str, text: str, package: str) -> tuple[Iterable[Target], bool]:
+    """The ranges that a file declares, and whether it is a lock file."""
+    if _is_lock(name):
+        return _from_lock(text, package), True
+    if name == "pyproject.toml":
+        return _from_pyproject(text, package), False
+    if name == "Pipfile":
+        return _from_pipfile(text, package), False
+    if name == "setup.cfg":
+        return _from_setup_cfg(text, package), False
+    if name == "setup.py":
+        return _from_setup_py(text, package), False
+    if name.startswith("environment"):
+        return _from_environment(text, package), False
+    return _from_requirements(text, package), False
+
+
+def _is_lock(name: str) -> bool:
+    return name.endswith((".lock", "-lock.yml")) or name.startswith("pylock.")
+
+
+# What no project has, and what would keep the readers busy: beyond it nothing is declared.
+_LARGEST, _LARGEST_LOCK = 1_000_000, 10_000_000
+_MOST_FILES, _MOST_RANGES, _LONGEST_REQUIREMENT = 100, 500, 1_000
 
 
 # The libraries are looked for one after the other in the same few directories, whose lock files may be large.
@@ -272,9 +284,10 @@ def _declarations(directory: Path, package: str) -> Iterator[_Declared]:
 def _files(directory: Path) -> tuple[tuple[str, str], ...]:
     """The names and texts of the files in a directory that may declare dependencies."""
     found = []
-    for path in _candidates(directory):
-        with contextlib.suppress(OSError):
-            found.append((path.name, path.read_text(encoding="utf-8-sig", errors="replace")))
+    for path in islice(_candidates(directory), _MOST_FILES):
+        with contextlib.suppress(SourceError):
+            most = _LARGEST_LOCK if _is_lock(path.name) else _LARGEST
+            found.append((path.name, read_text(path, most)))
     return tuple(found)
 
 
@@ -311,13 +324,15 @@ def _of_requirement(text: str, package: str) -> Iterator[Target]:
     """The range of one PEP 508 requirement, if it is the library's."""
     from packaging.requirements import InvalidRequirement, Requirement
 
+    if package not in text.lower() or len(text) > _LONGEST_REQUIREMENT:
+        return
     try:
         requirement = Requirement(text.strip())
-    except InvalidRequirement:
+        if requirement.name.lower() == package:
+            specifiers = requirement.specifier
+            yield Target(_lowest(specifiers, package), _highest(specifiers, package))
+    except (InvalidRequirement, RecursionError):
         return
-    if requirement.name.lower() == package:
-        specifiers = requirement.specifier
-        yield Target(_lowest(specifiers, package), _highest(specifiers, package))
 
 
 def _requirements(value: object, package: str) -> Iterator[Target]:
@@ -375,6 +390,8 @@ def _of_loose_specifier(text: str, package: str) -> Target:
     """Read a constraint in the dialects of Poetry and conda: ``^2.1``, ``~2.1``, ``2.1.*``, ``=2.1``."""
     from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
+    if len(text) > _LONGEST_REQUIREMENT:
+        return Target.unknown()
     alternatives = []
     for alternative in text.split("||" if "||" in text else "|"):
         parts = []
@@ -382,7 +399,7 @@ def _of_loose_specifier(text: str, package: str) -> Target:
             part = part.strip().replace(" ", "")
             if part in ("", "*"):
                 continue
-            match = re.fullmatch(r"(\^|~=?|===?|!=|[<>]=?|=)?v?([\d.]+[\w.+]*?)(\.?\*)?", part)
+            match = re.fullmatch(r"(\^|~=?|===?|!=|[<>]=?|=)?v?(\d[\w.+]*?)(\.?\*)?", part)
             if match is None:
                 return Target.unknown()
             operator, version = match.group(1) or "", match.group(2).rstrip(".")
@@ -453,7 +470,7 @@ def _from_environment(text: str, package: str) -> Iterator[Target]:
     names = "|".join(sorted(_ALIASES.get(package, {package})))
     item = re.compile(rf"^\s*-\s*[\"']?(?:[\w./-]+::)?({names})(?![\w-])([^\"'#]*)")
     for line in text.splitlines():
-        match = item.match(line)
+        match = item.match(line) if len(line) <= _LONGEST_REQUIREMENT else None
         if match is None:
             continue
         name, constraint = match.group(1), match.group(2).strip()
@@ -484,6 +501,7 @@ def _from_lock(text: str, package: str) -> Iterator[Target]:
             yield Target(release, release)
 
 
+@lru_cache(maxsize=4)
 def _toml(text: str) -> Mapping[str, Any]:
     try:
         return toml.loads(text)

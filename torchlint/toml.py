@@ -2,11 +2,44 @@
 
 from __future__ import annotations
 
+import re
 import sys
+from typing import Any
 
 if sys.version_info >= (3, 11):
-    from tomllib import TOMLDecodeError, loads
+    import tomllib as reader
 else:
-    from tomli import TOMLDecodeError, loads
+    import tomli as reader
 
-__all__ = ["TOMLDecodeError", "loads"]
+TOMLDecodeError = reader.TOMLDecodeError
+
+
+# The readers take time and memory in the square of the parts of a dotted key.
+_LONGEST_KEY = 500
+_KEY = re.compile(r"[\w \t\"'.-]+")
+
+
+class _BeyondLimitsError(TOMLDecodeError):
+    """What is TOML and yet more than the reader, or the interpreter, can take."""
+
+    def __init__(self, message: str) -> None:
+        # Releases of the reader differ in what they take.
+        ValueError.__init__(self, message)
+
+
+def loads(text: str) -> dict[str, Any]:
+    """The document that ``text`` is.
+
+    Raises:
+        TOMLDecodeError: it is no TOML, is nested too deeply, or has a number of too many digits.
+    """
+    if any(match[0].count(".") > _LONGEST_KEY for match in _KEY.finditer(text)):
+        raise _BeyondLimitsError("it has a key of too many parts")
+    try:
+        return reader.loads(text)
+    except TOMLDecodeError:
+        raise
+    except RecursionError as error:
+        raise _BeyondLimitsError("it is nested too deeply") from error
+    except ValueError as error:
+        raise _BeyondLimitsError(str(error).partition(";")[0]) from error

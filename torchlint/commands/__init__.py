@@ -18,6 +18,7 @@ from torchlint.commands.terminal import FLAGS, VALUED, OutputError, Terminal, pr
 from torchlint.config import ConfigError
 from torchlint.options import did_you_mean
 from torchlint.registry import RegistryError
+from torchlint.render.report import visible_lines
 
 INTERRUPTED = 130
 """The exit status after Ctrl-C, as shells report a process that SIGINT ended."""
@@ -34,7 +35,7 @@ class Failure(click.ClickException):
         """Print ``error: message`` on standard error."""
         terminal = Terminal(color)
         word = click.style("error", fg="red", bold=True) if terminal.colored(sys.stderr) else "error"
-        terminal.err(f"{word}: {self.message}\n")
+        terminal.err(f"{word}: {visible_lines(self.message)}\n")
 
 
 class Group(click.Group):

@@ -20,12 +20,12 @@ import click
 from torchlint import options, registry
 from torchlint.commands import completion
 from torchlint.commands.adoption import Adoption
-from torchlint.commands.terminal import WINDOWS, Terminal, shared_parameters
+from torchlint.commands.terminal import WINDOWS, Terminal, is_terminal, shared_parameters
 from torchlint.config import ConfigError, Resolver, Settings
 from torchlint.diagnostics import Diagnostic, Severity
 from torchlint.files import absolute, discover, repository
 from torchlint.options import Kind, LintSettings, Options, Section, Setting
-from torchlint.render.report import STDIN, UNTREATED, Report
+from torchlint.render.report import STDIN, UNTREATED, Report, visible, visible_lines
 from torchlint.rule import Rule
 
 if TYPE_CHECKING:
@@ -475,7 +475,10 @@ def _body(chosen: Options, report: Report, outcome: _Outcome) -> str:
     if chosen.diff:
         from torchlint.render import patch
 
-        return "".join(patch.paint_diff(report, diff) for _, diff in sorted(outcome.diffs.items()))
+        diffs = [diff for _, diff in sorted(outcome.diffs.items())]
+        # Who reads it on a terminal applies no patch, which would have every byte of the lines.
+        watched = is_terminal(sys.stdout) and not chosen.output_file
+        return "".join(patch.paint_diff(report, visible_lines(diff) if watched else diff) for diff in diffs)
     if chosen.fix_only:
         return ""
     return _renderer(chosen)(report)
@@ -558,7 +561,7 @@ def _status(chosen: Options, outcome: _Outcome) -> int:
 def _show(terminal: Terminal, resolver: Resolver, files: tuple[Path, ...], chosen: Options) -> None:
     """The files that would be checked, or the settings of the first of them."""
     if chosen.show_files:
-        terminal.out("".join(f"{path}\n" for path in files))
+        terminal.out("".join(f"{visible(str(path))}\n" for path in files))
         return
     path = files[0] if files else Path.cwd() / "*.py"
     terminal.out(_settings_page(path, resolver.settings(path.parent), resolver.lint(path)))
@@ -566,11 +569,11 @@ def _show(terminal: Terminal, resolver: Resolver, files: tuple[Path, ...], chose
 
 def _settings_page(path: Path, settings: Settings, lint: LintSettings) -> str:
     deciding, *extended = reversed(settings.files or (Path("none"),))
-    lines = [f"# Settings of {path}", f"# config: {deciding}"]
-    lines += [f"# extends: {file}" for file in extended]
+    lines = [f"# Settings of {visible(str(path))}", f"# config: {visible(str(deciding))}"]
+    lines += [f"# extends: {visible(str(file))}" for file in extended]
     lines.append(f"# rules: {', '.join(lint.rules) or 'none'}")
     for name, target in {"torch": lint.target, **lint.libraries}.items():
-        lines.append(f"# target {name}: {target} ({target.origin})")
+        lines.append(f"# target {name}: {target} ({visible(target.origin)})")
     for section in Section:
         lines += ["", f"# {section.value}"]
         for name, setting in options.settings().items():

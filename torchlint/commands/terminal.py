@@ -15,6 +15,7 @@ from typing import TextIO
 import click
 
 from torchlint.commands import completion
+from torchlint.render.report import visible_lines
 
 FLAGS = frozenset(
     {"--isolated", "-q", "--quiet", "-s", "--silent", "-v", "--verbose"},
@@ -111,17 +112,17 @@ class Terminal:
             return self.color == "always"
         if os.environ.get("NO_COLOR"):
             return False
-        return bool(os.environ.get("FORCE_COLOR")) or (_is_terminal(stream) and _understands_escapes())
+        return bool(os.environ.get("FORCE_COLOR")) or (is_terminal(stream) and _understands_escapes())
 
     @property
     def width(self) -> int:
         """The number of columns for source lines: the terminal's, 160 where there is none."""
-        return max(40, shutil.get_terminal_size().columns) if _is_terminal(sys.stdout) else 160
+        return max(40, shutil.get_terminal_size().columns) if is_terminal(sys.stdout) else 160
 
     @property
     def interactive(self) -> bool:
         """Whether somebody watches standard error."""
-        return _is_terminal(sys.stderr)
+        return is_terminal(sys.stderr)
 
     def out(self, text: str | bytes) -> None:
         """Write to standard output."""
@@ -135,7 +136,7 @@ class Terminal:
 
     def clear(self) -> None:
         """Empty the screen, if standard output is one."""
-        if not self.silent and _is_terminal(sys.stdout):
+        if not self.silent and is_terminal(sys.stdout):
             click.clear()
 
     @contextmanager
@@ -147,7 +148,12 @@ class Terminal:
         import logging
 
         logger, handler = logging.getLogger("torchlint"), logging.StreamHandler(sys.stderr)
-        handler.setFormatter(logging.Formatter("debug: %(message)s"))
+
+        class Formatter(logging.Formatter):
+            def format(self, record: logging.LogRecord) -> str:
+                return visible_lines(super().format(record))
+
+        handler.setFormatter(Formatter("debug: %(message)s"))
         level = logger.level
         logger.addHandler(handler)
         logger.setLevel(logging.DEBUG)
@@ -168,7 +174,7 @@ class Terminal:
 
     def _say(self, word: str, color: str, message: str) -> None:
         head = click.style(word, fg=color, bold=True) if self.colored(sys.stderr) else word
-        self.err(f"{head}: {message}\n")
+        self.err(f"{head}: {visible_lines(message)}\n")
 
     def save(self, path: Path, text: str) -> None:
         """Write a report to a file.
@@ -212,7 +218,8 @@ class Terminal:
             raise OutputError(f"cannot write {path}: {error.strerror}") from error
 
 
-def _is_terminal(stream: TextIO | None) -> bool:
+def is_terminal(stream: TextIO | None) -> bool:
+    """Whether somebody watches what is written to ``stream``."""
     return stream is not None and stream.isatty() and os.environ.get("TERM") not in ("dumb", "unknown")
 
 

@@ -24,12 +24,16 @@ def render_lines(report: Report) -> str:
 def dumps(value: Any, *, indent: int | None = None, sort_keys: bool = True) -> str:
     """JSON in ASCII: no character of a program drives the terminal, and every encoding can hold it.
 
+    Nor does a build server that reads the log find a command in it, such as ``##vso[…]``.
+
     Half a surrogate pair, as names that are no text have them, becomes U+FFFD: strict readers refuse it.
     """
     text = json.dumps(value, indent=indent, sort_keys=sort_keys).replace("\x7f", "\\u007f")
+    text = _LOGGING_COMMAND.sub(r"\1\\u005b", text)
     return _ESCAPE.sub(lambda escape: "\\ufffd" if escape["lone"] else escape[0], text)
 
 
+_LOGGING_COMMAND = re.compile(r"(##(?:vso)?)\[", re.IGNORECASE)
 _ESCAPE = re.compile(r"\\(?:u(?:d[89ab]..\\ud[c-f]..|(?P<lone>d[89a-f]..))|.)")
 
 

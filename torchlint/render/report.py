@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -71,8 +72,12 @@ class Report:
         return diagnostic.fix.applicability >= least
 
     def shown(self, path: Path) -> str:
-        """The path as people read it: relative to ``root`` if it lies below, control characters visible."""
-        return visible(str(path.relative_to(self.root) if path.is_relative_to(self.root) else path))
+        """The path as people read it: relative to ``root`` if it lies below, control characters visible.
+
+        A line that begins with it is never a command of GitHub Actions, ``::error::…``.
+        """
+        text = visible(str(path.relative_to(self.root) if path.is_relative_to(self.root) else path))
+        return f"./{text}" if text.lstrip().startswith("::") else text
 
     def absolute(self, path: Path) -> str:
         """The path as programs read it."""
@@ -112,8 +117,25 @@ def severity_color(severity: Severity) -> Color:
 
 
 def visible(text: str) -> str:
-    """``text`` with control characters replaced by visible ones, so that no program drives the terminal."""
-    return "".join(_visible(char) if not char.isprintable() else char for char in text)
+    """``text`` with control characters replaced by visible ones, so that no program drives the terminal.
+
+    Nor does it drive a build server that reads the log: Azure Pipelines obeys ``##vso[…]`` anywhere in a
+    line, GitHub Actions ``##[…]``. The bracket becomes one that looks alike; a line stays as long as it is.
+    """
+    if not text.isprintable():
+        text = "".join(_visible(char) if not char.isprintable() else char for char in text)
+    return _LOGGING_COMMAND.sub(r"\1⟦", text) if "##" in text else text
+
+
+_LOGGING_COMMAND = re.compile(r"(##(?:vso)?)\[", re.IGNORECASE)
+
+
+def visible_lines(text: str) -> str:
+    """The same for a text of several lines, none of which is a command of GitHub Actions, ``::error::…``."""
+    return "\n".join(_COMMAND.sub(r"\1∷", visible(line)) for line in text.split("\n"))
+
+
+_COMMAND = re.compile(r"^(\s*)::")
 
 
 def _visible(char: str) -> str:

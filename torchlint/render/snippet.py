@@ -13,6 +13,8 @@ from torchlint.render.report import Color, Report, visible
 _CONTEXT = 2
 _LONGEST = 12
 _TAB = 4
+# Lines are cut this many widths of the output away from the place that is shown.
+_FAR = 20
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 
 
@@ -38,7 +40,7 @@ def expand(line: str) -> str:
 
 def cells(text: str) -> int:
     """The number of terminal columns that ``text`` takes."""
-    return sum(_cells(char) for char in text)
+    return len(text) if text.isascii() else sum(_cells(char) for char in text)
 
 
 def _cells(char: str) -> int:
@@ -68,6 +70,7 @@ def render(report: Report, text: str, start: Position, end: Position, color: Col
     ``gutter`` is the width of the column of line numbers.
     """
     lines, _ = layout(text)
+    lines, start, end = _near(lines, start, end, report.width)
     first_shown, last_shown = extent(lines, start, end)
     if not last_shown:
         return ""
@@ -112,6 +115,23 @@ def render(report: Report, text: str, start: Position, end: Position, color: Col
             out.append(f"{blank} {report.paint('|' + '_' * max(right, 1) + '^', color, bold=True)}")
     out.append(blank)
     return "\n".join(out)
+
+
+def _near(
+    lines: list[str], start: Position, end: Position, width: int
+) -> tuple[list[str], Position, Position]:
+    """The same place in lines that are cut far away from it, where they are so long that it takes time."""
+    near = range(max(0, start.row - 1 - _CONTEXT), min(len(lines), end.row + _CONTEXT))
+    most = _FAR * width
+    if not any(len(lines[index]) > 3 * most for index in near):
+        return lines, start, end
+    shift = max(0, start.column - most) if end.row == start.row else 0
+    lines = lines.copy()
+    for index in near:
+        line = lines[index]
+        lines[index] = ("…" + line[shift + 1 :] if shift else line)[: 2 * most]
+    column = min(end.column - shift, 2 * most) if end.row == start.row else min(end.column, most)
+    return lines, Position(start.row, start.column - shift), Position(end.row, max(column, 1))
 
 
 def _window(left: int, right: int, room: int, length: int) -> tuple[int, int]:
