@@ -112,6 +112,7 @@ def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pack: Path) -> Iterato
     """A project that selects the pack's rules, and an environment that says nothing."""
     for name in [name for name in os.environ if name.startswith("TORCHLINT_")]:
         monkeypatch.delenv(name)
+    monkeypatch.setenv("TORCHLINT_NO_CACHE", "1")
     for name in ("NO_COLOR", "FORCE_COLOR", "COLUMNS"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "home"))

@@ -23,6 +23,8 @@ from torchlint.testing import cases
 # A module may import those that stand before it; modules on one line may import each other.
 LAYERS = (
     ("torchlint.toml",),
+    ("torchlint.store",),
+    ("torchlint.stopwatch",),
     ("torchlint.diagnostics",),
     ("torchlint.source",),
     ("torchlint.nodes",),
@@ -35,9 +37,11 @@ LAYERS = (
     ("torchlint.target",),
     ("torchlint.options",),
     ("torchlint.semantics",),
+    ("torchlint.cache",),
     ("torchlint.rule",),
     ("torchlint.links",),
     ("torchlint.effects",),
+    ("torchlint.installation",),
     ("torchlint.registry",),
     ("torchlint.selectors",),
     ("torchlint.config", "torchlint.files"),

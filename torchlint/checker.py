@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from torchlint import parsing, registry
+from torchlint import parsing, registry, stopwatch
 from torchlint.diagnostics import Applicability, Diagnostic, Fix, Severity, Span
 from torchlint.options import LintSettings
 from torchlint.rule import Finding, Rule
@@ -38,14 +38,17 @@ def check(source: Source, settings: LintSettings, *, screen: bool = True) -> lis
     """
     rules = registry.catalogue()
     enabled = [rules[code] for code in settings.rules if code in rules and code not in OWN_CODES]
-    wanted = [rule.code for rule in enabled if not screen or rule.may_fire(source.text)]
+    with stopwatch.of("words of the file"):
+        wanted = [rule.code for rule in enabled if not screen or rule.may_fire(source.text)]
     if wanted:
         checked = parsing.on_deep_stack(_run, source, settings, wanted, screen)
     else:
-        found = parsing.problem(source.text)
+        with stopwatch.of("syntax"):
+            found = parsing.problem(source.text)
         checked = [unreadable(source, found)] if found else []
     if not any(diagnostic.code == SYNTAX_ERROR for diagnostic in checked) and not settings.ignore_noqa:
-        checked = _suppress(source, settings, rules, checked)
+        with stopwatch.of("suppressions"):
+            checked = _suppress(source, settings, rules, checked)
     regraded = (_regrade(diagnostic, settings) for diagnostic in dict.fromkeys(checked))
     return sorted(regraded, key=lambda diagnostic: diagnostic.sort_key)
 
@@ -98,7 +101,8 @@ def _run(source: Source, settings: LintSettings, codes: list[str], screen: bool)
         if not codes:
             return []
     try:
-        tree = parsing.parse(source.text)
+        with stopwatch.of("full parse"):
+            tree = parsing.parse(source.text)
     except parsing.UnreadableError as error:
         return [unreadable(source, error.problem)]
     with closing(Module(tree, settings)) as module:
@@ -113,14 +117,16 @@ def _firing(source: Source, settings: LintSettings, codes: list[str]) -> list[st
 
     rules = registry.rules()
     try:
-        tree = Outline(source.text)
+        with stopwatch.of("outline"):
+            tree = Outline(source.text)
     except NotOutlinedError:
         return codes
     module, firing = Module(tree, settings), []
     for code in codes:
         try:
-            nodes: list[cst.CSTNode] = tree.nodes(*rules[code].on)
-            fires = any(True for node in nodes for _ in rules[code].check(node, module))
+            with stopwatch.of(code):
+                nodes: list[cst.CSTNode] = tree.nodes(*rules[code].on)
+                fires = any(True for node in nodes for _ in rules[code].check(node, module))
         except Exception:
             # Whatever it is: the full tree has an answer, or the failure shows again. What the model
             # was about to find out is lost.
@@ -138,9 +144,10 @@ def _ask(rules: list[Rule], source: Source, tree: SyntaxTree, module: Module) ->
     for rule in rules:
         node: cst.CSTNode | None = None
         try:
-            for node in tree.nodes(*rule.on):
-                for finding in rule.check(node, module):
-                    diagnostics.append(placing.diagnostic(rule, finding))
+            with stopwatch.of(rule.code):
+                for node in tree.nodes(*rule.on):
+                    for finding in rule.check(node, module):
+                        diagnostics.append(placing.diagnostic(rule, finding))
         except Exception as error:
             if isinstance(error, RecursionError) and not placing.possible:
                 return [unreadable(source, parsing.TOO_DEEP)]
@@ -162,7 +169,8 @@ class _Placing:
 
     def diagnostic(self, rule: Rule, finding: Finding) -> Diagnostic:
         """The diagnostic for what ``rule`` found."""
-        span = self._tree.span(finding.node)
+        with stopwatch.of("places"):
+            span = self._tree.span(finding.node)
         position = self._source.position
         return Diagnostic(
             code=rule.code,

@@ -20,6 +20,7 @@ _COMMANDS = {
     "rule": ("torchlint.commands.rule", "Explain a rule, or list all of them"),
     "explain": ("torchlint.commands.rule", "Another name for `rule`"),
     "config": ("torchlint.commands.config", "List the config keys, or explain one"),
+    "clean": ("torchlint.commands.clean", "Delete what earlier runs remembered"),
     "version": ("torchlint.commands.version", "Print the version"),
 }
 

@@ -91,8 +91,8 @@ class Pattern:
 # Directories that hold other people's code, caches or builds.
 EXCLUDED = (
     ".bzr .direnv .eggs .git .git-rewrite .hg .ipynb_checkpoints .mypy_cache .nox .pants.d .pytest_cache "
-    ".pytype .ruff_cache .svn .tox .venv .vscode __pycache__ __pypackages__ _build buck-out build dist "
-    "node_modules site-packages venv"
+    ".pytype .ruff_cache .svn .torchlint_cache .tox .venv .vscode __pycache__ __pypackages__ _build buck-out "
+    "build dist node_modules site-packages venv"
 )
 INCLUDED = ("*.py", "*.pyw")
 _ANYWHERE = Path()
@@ -416,6 +416,39 @@ class Options:
             short="-j",
             env="TORCHLINT_JOBS",
             config=False,
+        ),
+    )
+    no_cache: bool = field(
+        default=False,
+        metadata=_says(
+            Kind.BOOL,
+            _RUN,
+            "Check every file anew, and remember nothing.",
+            short="-n",
+            env="TORCHLINT_NO_CACHE",
+            config=False,
+            switch=True,
+        ),
+    )
+    cache_dir: Path | None = field(
+        default=None,
+        metadata=_says(
+            Kind.PATH,
+            _RUN,
+            "Where results are kept between runs, instead of in the user's cache folder.",
+            'cache-dir = ".torchlint_cache"',
+            metavar="FOLDER",
+            env="TORCHLINT_CACHE_DIR",
+        ),
+    )
+    timing: bool = field(
+        default=False,
+        metadata=_says(
+            Kind.BOOL,
+            _RUN,
+            "Say on standard error which rules take how long. Every file is checked anew.",
+            config=False,
+            switch=True,
         ),
     )
     required_version: str = field(

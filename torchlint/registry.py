@@ -12,14 +12,20 @@ import importlib
 import importlib.util
 import pkgutil
 import re
-from collections.abc import Callable, Iterator, Mapping
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import cache
+from hashlib import sha256
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from torchlint import installation
 from torchlint.diagnostics import Severity
-from torchlint.rule import Rule
+from torchlint.installation import Code, Pack
+from torchlint.rule import FixKind, Rule
+from torchlint.store import Store
 
 ENTRY_POINT_GROUP = "torchlint.rules"
 
@@ -39,7 +45,7 @@ def rules() -> Mapping[str, Rule]:
     Raises:
         RegistryError: see there.
     """
-    return _collect(rule for module in _modules() for rule in _imported(module))
+    return _collect(rule for module in _modules(_packs()) for rule in _imported(module))
 
 
 @cache
@@ -52,7 +58,89 @@ def catalogue() -> Mapping[str, Rule]:
     Raises:
         RegistryError: see ``rules``.
     """
-    return _collect(rule for module in _modules() for rule in _declared(module))
+    if _known is not None:
+        return _known.catalogue
+    return _collect(rule for module in _modules(_packs()) for rule in _declared(module))
+
+
+@dataclass(frozen=True)
+class Known:
+    """The catalogue, and the digest of all code that has a say in what a rule finds; empty if it is unknown."""
+
+    catalogue: Mapping[str, Rule]
+    packs: tuple[Pack, ...]
+    code: str
+
+
+_known: Known | None = None
+
+
+def known(store: Store) -> Known:
+    """The catalogue as an earlier run left it in ``store``, read anew if what is installed has changed.
+
+    In this process nothing is looked for again from then on.
+
+    Raises:
+        RegistryError: see ``rules``.
+    """
+    global _known
+    _known = None
+    catalogue.cache_clear()
+    places = installation.places()
+    name = f"catalogue-{sha256(repr((sys.path, sys.version)).encode()).hexdigest()[:16]}"
+    found = _remembered(store.load(name), places)
+    if found is None:
+        packs = _packs()
+        code = Code.of(pack.module for pack in packs)
+        state = code.state
+        try:
+            found = Known(catalogue(), packs, code.digest)
+        except OSError:
+            return Known(catalogue(), packs, "")
+        document = {
+            **{"places": places, "state": state, "code": found.code},
+            "packs": [[pack.name, pack.module, pack.value] for pack in packs],
+            "rules": [_written(rule) for rule in found.catalogue.values()],
+        }
+        store.save(name, document)
+    _known = found
+    catalogue.cache_clear()
+    return found
+
+
+def _remembered(document: Any, places: str) -> Known | None:
+    """What a document of the store says, if it is of what is installed now."""
+    try:
+        if document["places"] != places:
+            return None
+        packs = tuple(Pack(*pack) for pack in document["packs"])
+        if Code.of(pack.module for pack in packs).state != document["state"]:
+            return None
+        rules = _collect(_restored(*rule) for rule in document["rules"])
+        return Known(rules, packs, str(document["code"]))
+    except (TypeError, ValueError, KeyError, RegistryError):
+        return None
+
+
+def _written(rule: Rule) -> list[Any]:
+    facts = [rule.code, rule.name, rule.severity.value, rule.fix, rule.mentions, rule.opt_in, rule.remedy]
+    return [*facts, rule.check.__qualname__, rule.check.__module__, rule.check.__doc__]
+
+
+def _restored(
+    code: str,
+    name: str,
+    severity: str,
+    fix: FixKind,
+    mentions: list[str],
+    opt_in: bool,
+    remedy: str | None,
+    function: str,
+    module: str,
+    page: str | None,
+) -> Rule:
+    check = _documentation(function, module, page)
+    return Rule(code, name, Severity(severity), fix, (), tuple(mentions), opt_in, check, remedy)
 
 
 def _collect(found: Iterator[Rule]) -> Mapping[str, Rule]:
@@ -73,17 +161,19 @@ def _home(rule: Rule) -> str:
     return f"{rule.check.__module__}.{rule.check.__qualname__}"
 
 
-def _modules() -> Iterator[str]:
-    """The names of all modules that may hold rules, none of them imported; packages are."""
-    from importlib.metadata import entry_points
+def _packs() -> tuple[Pack, ...]:
+    return installation.packs(ENTRY_POINT_GROUP) if _known is None else _known.packs
 
+
+def _modules(packs: Iterable[Pack]) -> Iterator[str]:
+    """The names of all modules that may hold rules, none of them imported; packages are."""
     yield from _modules_under(_BUILT_IN)
-    for entry_point in sorted(entry_points(group=ENTRY_POINT_GROUP), key=lambda entry: entry.name):
+    for pack in packs:
         try:
-            yield from _modules_under(entry_point.module)
+            yield from _modules_under(pack.module)
         except ImportError as error:
             raise RegistryError(
-                f"the rule pack `{entry_point.name}` ({entry_point.value}) does not load: {error}"
+                f"the rule pack `{pack.name}` ({pack.value}) does not load: {error}"
             ) from error
 
 

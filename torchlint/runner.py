@@ -13,20 +13,21 @@ import os
 import signal
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from torchlint import checker, fixer
+from torchlint import cache, checker, fixer, stopwatch
+from torchlint.cache import Cache
 from torchlint.diagnostics import Diagnostic, Position, Span
 from torchlint.options import LintSettings
 from torchlint.source import Source, SourceError, StaleSourceError, read_bytes, write_atomically
+from torchlint.stopwatch import Seconds
 
 Progress = Callable[[int, int], None]
 SettingsFor = Mapping[Path, LintSettings] | Callable[[Path], LintSettings]
-_Work = list[tuple[Path, LintSettings]]
 
 # Below this many bytes of source a pool costs more than it saves: a worker takes a third of a second to
 # start, and a second of checking is about this much source.
@@ -39,10 +40,14 @@ _SWEEP_BYTES = 500_000
 
 @dataclass(frozen=True)
 class Mode:
-    """What to do with the fixes: apply and write them, or show them as a diff, or neither."""
+    """What to do with the fixes: apply and write them, or show them as a diff, or neither.
+
+    With ``timing`` it is measured where the time goes.
+    """
 
     fix: bool = False
     diff: bool = False
+    timing: bool = False
 
 
 @dataclass(frozen=True)
@@ -50,7 +55,8 @@ class Result:
     """What came of one file.
 
     ``diagnostics`` are those left; ``applied`` counts the fixes by code, made or, for a diff, shown;
-    ``diff`` is a unified diff or None; ``written`` says whether the file was changed on disk.
+    ``diff`` is a unified diff or None; ``written`` says whether the file was changed on disk. ``seconds`` is
+    empty unless the time was measured.
     """
 
     path: Path
@@ -58,15 +64,32 @@ class Result:
     applied: Counter[str] = field(default_factory=Counter)
     diff: str | None = None
     written: bool = False
+    seconds: Seconds = field(default_factory=Counter)
+
+
+@dataclass(frozen=True)
+class _Item:
+    """A file to treat; ``salt`` is what its key in the cache begins with, empty if there is no cache."""
+
+    path: Path
+    settings: LintSettings
+    salt: bytes = b""
+
+
+_Work = list[_Item]
 
 
 @dataclass(frozen=True)
 class _Outcome:
-    """A result on its way to this process; with the bytes before and after fixing."""
+    """A result on its way to this process; with the bytes before and after fixing.
+
+    ``key`` is that of the bytes that were checked, if the result is theirs.
+    """
 
     result: Result
     before: bytes = b""
     after: bytes | None = None
+    key: str = ""
 
 
 def run(
@@ -75,24 +98,33 @@ def run(
     mode: Mode,
     jobs: int = 0,
     progress: Progress | None = None,
+    known: Cache | None = None,
 ) -> Iterator[Result]:
     """Check, and if asked fix, the files at ``paths``; one result each, in that order.
 
     ``jobs`` is the number of processes, 0 for one a processor; few files are checked in this process
-    whatever it says. ``progress`` is called with the number of files done and of all.
+    whatever it says. ``progress`` is called with the number of files done and of all. What is ``known``
+    already is not checked again, and what is found is added to it.
     """
     settings = settings_for if callable(settings_for) else settings_for.__getitem__
-    work = [(path, settings(path)) for path in paths]
-    sizes = [_size(path) for path in paths]
-    jobs = min(jobs or _processors(), _MOST_JOBS, len(work))
-    if jobs > 1 and sum(sizes) > _WORTH_A_POOL:
-        outcomes = _in_pool(work, sizes, mode, jobs)
-    else:
-        outcomes = _in_process(work, sizes, mode)
-    for done, outcome in enumerate(outcomes, start=1):
-        yield _write(outcome, work[done - 1][1])
-        if progress is not None:
-            progress(done, len(work))
+    work = _items(paths, settings, known)
+    results = [_known(item, mode, known) for item in work]
+    missing = [item for item, result in zip(work, results, strict=True) if result is None]
+    outcomes = _outcomes(missing, mode, jobs)
+    try:
+        for done, (item, result) in enumerate(zip(work, results, strict=True), start=1):
+            if result is None:
+                outcome = next(outcomes)
+                if known is not None and outcome.key:
+                    known.put(outcome.key, outcome.result.diagnostics)
+                result = _write(outcome, item.settings)
+            yield result
+            if progress is not None:
+                progress(done, len(work))
+    finally:
+        outcomes.close()
+        if known is not None:
+            known.save()
 
 
 def run_text(data: bytes, path: Path, settings: LintSettings, mode: Mode) -> tuple[Result, Source | None]:
@@ -143,12 +175,52 @@ def _shown(path: Path) -> str:
 # --- one file --------------------------------------------------------------------------------------------
 
 
-def _treat(path: Path, settings: LintSettings, mode: Mode) -> _Outcome:
+def _items(
+    paths: Sequence[Path], settings: Callable[[Path], LintSettings], known: Cache | None
+) -> list[_Item]:
+    # Most files share their settings, as one object.
+    salts: dict[int, bytes] = {}
+    items = []
+    for path in paths:
+        chosen = settings(path)
+        if known is not None and id(chosen) not in salts:
+            salts[id(chosen)] = known.salt(chosen)
+        items.append(_Item(path, chosen, salts.get(id(chosen), b"")))
+    return items
+
+
+def _known(item: _Item, mode: Mode, known: Cache | None) -> Result | None:
+    """The result of a file, if it is known and there is nothing to fix."""
+    if known is None:
+        return None
+    try:
+        diagnostics = known.get(cache.key(item.salt, item.path, read_bytes(item.path)), item.path)
+    except SourceError:
+        return None
+    if diagnostics is None:
+        return None
+    if (mode.fix or mode.diff) and any(fixer.applicable(found, item.settings) for found in diagnostics):
+        return None
+    return Result(item.path, diagnostics)
+
+
+def _treat(item: _Item, mode: Mode) -> _Outcome:
     """What comes of one file; never raises on account of the file."""
+    if not mode.timing:
+        return _treated(item, mode)
+    with stopwatch.recording() as seconds:
+        outcome = _treated(item, mode)
+    return replace(outcome, result=replace(outcome.result, seconds=seconds))
+
+
+def _treated(item: _Item, mode: Mode) -> _Outcome:
+    path, settings = item.path, item.settings
     try:
         data = read_bytes(path)
         result, source = run_text(data, path, settings, mode)
-        if source is None or not result.applied or mode.diff:
+        if source is not None and not result.applied:
+            return _Outcome(result, key=cache.key(item.salt, path, data) if item.salt else "")
+        if source is None or mode.diff:
             return _Outcome(result)
         try:
             return _Outcome(result, data, _encoded(data, source))
@@ -208,16 +280,26 @@ def _about_file(code: str, path: Path, message: str, place: Position) -> Diagnos
 # --- many files ------------------------------------------------------------------------------------------
 
 
+def _outcomes(work: _Work, mode: Mode, jobs: int) -> Generator[_Outcome, None, None]:
+    """What comes of each file, checked here or by workers."""
+    sizes = [_size(item.path) for item in work]
+    jobs = min(jobs or _processors(), _MOST_JOBS, len(work))
+    if jobs > 1 and sum(sizes) > _WORTH_A_POOL:
+        yield from _in_pool(work, sizes, mode, jobs)
+    else:
+        yield from _in_process(work, sizes, mode)
+
+
 def _in_process(work: _Work, sizes: Sequence[int], mode: Mode) -> Iterator[_Outcome]:
     unswept = 0
-    for (path, settings), size in zip(work, sizes, strict=True):
-        yield _treat(path, settings, mode)
+    for item, size in zip(work, sizes, strict=True):
+        yield _treat(item, mode)
         unswept += size
         unswept = _sweep(unswept)
 
 
 def _treat_chunk(work: _Work, mode: Mode) -> list[_Outcome]:
-    outcomes = [_treat(path, settings, mode) for path, settings in work]
+    outcomes = [_treat(item, mode) for item in work]
     _sweep(_SWEEP_BYTES)
     return outcomes
 
@@ -239,23 +321,23 @@ def _in_pool(work: _Work, sizes: Sequence[int], mode: Mode, jobs: int) -> Iterat
     try:
         futures = [pool.submit(_treat_chunk, chunk, mode) for chunk in chunks]
         for chunk, future in zip(chunks, futures, strict=True):
-            yield from _outcomes(chunk, future, mode)
+            yield from _of_chunk(chunk, future, mode)
     finally:
         # After a full run there is nothing to wait for; after an interrupt there is nobody who would.
         pool.shutdown(wait=False, cancel_futures=True)
 
 
-def _outcomes(chunk: _Work, future: Future[list[_Outcome]], mode: Mode) -> Iterator[_Outcome]:
+def _of_chunk(chunk: _Work, future: Future[list[_Outcome]], mode: Mode) -> Iterator[_Outcome]:
     """The outcomes of a chunk; file by file, each in a process of its own, if its worker died."""
     try:
         yield from future.result()
     except BrokenProcessPool:
-        for path, settings in chunk:
+        for item in chunk:
             with _pool(1) as lonely:
                 try:
-                    yield from lonely.submit(_treat_chunk, [(path, settings)], mode).result()
+                    yield from lonely.submit(_treat_chunk, [item], mode).result()
                 except BrokenProcessPool:
-                    yield _Outcome(_failed(path, f"the process that checked {path.name} died"))
+                    yield _Outcome(_failed(item.path, f"the process that checked {item.path.name} died"))
 
 
 def _chunks(work: _Work, sizes: Sequence[int], jobs: int) -> list[_Work]:

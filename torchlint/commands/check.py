@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from torchlint import options, registry
+from torchlint import options, stopwatch
+from torchlint.commands import caching
 from torchlint.commands.terminal import Terminal, shared_parameters
 from torchlint.config import Resolver, Settings
 from torchlint.diagnostics import Diagnostic, Severity
@@ -146,6 +147,7 @@ class _Outcome:
     applied: dict[Path, Counter[str]] = field(default_factory=dict)
     diffs: dict[Path, str] = field(default_factory=dict)
     sources: dict[Path, Source] = field(default_factory=dict)
+    seconds: Counter[str] = field(default_factory=Counter)
 
     @property
     def fixed(self) -> int:
@@ -165,7 +167,8 @@ def _run(
 ) -> None:
     terminal = Terminal(color, verbose, quiet, silent)
     directory = Path.cwd()
-    rules = registry.catalogue()
+    memory = caching.Memory.of(terminal, parameters["cache_dir"], off=bool(parameters["no_cache"]))
+    rules = memory.catalogue()
     resolver = Resolver(rules, _given(parameters, directory), configs, isolated=isolated, directory=directory)
     chosen = resolver.run.options
     terminal.debug(f"{len(resolver.run.enabled)} of {len(rules)} rules selected")
@@ -201,15 +204,23 @@ def _run(
         if not found.files:
             terminal.warn("No Python files found under the given path(s)")
         with terminal.listening():
-            outcome = _check_files(terminal, resolver, chosen, found.files)
+            outcome = _check_files(terminal, resolver, chosen, found.files, memory)
     terminal.debug(f"done in {time.perf_counter() - started:.2f} s")
     if not (_streams(chosen) and _DASH not in paths):
         _tell(terminal, chosen, rules, outcome, directory, stdin=_DASH in paths)
+    if chosen.timing:
+        from torchlint.render import timing
+
+        terminal.err(timing.render(outcome.seconds, rules))
     raise click.exceptions.Exit(_status(chosen, outcome))
 
 
 def _check_files(
-    terminal: Terminal, resolver: Resolver, chosen: Options, files: tuple[Path, ...]
+    terminal: Terminal,
+    resolver: Resolver,
+    chosen: Options,
+    files: tuple[Path, ...],
+    memory: caching.Memory,
 ) -> _Outcome:
     from torchlint import runner
     from torchlint.commands.progress import Progress
@@ -219,15 +230,17 @@ def _check_files(
     settings = {path: resolver.lint(path) for path in files}
     _debug_settings(terminal, resolver, settings)
     outcome = _Outcome(enabled=frozenset().union(*(lint.rules for lint in settings.values())))
-    mode = runner.Mode(fix=chosen.writes, diff=chosen.diff)
+    mode = runner.Mode(fix=chosen.writes, diff=chosen.diff, timing=chosen.timing)
     watched = terminal.interactive and not (terminal.quiet or terminal.silent)
     with (
         Progress(len(files), enabled=watched) as progress,
         _told_at_once(terminal, chosen, resolver.rules, outcome) as tell,
     ):
-        for result in runner.run(files, settings, mode, chosen.jobs, progress):
+        known = None if chosen.timing else memory.results(chosen.cache_dir, resolver.directory)
+        for result in runner.run(files, settings, mode, chosen.jobs, progress, known):
             outcome.diagnostics += result.diagnostics
             tell(result.diagnostics)
+            outcome.seconds.update(result.seconds)
             if result.applied:
                 outcome.applied[result.path] = result.applied
             if result.diff:
@@ -301,7 +314,8 @@ def _check_stdin(terminal: Terminal, resolver: Resolver, chosen: Options) -> _Ou
     _debug_settings(terminal, resolver, {path: settings})
     outcome.enabled = frozenset(settings.rules)
     mode = runner.Mode(fix=chosen.writes, diff=chosen.diff)
-    result, source = runner.run_text(data, path, settings, mode)
+    with stopwatch.recording() as outcome.seconds:
+        result, source = runner.run_text(data, path, settings, mode)
     if chosen.writes:
         fixed = data
         if source is not None and result.applied:
