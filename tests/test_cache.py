@@ -1,4 +1,4 @@
-"""What is remembered of files: the same diagnostics, for the same bytes, settings and code, and nothing else."""
+"""What is remembered of files: the same diagnostics, for the same bytes, settings and code, nothing else."""
 
 from __future__ import annotations
 
@@ -16,17 +16,19 @@ import libcst as cst
 import pytest
 from packaging.version import Version
 
-from torchlint import cache, checker, registry, runner, store
+from torchlint import cache, checker, registry, runner, source, store
 from torchlint.cache import Cache
 from torchlint.diagnostics import Applicability, Diagnostic, Edit, Fix, Position, Severity, Span
 from torchlint.options import LintSettings
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.runner import Mode, Result, run
 from torchlint.semantics.module import Module
+from torchlint.source import Source
 from torchlint.store import DAY, MAX_AGE, Store
 from torchlint.target import Target
 from torchlint.testing import cases
 
+CHECK = Mode()
 UseRules = Callable[..., LintSettings]
 ROOT = Path(cache.__file__).parents[1]
 PATH = Path("/p/a.py")
@@ -80,9 +82,9 @@ def checked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     texts: list[str] = []
     check = checker.check
 
-    def watched(source: Any, settings: LintSettings, **how: Any) -> list[Diagnostic]:
-        texts.append(source.text)
-        return check(source, settings, **how)
+    def watched(read: Source, settings: LintSettings, **how: Any) -> list[Diagnostic]:
+        texts.append(read.text)
+        return check(read, settings, **how)
 
     monkeypatch.setattr("torchlint.checker.check", watched)
     monkeypatch.setattr("torchlint.fixer.check", watched)
@@ -124,8 +126,21 @@ def test_what_went_wrong_is_not_stored(opened: Callable[[], Cache], code: str) -
 
 def entry(**changes: Any) -> list[Any]:
     """What is stored of a diagnostic, some of it replaced."""
-    names = ("code", "name", "message", "severity", "span", "start", "end")
-    names += ("fix", "url", "noqa_row", "cell", "related", "remedy")
+    names = [
+        "code",
+        "name",
+        "message",
+        "severity",
+        "span",
+        "start",
+        "end",
+        "fix",
+        "url",
+        "noqa_row",
+        "cell",
+        "related",
+        "remedy",
+    ]
     return [changes.get(name, value) for name, value in zip(names, cache._stored(FULL), strict=True)]
 
 
@@ -320,9 +335,7 @@ def test_every_byte_is_part_of_the_key_and_the_name_is_not() -> None:
 # --- runs --------------------------------------------------------------------------------------------------
 
 
-def treat(
-    paths: list[Path], settings: LintSettings, known: Cache | None, mode: Mode = Mode()
-) -> list[Result]:
+def treat(paths: list[Path], settings: LintSettings, known: Cache | None, mode: Mode = CHECK) -> list[Result]:
     return list(run(paths, lambda _: settings, mode, 1, None, known))
 
 
@@ -351,7 +364,7 @@ def test_a_file_that_changes_while_it_is_checked_is_stored_as_what_was_checked(
 ) -> None:
     path = tmp_path / "a.py"
     path.write_bytes(b"old\n")
-    read = runner.read_bytes
+    read = source.read_bytes
 
     def racing(place: Path) -> bytes:
         data = read(place)
@@ -411,7 +424,7 @@ def test_an_interrupted_run_keeps_what_it_found(
         path.write_text(f"old, {path.stem}\n")
     results = run(paths, lambda _: settings, Mode(), 1, None, opened())
     next(results)
-    results.close()
+    del results
     treat(paths, settings, opened())
     assert checked == ["old, a\n", "old, b\n"]
 

@@ -840,11 +840,11 @@ def test_json_lines_are_written_as_each_file_is_done(monkeypatch: pytest.MonkeyP
     seen: dict[str, list[str]] = {}
     treat = runner._treat
 
-    def watched(path: Path, *rest: Any) -> Any:
+    def watched(item: Any, *rest: Any) -> Any:
         lines = Path("out.jsonl").read_text().splitlines()
-        name = path.relative_to(Path.cwd()).as_posix()
+        name = item.path.relative_to(Path.cwd()).as_posix()
         seen[name] = [Path(json.loads(line)["filename"]).name for line in lines]
-        return treat(path, *rest)
+        return treat(item, *rest)
 
     monkeypatch.setattr(runner, "_treat", watched)
     assert lint("--output-format", "json-lines", "-o", "out.jsonl").stdout == ""

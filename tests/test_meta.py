@@ -24,6 +24,7 @@ from torchlint.testing import cases
 LAYERS = (
     ("torchlint.toml",),
     ("torchlint.store",),
+    ("torchlint.installation",),
     ("torchlint.stopwatch",),
     ("torchlint.diagnostics",),
     ("torchlint.source",),
@@ -41,7 +42,6 @@ LAYERS = (
     ("torchlint.rule",),
     ("torchlint.links",),
     ("torchlint.effects",),
-    ("torchlint.installation",),
     ("torchlint.registry",),
     ("torchlint.selectors",),
     ("torchlint.config", "torchlint.files"),

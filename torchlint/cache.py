@@ -28,7 +28,7 @@ FORMAT = 1
 # A crash, and what is no program: how deep a program may be nested depends on the machine.
 _NEVER_STORED = frozenset({"TL000", "TL001"})
 _LARGEST_SHARE = MAX_DOCUMENT // 2
-# How old the note of the last use of an entry may get, in days, before a run that found nothing new writes it.
+# How many days old the note of the last use of an entry gets before a run that learns nothing writes it.
 _STALE = 7
 
 
@@ -57,7 +57,7 @@ class Cache:
         """What is known to be found in a file with this key, told of ``path``; None if nothing is known."""
         entry = self._entries.get(key)
         try:
-            day, found = (entry, []) if type(entry) is int else entry
+            day, found = [entry, []] if type(entry) is int else entry or []
             if type(day) is not int or type(found) is not list:
                 return None
             diagnostics = tuple(_diagnostic(item, path) for item in found)

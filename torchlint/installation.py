@@ -36,6 +36,26 @@ def packs(group: str) -> tuple[Pack, ...]:
     return tuple(sorted(found, key=lambda pack: pack.name))
 
 
+recalled: dict[str, str | None] = {}
+"""Versions that need not be looked for, since an earlier run did and nothing was installed meanwhile."""
+
+
+def versions(distributions: Iterable[str]) -> dict[str, str | None]:
+    """The versions of distributions by their names, None for one that is not installed or says none."""
+    wanted = tuple(distributions)
+    if recalled.keys() >= set(wanted):
+        return {name: recalled[name] for name in wanted}
+    from importlib.metadata import PackageNotFoundError, version
+
+    found: dict[str, str | None] = {}
+    for name in wanted:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            found[name] = None
+    return found
+
+
 def places() -> str:
     """A digest of the folders that distributions are installed in; it changes when one comes or goes."""
     states: list[object] = [sys.version, sys.path]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import enum
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
@@ -565,6 +564,8 @@ _LOOK_ALIKE = str.maketrans("oil", "011")
 
 
 def _ratio(word: str, other: str) -> float:
+    import difflib
+
     return difflib.SequenceMatcher(None, other, word).ratio()
 
 

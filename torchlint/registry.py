@@ -26,6 +26,7 @@ from torchlint.diagnostics import Severity
 from torchlint.installation import Code, Pack
 from torchlint.rule import FixKind, Rule
 from torchlint.store import Store
+from torchlint.target import LIBRARIES, TORCH
 
 ENTRY_POINT_GROUP = "torchlint.rules"
 
@@ -65,7 +66,10 @@ def catalogue() -> Mapping[str, Rule]:
 
 @dataclass(frozen=True)
 class Known:
-    """The catalogue, and the digest of all code that has a say in what a rule finds; empty if it is unknown."""
+    """The catalogue, the rule packs, and the digest of all code that has a say in what a rule finds.
+
+    The digest is empty if it is unknown.
+    """
 
     catalogue: Mapping[str, Rule]
     packs: tuple[Pack, ...]
@@ -85,6 +89,7 @@ def known(store: Store) -> Known:
     """
     global _known
     _known = None
+    installation.recalled.clear()
     catalogue.cache_clear()
     places = installation.places()
     name = f"catalogue-{sha256(repr((sys.path, sys.version)).encode()).hexdigest()[:16]}"
@@ -98,8 +103,11 @@ def known(store: Store) -> Known:
         except OSError:
             return Known(catalogue(), packs, "")
         document = {
-            **{"places": places, "state": state, "code": found.code},
+            "places": places,
+            "state": state,
+            "code": found.code,
             "packs": [[pack.name, pack.module, pack.value] for pack in packs],
+            "versions": installation.versions((TORCH, *LIBRARIES)),
             "rules": [_written(rule) for rule in found.catalogue.values()],
         }
         store.save(name, document)
@@ -117,6 +125,7 @@ def _remembered(document: Any, places: str) -> Known | None:
         if Code.of(pack.module for pack in packs).state != document["state"]:
             return None
         rules = _collect(_restored(*rule) for rule in document["rules"])
+        installation.recalled.update(document["versions"])
         return Known(rules, packs, str(document["code"]))
     except (TypeError, ValueError, KeyError, RegistryError):
         return None

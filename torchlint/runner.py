@@ -6,25 +6,25 @@ writing, so that no two writes can race and an interrupted run leaves every file
 
 from __future__ import annotations
 
-import difflib
 import gc
-import multiprocessing
 import os
-import signal
 import sys
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from torchlint import cache, checker, fixer, stopwatch
+from torchlint import cache, stopwatch
 from torchlint.cache import Cache
 from torchlint.diagnostics import Diagnostic, Position, Span
 from torchlint.options import LintSettings
 from torchlint.source import Source, SourceError, StaleSourceError, read_bytes, write_atomically
 from torchlint.stopwatch import Seconds
+
+# A run that finds every file known, and most do, needs neither what checks nor what starts processes.
+if TYPE_CHECKING:
+    from concurrent.futures import Future, ProcessPoolExecutor
 
 Progress = Callable[[int, int], None]
 SettingsFor = Mapping[Path, LintSettings] | Callable[[Path], LintSettings]
@@ -133,6 +133,8 @@ def run_text(data: bytes, path: Path, settings: LintSettings, mode: Mode) -> tup
     Returns the result with the text that it speaks of: the fixed one, if there is one; None if the bytes
     are no text.
     """
+    from torchlint import checker, fixer
+
     try:
         source = Source.from_bytes(data, path)
     except SourceError as error:
@@ -149,6 +151,8 @@ def unified_diff(source: Source, text: str) -> str:
 
     Carriage returns and the byte order mark belong to the lines, as in the file.
     """
+    import difflib
+
     mark = "\ufeff" if source.bom else ""
     name = _shown(source.path)
     lines = difflib.unified_diff(
@@ -199,8 +203,11 @@ def _known(item: _Item, mode: Mode, known: Cache | None) -> Result | None:
         return None
     if diagnostics is None:
         return None
-    if (mode.fix or mode.diff) and any(fixer.applicable(found, item.settings) for found in diagnostics):
-        return None
+    if mode.fix or mode.diff:
+        from torchlint.fixer import applicable
+
+        if any(applicable(found, item.settings) for found in diagnostics):
+            return None
     return Result(item.path, diagnostics)
 
 
@@ -229,6 +236,8 @@ def _treated(item: _Item, mode: Mode) -> _Outcome:
     except SourceError as error:
         return _Outcome(Result(path, (_untreated(path, error),)))
     except Exception as error:
+        from torchlint import checker
+
         checker.log_failure(path, error)
         return _Outcome(_failed(path, f"checking {path.name} failed with {checker.describe(error)}"))
 
@@ -264,16 +273,22 @@ def _unwritten(path: Path, data: bytes, settings: LintSettings, error: SourceErr
 
 
 def _untreated(path: Path, error: SourceError) -> Diagnostic:
-    return _about_file(checker.SYNTAX_ERROR, path, error.reason, error.position)
+    from torchlint.checker import SYNTAX_ERROR
+
+    return _about_file(SYNTAX_ERROR, path, error.reason, error.position)
 
 
 def _failed(path: Path, reason: str) -> Result:
-    return Result(path, (_about_file(checker.CRASH, path, reason, Position(1, 1)),))
+    from torchlint.checker import CRASH
+
+    return Result(path, (_about_file(CRASH, path, reason, Position(1, 1)),))
 
 
 def _about_file(code: str, path: Path, message: str, place: Position) -> Diagnostic:
     """A diagnostic for a file whose text is not known."""
-    diagnostic = checker.own_diagnostic(code, Source(path, ""), Span(0, 0), message)
+    from torchlint.checker import own_diagnostic
+
+    diagnostic = own_diagnostic(code, Source(path, ""), Span(0, 0), message)
     return replace(diagnostic, start=place, end=place, noqa_row=place.row)
 
 
@@ -329,6 +344,8 @@ def _in_pool(work: _Work, sizes: Sequence[int], mode: Mode, jobs: int) -> Iterat
 
 def _of_chunk(chunk: _Work, future: Future[list[_Outcome]], mode: Mode) -> Iterator[_Outcome]:
     """The outcomes of a chunk; file by file, each in a process of its own, if its worker died."""
+    from concurrent.futures.process import BrokenProcessPool
+
     try:
         yield from future.result()
     except BrokenProcessPool:
@@ -355,6 +372,9 @@ def _chunks(work: _Work, sizes: Sequence[int], jobs: int) -> list[_Work]:
 
 
 def _pool(jobs: int) -> ProcessPoolExecutor:
+    import multiprocessing
+    from concurrent.futures import ProcessPoolExecutor
+
     # Never a plain fork: a thread of the caller, such as a progress bar's, may hold a lock just then.
     methods = multiprocessing.get_all_start_methods()
     method = "forkserver" if "forkserver" in methods and sys.platform != "darwin" else "spawn"
@@ -366,6 +386,8 @@ def _pool(jobs: int) -> ProcessPoolExecutor:
 
 
 def _start_worker() -> None:
+    import signal
+
     # An interrupt from the terminal reaches the workers too: they have nothing to clean up or to say.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     gc.freeze()

@@ -13,7 +13,6 @@ import os
 import re
 import shutil
 import stat
-import tempfile
 import tokenize
 from bisect import bisect_right
 from dataclasses import dataclass, replace
@@ -183,6 +182,8 @@ def write_atomically(path: Path, data: bytes, expected_old_bytes: bytes) -> bool
 
 
 def _replace(target: Path, data: bytes) -> None:
+    import tempfile
+
     descriptor, name = tempfile.mkstemp(dir=target.parent, prefix=".torchlint-", suffix=".tmp")
     try:
         with os.fdopen(descriptor, "wb") as file:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import logging
 import os
 import time
 from collections.abc import Iterator
@@ -32,8 +31,6 @@ _CONTENTS = {
     "# About cache directory tags: https://bford.info/cachedir/\n",
 }
 _SUFFIX, _UNFINISHED = ".json", ".tmp"
-
-_log = logging.getLogger("torchlint")
 
 
 class StoreError(Exception):
@@ -82,7 +79,9 @@ class Store:
             _replace(self.directory / f"{name}{_SUFFIX}", _digest(body) + b"\n" + body)
             self._prune()
         except (OSError, StoreError) as error:
-            _log.debug("nothing was cached in %s: %s", self.directory, error)
+            import logging
+
+            logging.getLogger("torchlint").debug("nothing was cached in %s: %s", self.directory, error)
 
     def clear(self) -> tuple[int, int]:
         """Delete everything that torchlint made in the folder; the number of documents, and of their bytes.
@@ -150,7 +149,7 @@ def _check(directory: Path) -> bool:
     """
     try:
         status = directory.stat()
-        names = os.listdir(directory)
+        empty = next(directory.iterdir(), None) is None
     except FileNotFoundError:
         return False
     except (OSError, ValueError) as error:
@@ -158,7 +157,7 @@ def _check(directory: Path) -> bool:
         raise StoreError(f"{directory} cannot be used as a cache: {reason}") from error
     if hasattr(os, "geteuid") and status.st_uid != os.geteuid():
         raise StoreError(f"{directory} cannot be used as a cache: it belongs to another user")
-    if not names:
+    if empty:
         return False
     try:
         tag = (directory / _TAG).read_text(encoding="utf-8", errors="replace")

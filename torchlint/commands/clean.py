@@ -45,7 +45,7 @@ _CACHE_DIR = options.settings()["cache_dir"]
 command = click.Command(
     "clean",
     callback=_run,
-    help="Delete what earlier runs remembered of files, of all projects. The next run checks every file anew.",
+    help="Delete what earlier runs remembered, of all projects. The next run checks every file anew.",
     params=[
         click.Option(
             ["--cache-dir"],
