@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from torchlint import parsing, registry, stopwatch
 from torchlint.diagnostics import Applicability, Diagnostic, Fix, Severity, Span
 from torchlint.options import LintSettings
-from torchlint.rule import Finding, Rule
+from torchlint.rule import Finding, Rule, Words
 from torchlint.source import Source
 from torchlint.suppressions import INVALID, UNUSED, Suppressions, logical_line_end
 
@@ -39,7 +39,8 @@ def check(source: Source, settings: LintSettings, *, screen: bool = True) -> lis
     rules = registry.catalogue()
     enabled = [rules[code] for code in settings.rules if code in rules and code not in OWN_CODES]
     with stopwatch.of("words of the file"):
-        wanted = [rule.code for rule in enabled if not screen or rule.may_fire(source.text)]
+        words = Words(source.text)
+        wanted = [rule.code for rule in enabled if not screen or rule.may_fire(words)]
     if wanted:
         checked = parsing.on_deep_stack(_run, source, settings, wanted, screen)
     else:
