@@ -96,7 +96,6 @@ def _run(source: Source, settings: LintSettings, codes: list[str], screen: bool)
     """
     from torchlint.semantics.module import Module
 
-    rules = registry.rules()
     if screen:
         codes = _firing(source, settings, codes)
         if not codes:
@@ -107,7 +106,7 @@ def _run(source: Source, settings: LintSettings, codes: list[str], screen: bool)
     except parsing.UnreadableError as error:
         return [unreadable(source, error.problem)]
     with closing(Module(tree, settings)) as module:
-        return _ask([rules[code] for code in codes], source, tree, module)
+        return _ask(list(map(registry.rule, codes)), source, tree, module)
 
 
 def _firing(source: Source, settings: LintSettings, codes: list[str]) -> list[str]:
@@ -116,25 +115,24 @@ def _firing(source: Source, settings: LintSettings, codes: list[str]) -> list[st
     from torchlint.outline import Outline
     from torchlint.semantics.module import Module
 
-    rules = registry.rules()
     try:
         with stopwatch.of("outline"):
             tree = Outline(source.text)
     except NotOutlinedError:
         return codes
     module, firing = Module(tree, settings), []
-    for code in codes:
+    for rule in map(registry.rule, codes):
         try:
-            with stopwatch.of(code):
-                nodes: list[cst.CSTNode] = tree.nodes(*rules[code].on)
-                fires = any(True for node in nodes for _ in rules[code].check(node, module))
+            with stopwatch.of(rule.code):
+                nodes: list[cst.CSTNode] = tree.nodes(*rule.on)
+                fires = any(True for node in nodes for _ in rule.check(node, module))
         except Exception:
             # Whatever it is: the full tree has an answer, or the failure shows again. What the model
             # was about to find out is lost.
             module.close()
             module, fires = Module(tree, settings), True
         if fires:
-            firing.append(code)
+            firing.append(rule.code)
     module.close()
     return firing
 

@@ -64,6 +64,24 @@ def catalogue() -> Mapping[str, Rule]:
     return _collect(rule for module in _modules(_packs()) for rule in _declared(module))
 
 
+def rule(code: str) -> Rule:
+    """The rule of the catalogue with this code, as it runs. Imports its module alone, and so LibCST.
+
+    Raises:
+        KeyError: there is no such rule.
+        RegistryError: the module does not load.
+    """
+    declared = catalogue()[code]
+    # What was only read for the catalogue visits no nodes.
+    return declared if declared.on else _loaded(declared.check, code)
+
+
+@cache
+def _loaded(declared: Callable[..., Any], code: str) -> Rule:
+    found = (rule for rule in _imported(declared.__module__) if rule.code == code)
+    return next(found, None) or rules()[code]
+
+
 @dataclass(frozen=True)
 class Known:
     """The catalogue, the rule packs, and the digest of all code that has a say in what a rule finds.

@@ -48,10 +48,10 @@ class Finding:
 
 
 class Words:
-    """A text that is asked for many words, and often for the same: ``word in Words(text)`` is as quick as can be.
+    """A text that is asked for many words, and often for the same: ``word in Words(text)``.
 
-    Each answer is remembered. Most words are absent, and what a word has of letters and digits is first looked
-    for among the different runs of them that the text has, which are a third of it and less.
+    Each answer is remembered. Most words are absent, and what a word has of letters and digits is looked
+    for first among the different runs of them that the text has, which are a third of it and less.
     """
 
     def __init__(self, text: str) -> None:

@@ -46,6 +46,7 @@ def torchlint(
         "torchlint",
         "check",
         "--isolated",
+        "--no-cache",
         "--target-torch",
         "unknown",
         *arguments,
