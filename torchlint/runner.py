@@ -375,13 +375,17 @@ def _pool(jobs: int) -> ProcessPoolExecutor:
     import multiprocessing
     from concurrent.futures import ProcessPoolExecutor
 
+    from torchlint import registry
+
     # Never a plain fork: a thread of the caller, such as a progress bar's, may hold a lock just then.
     methods = multiprocessing.get_all_start_methods()
     method = "forkserver" if "forkserver" in methods and sys.platform != "darwin" else "spawn"
     context = multiprocessing.get_context(method)
     if method == "forkserver":
-        # Imported once, and shared by all workers.
-        context.set_forkserver_preload(["torchlint.runner", "torchlint.semantics.module"])
+        # Imported once, and shared by all workers. A rule pack may do anything when it is imported.
+        own = {rule.check.__module__ for rule in registry.catalogue().values()}
+        rules = sorted(name for name in own if name.startswith("torchlint.rules."))
+        context.set_forkserver_preload(["torchlint.fixer", "torchlint.outline", *rules])
     return ProcessPoolExecutor(jobs, context, initializer=_start_worker)
 
 
