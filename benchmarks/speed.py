@@ -7,8 +7,14 @@ On the timm wheel of the corpus (fetched if need be) it measures, each in a fres
 * ``torchlint``: a cold check of the whole package in one process, with every default rule;
 * ``parse``: reading every file and calling ``libcst.parse_module`` once on each that mentions torch;
 
-and besides these the start-up of ``torchlint --version`` and the peak memory of a check of the largest
-file. CPU time is user and system time of the process and its children; results are medians, written as JSON.
+and, interleaved as well, on a copy of it in which nothing has changed since the last run
+
+* ``warm``: a check, and ``changed``: a check after one file was changed;
+* ``ruff``: ruff's check, with the rules it has by default, also without printing them (``silent``);
+
+and besides these the start-up of ``torchlint --version`` and ``--help`` and the peak memory of a check of the
+largest file. CPU time is user and system time of the process and its children; results are medians, written
+as JSON.
 """
 
 from __future__ import annotations
@@ -16,9 +22,11 @@ from __future__ import annotations
 import json
 import os
 import platform
+import shutil
 import statistics
 import subprocess
 import sys
+import tempfile
 from collections.abc import Sequence
 from importlib import metadata
 from pathlib import Path
@@ -33,7 +41,8 @@ from benchmarks.processes import Usage
 
 RESULTS = Path(__file__).parent / "results" / "speed.json"
 PACKAGE = "timm"
-CHECK = ["-m", "torchlint", "check", "--isolated", "--no-respect-gitignore", "--jobs", "1"]
+CHECK = ["-m", "torchlint", "check", "--isolated", "--no-respect-gitignore", "--no-cache", "--jobs", "1"]
+RUFF = ["-m", "ruff", "check", "--isolated", "--no-respect-gitignore"]
 
 PARSE = """
 import sys
@@ -63,9 +72,41 @@ def run(arguments: Sequence[str]) -> Usage:
 def imported(arguments: Sequence[str]) -> set[str]:
     """The top-level modules that a run of this interpreter imports."""
     command = [sys.executable, "-X", "importtime", *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     lines = [line for line in done.stderr.splitlines() if line.startswith("import time:")]
     return {line.rpartition("|")[2].strip().partition(".")[0] for line in lines}
+
+
+def measure_warm(tree: Path, largest: Path, repetitions: int) -> dict[str, Any]:
+    """What it takes to check a folder again, beside what ruff takes."""
+    with tempfile.TemporaryDirectory(prefix="torchlint-speed-") as folder:
+        copy, stores = Path(folder, "tree"), Path(folder, "stores")
+        shutil.copytree(tree, copy)
+        changed = copy / largest.relative_to(tree)
+        check = [argument for argument in CHECK if argument != "--no-cache"]
+        ours = [*check, "--cache-dir", str(stores / "torchlint"), str(copy)]
+        theirs = [*RUFF, "--cache-dir", str(stores / "ruff"), str(copy)]
+        kinds = {"warm": ours, "changed": ours, "ruff": theirs, "ruff_silent": [*theirs, "--silent"]}
+        usages: dict[str, list[Usage]] = {kind: [] for kind in kinds}
+        for arguments in kinds.values():
+            run(arguments)
+        for repetition in range(repetitions):
+            for kind, arguments in kinds.items():
+                if kind == "changed":
+                    with changed.open("a", encoding="utf-8") as file:
+                        file.write(f"# {repetition}\n")
+                usages[kind].append(run(arguments))
+        result: dict[str, Any] = {"changed_file_bytes": changed.stat().st_size}
+        for kind, found in usages.items():
+            result[f"{kind}_cpu_seconds"] = statistics.median(usage.cpu for usage in found)
+            result[f"{kind}_wall_seconds"] = statistics.median(usage.wall for usage in found)
+        for kind in ("ruff", "ruff_silent"):
+            ratios = [
+                ours.cpu / theirs.cpu for ours, theirs in zip(usages["warm"], usages[kind], strict=True)
+            ]
+            result[f"warm_over_{kind}"] = statistics.median(ratios)
+        result["warm_imports_libcst"] = "libcst" in imported(ours)
+        return result
 
 
 def measure(tree: Path, repetitions: int) -> dict[str, Any]:
@@ -74,14 +115,15 @@ def measure(tree: Path, repetitions: int) -> dict[str, Any]:
     mentioning = [path for path in files if b"torch" in path.read_bytes()]
     largest = max(mentioning, key=lambda path: path.stat().st_size)
     check, parse = [*CHECK, str(tree)], ["-c", PARSE, str(tree)]
-    version = ["-m", "torchlint", "--version"]
-    for arguments in (check, parse, version):  # byte code and page cache are warm for every kind
+    version, helped = ["-m", "torchlint", "--version"], ["-m", "torchlint", "--help"]
+    for arguments in (check, parse, version, helped):  # byte code and page cache are warm for every kind
         run(arguments)
-    checks, parses, versions = [], [], []
+    checks, parses, versions, helps = [], [], [], []
     for _ in range(repetitions):
         checks.append(run(check))
         parses.append(run(parse))
         versions.append(run(version))
+        helps.append(run(helped))
     ratios = [ours.cpu / theirs.cpu for ours, theirs in zip(checks, parses, strict=True)]
     single = run([*CHECK, str(largest)])
     return {
@@ -103,11 +145,14 @@ def measure(tree: Path, repetitions: int) -> dict[str, Any]:
         },
         "version_wall_seconds": statistics.median(usage.wall for usage in versions),
         "version_imports_libcst": "libcst" in imported(version),
+        "help_wall_seconds": statistics.median(usage.wall for usage in helps),
+        "again": measure_warm(tree, largest, repetitions),
         "repetitions": repetitions,
         "raw": {
             "check_cpu_seconds": [usage.cpu for usage in checks],
             "parse_cpu_seconds": [usage.cpu for usage in parses],
             "version_wall_seconds": [usage.wall for usage in versions],
+            "help_wall_seconds": [usage.wall for usage in helps],
         },
     }
 
@@ -126,6 +171,7 @@ def machine() -> dict[str, Any]:
         "platform": platform.platform(),
         "processors": os.cpu_count(),
         "libcst": metadata.version("libcst"),
+        "ruff": metadata.version("ruff"),
         "torchlint": metadata.version("torchlint"),
         "commit": commit.stdout.strip() or None,
     }
@@ -159,9 +205,13 @@ def main(folder: Path, tree: Path | None, repetitions: int, output: Path) -> Non
     result = {**measure(tree, repetitions), "machine": machine()}
     output.parent.mkdir(parents=True, exist_ok=True)
     output.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+    again = result["again"]
     click.echo(
         f"check {result['check_cpu_seconds']:.2f} s CPU, parse {result['parse_cpu_seconds']:.2f} s: "
         f"{result['check_over_parse']:.2f} times\n"
+        f"nothing changed: {again['warm_cpu_seconds']:.2f} s CPU, "
+        f"{again['warm_over_ruff']:.2f} times ruff's; "
+        f"one file changed: {again['changed_wall_seconds']:.2f} s\n"
         f"--version {1000 * result['version_wall_seconds']:.0f} ms, "
         f"{'imports' if result['version_imports_libcst'] else 'does not import'} libcst\n"
         f"largest file {result['largest_file']['path']}: {result['largest_file']['peak_mib']:.0f} MiB"

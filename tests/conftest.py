@@ -19,6 +19,8 @@ from torchlint.options import LintSettings
 from torchlint.rule import Rule
 
 ROOT = Path(__file__).resolve().parents[1]
+# No test may be told what another run has found, and none may leave anything with the user.
+os.environ["TORCHLINT_NO_CACHE"] = "1"
 
 
 @pytest.fixture(scope="session")

@@ -113,6 +113,7 @@ def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pack: Path) -> Iterato
     """A project that selects the pack's rules, and an environment that says nothing."""
     for name in [name for name in os.environ if name.startswith("TORCHLINT_")]:
         monkeypatch.delenv(name)
+    monkeypatch.setenv("TORCHLINT_NO_CACHE", "1")
     for name in ("NO_COLOR", "FORCE_COLOR", "COLUMNS"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "home"))
@@ -963,11 +964,11 @@ def test_json_lines_are_written_as_each_file_is_done(monkeypatch: pytest.MonkeyP
     seen: dict[str, list[str]] = {}
     treat = runner._treat
 
-    def watched(path: Path, *rest: Any) -> Any:
+    def watched(item: Any, *rest: Any) -> Any:
         lines = Path("out.jsonl").read_text().splitlines()
-        name = path.relative_to(Path.cwd()).as_posix()
+        name = item.path.relative_to(Path.cwd()).as_posix()
         seen[name] = [Path(json.loads(line)["filename"]).name for line in lines]
-        return treat(path, *rest)
+        return treat(item, *rest)
 
     monkeypatch.setattr(runner, "_treat", watched)
     assert lint("--output-format", "json-lines", "-o", "out.jsonl").stdout == ""

@@ -24,6 +24,9 @@ from torchlint.testing import cases
 # A module may import those that stand before it; modules on one line may import each other.
 LAYERS = (
     ("torchlint.toml",),
+    ("torchlint.store",),
+    ("torchlint.installation",),
+    ("torchlint.stopwatch",),
     ("torchlint.diagnostics",),
     ("torchlint.source", "torchlint.magics", "torchlint.ipynb", "torchlint.notebook"),
     ("torchlint.nodes",),
@@ -37,6 +40,7 @@ LAYERS = (
     ("torchlint.target",),
     ("torchlint.options",),
     ("torchlint.semantics",),
+    ("torchlint.cache",),
     ("torchlint.rule",),
     ("torchlint.links",),
     ("torchlint.effects",),

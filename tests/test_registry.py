@@ -75,6 +75,30 @@ def test_the_catalogue_says_what_the_imported_rules_say() -> None:
         assert {name: getattr(read, name) for name in facts} == {name: getattr(rule, name) for name in facts}
 
 
+def test_one_rule_is_the_same_as_among_all(pack: Path) -> None:
+    (pack / "rules.py").write_text(PLAIN)
+    (pack / "more.py").write_text(COMPUTED)
+    registry.catalogue.cache_clear()
+    for code, rule in registry.rules().items():
+        assert registry.rule(code) is rule
+    assert {"ZZ101", "ZZ102"} <= registry.rules().keys()
+    with pytest.raises(KeyError):
+        registry.rule("ZZ999")
+
+
+def test_a_rule_imports_no_other() -> None:
+    code = (
+        "import sys; from torchlint import registry; registry.rule('TL403')\n"
+        "print(*(name for name in sys.modules if '.rules.' in name))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    names = done.stdout.split()
+    assert "torchlint.rules.model.attention_weights_unused" in names
+    assert [name for name in names if name.count(".") == 3] == [
+        "torchlint.rules.model.attention_weights_unused"
+    ]
+
+
 def test_the_catalogue_does_not_import_libcst() -> None:
     code = (
         "import sys; from torchlint import registry; registry.catalogue(); assert 'libcst' not in sys.modules"

@@ -11,10 +11,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from torchlint import parsing, registry
+from torchlint import parsing, registry, stopwatch
 from torchlint.diagnostics import Applicability, Diagnostic, Fix, Severity, Span
 from torchlint.options import LintSettings
-from torchlint.rule import Finding, Rule
+from torchlint.rule import Finding, Rule, Words
 from torchlint.source import Source
 from torchlint.suppressions import INVALID, UNUSED, Suppressions, logical_line_end
 
@@ -54,19 +54,21 @@ def check(
     """
     rules = registry.catalogue()
     enabled = [rules[code] for code in settings.rules if code in rules and code not in OWN_CODES]
-    wanted = [
-        rule.code
-        for rule in enabled
-        if (rule.may_fire(source.text) if screen else rule.concerns(source.text))
-    ]
-    # Cells that are no programs may make one together.
-    checked = _problems(source) if source.in_cells or not wanted else []
+    with stopwatch.of("words of the file"):
+        words = Words(source.text)
+        wanted = [rule.code for rule in enabled if (rule.may_fire(words) if screen else rule.concerns(words))]
+    checked = []
+    if source.in_cells or not wanted:
+        # Cells that are no programs may make one together.
+        with stopwatch.of("syntax"):
+            checked = _problems(source)
     if wanted and not checked:
         checked = parsing.on_deep_stack(
             _run, source, settings, wanted, screen and outline, parse or parsing.parse, pulse
         )
     if not any(diagnostic.code == SYNTAX_ERROR for diagnostic in checked) and not settings.ignore_noqa:
-        checked = _suppress(source, settings, rules, checked)
+        with stopwatch.of("suppressions"):
+            checked = _suppress(source, settings, rules, checked)
     regraded = (_regrade(diagnostic, settings) for diagnostic in dict.fromkeys(checked))
     placed = (_in_cell(source, diagnostic) for diagnostic in regraded)
     return sorted(placed, key=lambda diagnostic: diagnostic.sort_key)
@@ -162,17 +164,17 @@ def _run(
     """
     from torchlint.semantics.module import Module
 
-    rules = registry.rules()
     if outline:
         codes = _firing(source, settings, codes, pulse)
         if not codes:
             return []
     try:
-        tree = parse(source.text)
+        with stopwatch.of("full parse"):
+            tree = parse(source.text)
     except parsing.UnreadableError as error:
         return [unreadable(source, error.problem)]
     with closing(Module(tree, settings, source.locate)) as module:
-        return _ask([rules[code] for code in codes], source, tree, module, pulse)
+        return _ask(list(map(registry.rule, codes)), source, tree, module, pulse)
 
 
 def _firing(source: Source, settings: LintSettings, codes: list[str], pulse: Callable[[], None]) -> list[str]:
@@ -181,24 +183,25 @@ def _firing(source: Source, settings: LintSettings, codes: list[str], pulse: Cal
     from torchlint.outline import Outline
     from torchlint.semantics.module import Module
 
-    rules = registry.rules()
     try:
-        tree = Outline(source.text)
+        with stopwatch.of("outline"):
+            tree = Outline(source.text)
     except NotOutlinedError:
         return codes
     module, firing = Module(tree, settings), []
-    for code in codes:
+    for rule in map(registry.rule, codes):
         pulse()
         try:
-            nodes: list[cst.CSTNode] = tree.nodes(*rules[code].on)
-            fires = any(True for node in nodes for _ in rules[code].check(node, module))
+            with stopwatch.of(rule.code):
+                nodes: list[cst.CSTNode] = tree.nodes(*rule.on)
+                fires = any(True for node in nodes for _ in rule.check(node, module))
         except Exception:
             # Whatever it is: the full tree has an answer, or the failure shows again. What the model
             # was about to find out is lost.
             module.close()
             module, fires = Module(tree, settings), True
         if fires:
-            firing.append(code)
+            firing.append(rule.code)
     module.close()
     return firing
 
@@ -212,9 +215,10 @@ def _ask(
         pulse()
         node: cst.CSTNode | None = None
         try:
-            for node in tree.nodes(*rule.on):
-                for finding in rule.check(node, module):
-                    diagnostics.append(placing.diagnostic(rule, finding))
+            with stopwatch.of(rule.code):
+                for node in tree.nodes(*rule.on):
+                    for finding in rule.check(node, module):
+                        diagnostics.append(placing.diagnostic(rule, finding))
         except Exception as error:
             if isinstance(error, RecursionError) and not placing.possible:
                 return [unreadable(source, parsing.TOO_DEEP)]
@@ -236,7 +240,8 @@ class _Placing:
 
     def diagnostic(self, rule: Rule, finding: Finding) -> Diagnostic:
         """The diagnostic for what ``rule`` found."""
-        span = self._tree.span(finding.node)
+        with stopwatch.of("places"):
+            span = self._tree.span(finding.node)
         position = self._source.position
         return Diagnostic(
             code=rule.code,

@@ -26,6 +26,7 @@ _COMMANDS = {
         "torchlint.commands.generate_shell_completion",
         "Print what bash, zsh or fish needs to complete torchlint's words",
     ),
+    "clean": ("torchlint.commands.clean", "Delete what earlier runs remembered"),
     "version": ("torchlint.commands.version", "Print the version"),
 }
 

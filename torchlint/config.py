@@ -287,6 +287,18 @@ class Settings:
     def _made(self) -> dict[tuple[frozenset[str], tuple[target.Target, ...]], LintSettings]:
         return {}
 
+    def _targets(self, directory: Path) -> tuple[target.Target, ...]:
+        """The detected targets of torch and of the other libraries, looked for once a directory."""
+        known = self._detected.get(directory)
+        if known is None:
+            packages = (target.TORCH, *target.LIBRARIES)
+            known = self._detected[directory] = tuple(target.detect(directory, name) for name in packages)
+        return known
+
+    @cached_property
+    def _detected(self) -> dict[Path, tuple[target.Target, ...]]:
+        return {}
+
     def lint(self, path: Path) -> LintSettings:
         """What the checker needs for the file at ``path``; equal settings are one object."""
         chosen, common = self.options, self._common
@@ -297,8 +309,8 @@ class Settings:
                 if matches(pattern, path)
             )
         )
-        found = chosen.target_torch if chosen.target_torch is not None else target.detect(path)
-        others = tuple(target.detect(path, library) for library in target.LIBRARIES)
+        found, *others = self._targets(path if path.is_dir() else path.parent)
+        found = chosen.target_torch if chosen.target_torch is not None else found
         made = self._made.get((off, (found, *others)))
         if made is None:
             made = self._made[off, (found, *others)] = LintSettings(

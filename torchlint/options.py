@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import enum
 import re
 from collections.abc import Iterable, Mapping
@@ -99,8 +98,8 @@ class Pattern:
 # Directories that hold other people's code, caches or builds.
 EXCLUDED = (
     ".bzr .direnv .eggs .git .git-rewrite .hg .ipynb_checkpoints .mypy_cache .nox .pants.d .pytest_cache "
-    ".pytype .ruff_cache .svn .tox .venv .vscode __pycache__ __pypackages__ _build buck-out build dist "
-    "node_modules site-packages venv"
+    ".pytype .ruff_cache .svn .torchlint_cache .tox .venv .vscode __pycache__ __pypackages__ _build buck-out "
+    "build dist node_modules site-packages venv"
 )
 INCLUDED = ("*.py", "*.pyw", "*.ipynb")
 _ANYWHERE = Path()
@@ -514,6 +513,39 @@ class Options:
             switch=True,
         ),
     )
+    no_cache: bool = field(
+        default=False,
+        metadata=_says(
+            Kind.BOOL,
+            _RUN,
+            "Check every file anew, and remember nothing.",
+            short="-n",
+            env="TORCHLINT_NO_CACHE",
+            config=False,
+            switch=True,
+        ),
+    )
+    cache_dir: Path | None = field(
+        default=None,
+        metadata=_says(
+            Kind.PATH,
+            _RUN,
+            "Where results are kept between runs, instead of in the user's cache folder.",
+            'cache-dir = ".torchlint_cache"',
+            metavar="FOLDER",
+            env="TORCHLINT_CACHE_DIR",
+        ),
+    )
+    timing: bool = field(
+        default=False,
+        metadata=_says(
+            Kind.BOOL,
+            _RUN,
+            "Say on standard error which rules take how long. Every file is checked anew.",
+            config=False,
+            switch=True,
+        ),
+    )
     required_version: str = field(
         default="",
         metadata=_says(
@@ -663,6 +695,8 @@ _LOOK_ALIKE = str.maketrans("oil", "011")
 
 
 def _ratio(word: str, other: str) -> float:
+    import difflib
+
     return difflib.SequenceMatcher(None, other, word).ratio()
 
 

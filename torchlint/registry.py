@@ -12,15 +12,21 @@ import importlib
 import importlib.util
 import pkgutil
 import re
-from collections.abc import Callable, Iterator, Mapping
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
+from hashlib import sha256
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, get_args
 
+from torchlint import installation
 from torchlint.diagnostics import Severity
+from torchlint.installation import Code, Pack
 from torchlint.rule import FixKind, Rule
+from torchlint.store import Store
+from torchlint.target import LIBRARIES, TORCH
 
 ENTRY_POINT_GROUP = "torchlint.rules"
 
@@ -40,7 +46,7 @@ def rules() -> Mapping[str, Rule]:
     Raises:
         RegistryError: see there.
     """
-    return _collect(rule for module in _modules() for rule in _imported(module))
+    return _collect(rule for module in _modules(_packs()) for rule in _imported(module))
 
 
 @cache
@@ -53,7 +59,115 @@ def catalogue() -> Mapping[str, Rule]:
     Raises:
         RegistryError: see ``rules``.
     """
-    return _collect(rule for module in _modules() for rule in _declared(module))
+    if _known is not None:
+        return _known.catalogue
+    return _collect(rule for module in _modules(_packs()) for rule in _declared(module))
+
+
+def rule(code: str) -> Rule:
+    """The rule of the catalogue with this code, as it runs. Imports its module alone, and so LibCST.
+
+    Raises:
+        KeyError: there is no such rule.
+        RegistryError: the module does not load.
+    """
+    declared = catalogue()[code]
+    # What was only read for the catalogue visits no nodes.
+    return declared if declared.on else _loaded(declared.check, code)
+
+
+@cache
+def _loaded(declared: Callable[..., Any], code: str) -> Rule:
+    found = (rule for rule in _imported(declared.__module__) if rule.code == code)
+    return next(found, None) or rules()[code]
+
+
+@dataclass(frozen=True)
+class Known:
+    """The catalogue, the rule packs, and the digest of all code that has a say in what a rule finds.
+
+    The digest is empty if it is unknown.
+    """
+
+    catalogue: Mapping[str, Rule]
+    packs: tuple[Pack, ...]
+    code: str
+
+
+_known: Known | None = None
+
+
+def known(store: Store) -> Known:
+    """The catalogue as an earlier run left it in ``store``, read anew if what is installed has changed.
+
+    In this process nothing is looked for again from then on.
+
+    Raises:
+        RegistryError: see ``rules``.
+    """
+    global _known
+    _known = None
+    installation.recalled.clear()
+    catalogue.cache_clear()
+    places = installation.places()
+    name = f"catalogue-{sha256(repr((sys.path, sys.version)).encode()).hexdigest()[:16]}"
+    found = _remembered(store.load(name), places)
+    if found is None:
+        packs = _packs()
+        code = Code.of(pack.module for pack in packs)
+        state = code.state
+        try:
+            found = Known(catalogue(), packs, code.digest)
+        except OSError:
+            return Known(catalogue(), packs, "")
+        document = {
+            "places": places,
+            "state": state,
+            "code": found.code,
+            "packs": [[pack.name, pack.module, pack.distribution] for pack in packs],
+            "versions": installation.versions((TORCH, *LIBRARIES)),
+            "rules": [_written(rule) for rule in found.catalogue.values()],
+        }
+        store.save(name, document)
+    _known = found
+    catalogue.cache_clear()
+    return found
+
+
+def _remembered(document: Any, places: str) -> Known | None:
+    """What a document of the store says, if it is of what is installed now."""
+    try:
+        if document["places"] != places:
+            return None
+        packs = tuple(Pack(*pack) for pack in document["packs"])
+        if Code.of(pack.module for pack in packs).state != document["state"]:
+            return None
+        rules = _collect(_restored(*rule) for rule in document["rules"])
+        installation.recalled.update(document["versions"])
+        return Known(rules, packs, str(document["code"]))
+    except (TypeError, ValueError, KeyError, RegistryError):
+        return None
+
+
+def _written(rule: Rule) -> list[Any]:
+    facts = [rule.code, rule.name, rule.severity.value, rule.fix, rule.mentions, rule.opt_in, rule.remedy]
+    return [*facts, rule.check.__qualname__, rule.check.__module__, rule.check.__doc__]
+
+
+def _restored(
+    code: str,
+    name: str,
+    severity: str,
+    fix: FixKind,
+    mentions: list[str],
+    opt_in: bool,
+    remedy: str | None,
+    function: str,
+    module: str,
+    page: str | None,
+) -> Rule:
+    check = _documentation(function, module, page)
+    return Rule(code, name, Severity(severity), fix, (), tuple(mentions), opt_in, check, remedy)
 
 
 def _collect(found: Iterator[Rule]) -> Mapping[str, Rule]:
@@ -96,39 +210,25 @@ def _home(rule: Rule) -> str:
     return f"{rule.check.__module__}.{rule.check.__qualname__}{_of_pack(rule.check.__module__)}"
 
 
-@dataclass(frozen=True)
-class Pack:
-    """An installed rule pack: its entry point's name and module, and ``NAME VERSION`` of what holds it."""
-
-    name: str
-    module: str
-    distribution: str
-
-    def __str__(self) -> str:
-        return f"`{self.name}` ({self.distribution or self.module})"
-
-
 def packs() -> tuple[Pack, ...]:
     """The rule packs that are installed, by name; none of them is imported."""
-    from importlib.metadata import entry_points
-
-    found = []
-    for entry in entry_points(group=ENTRY_POINT_GROUP):
-        distribution = f"{entry.dist.name} {entry.dist.version}" if entry.dist is not None else ""
-        found.append(Pack(entry.name, entry.module, distribution))
-    return tuple(sorted(found, key=lambda pack: (pack.name, pack.module)))
+    return installation.packs(ENTRY_POINT_GROUP)
 
 
 def _of_pack(module: str) -> str:
     """`` of the rule pack …`` for a module of one, to be put behind the module's name."""
-    owners = [pack for pack in packs() if f"{module}.".startswith(f"{pack.module}.")]
+    owners = [pack for pack in _packs() if f"{module}.".startswith(f"{pack.module}.")]
     return f" of the rule pack {owners[0]}" if owners else ""
 
 
-def _modules() -> Iterator[str]:
+def _packs() -> tuple[Pack, ...]:
+    return packs() if _known is None else _known.packs
+
+
+def _modules(packs: Iterable[Pack]) -> Iterator[str]:
     """The names of all modules that may hold rules, none of them imported; packages are."""
     yield from _modules_under(_BUILT_IN)
-    for pack in packs():
+    for pack in packs:
         try:
             yield from _modules_under(pack.module)
         except Exception as error:

@@ -15,6 +15,7 @@ import inspect
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from typing import TYPE_CHECKING, Any, Literal
 
 from torchlint.diagnostics import Fix, Severity
@@ -44,6 +45,34 @@ class Finding:
     severity: Severity | None = None
     related: tuple[tuple[cst.CSTNode, str], ...] = ()
     remedy: str | None = None
+
+
+class Words:
+    """A text that is asked for many words, and often for the same: ``word in Words(text)``.
+
+    Each answer is remembered. Most words are absent, and what a word has of letters and digits is looked
+    for first among the different runs of them that the text has, which are a third of it and less.
+    """
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._runs = " ".join(set(text.translate(_APART).split()))
+        self._known: dict[str, bool] = {}
+
+    def __contains__(self, word: str) -> bool:
+        found = self._known.get(word)
+        if found is None:
+            run = _longest_run(word)
+            found = self._known[word] = run in self._runs and (run == word or word in self._text)
+        return found
+
+
+_APART = {code: " " for code in range(128) if not (chr(code).isalnum() or chr(code) == "_")}
+
+
+@cache
+def _longest_run(word: str) -> str:
+    return max(re.findall("[A-Za-z0-9_]+", word), key=len, default="")
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,11 +115,11 @@ class Rule:
         paragraph = " ".join(body.split("\n\n", 1)[0].split())
         return re.split(r"(?<=[.!?])\s", paragraph, maxsplit=1)[0]
 
-    def may_fire(self, text: str) -> bool:
-        """Whether ``text`` contains what the rule needs to find anything."""
+    def may_fire(self, text: str | Words) -> bool:
+        """Whether ``text`` contains what the rule needs to find anything; for many rules as `Words`."""
         return all(any(word in text for word in group.split("|")) for group in self.mentions)
 
-    def concerns(self, text: str) -> bool:
+    def concerns(self, text: str | Words) -> bool:
         """Whether ``text`` is of the kind of programs that the rule is about, whether or not it may fire."""
         subjects = [words for group in self.mentions if "torch" in (words := group.split("|"))]
         return all(any(word in text for word in words) for words in subjects)

@@ -6,31 +6,31 @@ writing, so that no two writes can race and an interrupted run leaves every file
 
 from __future__ import annotations
 
-import difflib
 import gc
-import multiprocessing
 import os
-import signal
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from multiprocessing import util
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from torchlint import checker, fixer
+from torchlint import cache, stopwatch
+from torchlint.cache import Cache
 from torchlint.diagnostics import Diagnostic, Position, Span
 from torchlint.options import LintSettings
 from torchlint.registry import RegistryError
 from torchlint.scope import Scope
 from torchlint.source import Source, SourceError, StaleSourceError, read_bytes, write_atomically
+from torchlint.stopwatch import Seconds
+
+# A run that finds every file known, and most do, needs neither what checks nor what starts processes.
+if TYPE_CHECKING:
+    from concurrent.futures import Future, ProcessPoolExecutor
 
 Progress = Callable[[int, int], None]
 SettingsFor = Mapping[Path, LintSettings] | Callable[[Path], LintSettings]
-_Work = list[tuple[Path, LintSettings]]
 
 # Below this many bytes of source a pool costs more than it saves: a worker takes a third of a second to
 # start, and a second of checking is about this much source.
@@ -48,13 +48,14 @@ class Mode:
 
     Fixes are applied and written (``fix``), or shown as a diff, or neither. With ``noqa`` findings are
     silenced by comments instead, each with that reason, which may be empty. ``scopes`` are those of the
-    files of which not everything counts.
+    files of which not everything counts. With ``timing`` it is measured where the time goes.
     """
 
     fix: bool = False
     diff: bool = False
     noqa: str | None = None
     scopes: Mapping[Path, Scope] = field(default_factory=dict)
+    timing: bool = False
 
     def scope(self, path: Path) -> Scope:
         """What counts of the file at ``path``."""
@@ -77,7 +78,7 @@ class Result:
     ``diagnostics`` are those left; ``applied`` counts the fixes by code, made or, for a diff, shown;
     ``diff`` is a unified diff or None; ``written`` says whether the file was changed on disk. ``known`` are
     the fingerprints of findings that the baseline holds, ``silenced`` counts the findings that got a
-    comment.
+    comment. ``seconds`` is empty unless the time was measured.
     """
 
     path: Path
@@ -87,15 +88,32 @@ class Result:
     written: bool = False
     known: frozenset[str] = frozenset()
     silenced: int = 0
+    seconds: Seconds = field(default_factory=Counter)
+
+
+@dataclass(frozen=True)
+class _Item:
+    """A file to treat; ``salt`` is what its key in the cache begins with, empty if there is no cache."""
+
+    path: Path
+    settings: LintSettings
+    salt: bytes = b""
+
+
+_Work = list[_Item]
 
 
 @dataclass(frozen=True)
 class _Outcome:
-    """A result on its way to this process; with the bytes before and after fixing."""
+    """A result on its way to this process; with the bytes before and after fixing.
+
+    ``key`` is that of the bytes that were checked, if the result is theirs.
+    """
 
     result: Result
     before: bytes = b""
     after: bytes | None = None
+    key: str = ""
 
 
 def run(
@@ -104,24 +122,33 @@ def run(
     mode: Mode,
     jobs: int = 0,
     progress: Progress | None = None,
+    known: Cache | None = None,
 ) -> Iterator[Result]:
     """Check, and if asked fix, the files at ``paths``; one result each, in that order.
 
     ``jobs`` is the number of processes, 0 for one a processor; few files are checked in this process
-    whatever it says. ``progress`` is called with the number of files done and of all.
+    whatever it says. ``progress`` is called with the number of files done and of all. What is ``known``
+    already is not checked again, and what is found is added to it.
     """
     settings = settings_for if callable(settings_for) else settings_for.__getitem__
-    work = [(path, settings(path)) for path in paths]
-    sizes = [_size(path) for path in paths]
-    jobs = min(jobs or _processors(), _MOST_JOBS, len(work))
-    if jobs > 1 and sum(sizes) > _WORTH_A_POOL:
-        outcomes = _in_pool(work, sizes, mode, jobs)
-    else:
-        outcomes = _in_process(work, sizes, mode)
-    for done, outcome in enumerate(outcomes, start=1):
-        yield _write(outcome, work[done - 1][1], mode)
-        if progress is not None:
-            progress(done, len(work))
+    work = _items(paths, settings, mode, known)
+    results = [_known(item, mode, known) for item in work]
+    missing = [item for item, result in zip(work, results, strict=True) if result is None]
+    outcomes = _outcomes(missing, mode, jobs)
+    try:
+        for done, (item, result) in enumerate(zip(work, results, strict=True), start=1):
+            if result is None:
+                outcome = next(outcomes)
+                if known is not None and outcome.key:
+                    known.put(outcome.key, outcome.result.diagnostics)
+                result = _write(outcome, item.settings, mode)
+            yield result
+            if progress is not None:
+                progress(done, len(work))
+    finally:
+        outcomes.close()
+        if known is not None:
+            known.save()
 
 
 def run_text(data: bytes, path: Path, settings: LintSettings, mode: Mode) -> tuple[Result, Source | None]:
@@ -130,6 +157,8 @@ def run_text(data: bytes, path: Path, settings: LintSettings, mode: Mode) -> tup
     Returns the result with the text that it speaks of: the fixed one, if there is one; None if the bytes
     are no text.
     """
+    from torchlint import checker, fixer
+
     try:
         source = Source.from_bytes(data, path)
     except SourceError as error:
@@ -175,6 +204,8 @@ def unified_diff(source: Source, text: str) -> str:
 
 
 def _unified(name: str, before: str, after: str) -> str:
+    import difflib
+
     lines = difflib.unified_diff(_lines(before), _lines(after), fromfile=name, tofile=name, lineterm="\n")
     return "".join(
         line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines
@@ -197,13 +228,61 @@ def _shown(path: Path) -> str:
 # --- one file --------------------------------------------------------------------------------------------
 
 
-def _treat(path: Path, settings: LintSettings, mode: Mode) -> _Outcome:
+def _items(
+    paths: Sequence[Path], settings: Callable[[Path], LintSettings], mode: Mode, known: Cache | None
+) -> list[_Item]:
+    if mode.noqa is not None:
+        known = None
+    # Most files share their settings, as one object.
+    salts: dict[int, bytes] = {}
+    items = []
+    for path in paths:
+        chosen = settings(path)
+        if known is not None and id(chosen) not in salts:
+            salts[id(chosen)] = known.salt(chosen)
+        # What counts of a file changes from run to run; what is remembered is all that was found in it.
+        salt = b"" if path in mode.scopes else salts.get(id(chosen), b"")
+        items.append(_Item(path, chosen, salt))
+    return items
+
+
+def _known(item: _Item, mode: Mode, known: Cache | None) -> Result | None:
+    """The result of a file, if it is known and there is nothing to fix."""
+    if known is None or not item.salt:
+        return None
+    try:
+        data = read_bytes(item.path, item.settings.max_file_size)
+        diagnostics = known.get(cache.key(item.salt, item.path, data), item.path)
+    except SourceError:
+        return None
+    if diagnostics is None:
+        return None
+    if mode.fix or mode.diff:
+        from torchlint.fixer import applicable
+
+        if any(applicable(found, item.settings) for found in diagnostics):
+            return None
+    return Result(item.path, diagnostics)
+
+
+def _treat(item: _Item, mode: Mode) -> _Outcome:
     """What comes of one file; never raises on account of the file."""
+    if not mode.timing:
+        return _treated(item, mode)
+    with stopwatch.recording() as seconds:
+        outcome = _treated(item, mode)
+    return replace(outcome, result=replace(outcome.result, seconds=seconds))
+
+
+def _treated(item: _Item, mode: Mode) -> _Outcome:
+    path, settings = item.path, item.settings
     try:
         content = mode.scope(path).content
         data = read_bytes(path, settings.max_file_size) if content is None else content
         result, source = run_text(data, path, settings, mode)
-        if source is None or not (result.applied or result.silenced) or mode.diff:
+        if source is not None and not (result.applied or result.silenced):
+            return _Outcome(result, key=cache.key(item.salt, path, data) if item.salt else "")
+        if source is None or mode.diff:
             return _Outcome(result)
         try:
             return _Outcome(result, data, _encoded(data, source))
@@ -215,6 +294,8 @@ def _treat(path: Path, settings: LintSettings, mode: Mode) -> _Outcome:
         # Not a matter of this file: there are no rules to check any file with.
         raise
     except Exception as error:
+        from torchlint import checker
+
         checker.log_failure(path, error)
         return _Outcome(_failed(path, f"checking {path.name} failed with {checker.describe(error)}"))
 
@@ -250,32 +331,48 @@ def _unwritten(path: Path, data: bytes, settings: LintSettings, mode: Mode, erro
 
 
 def _untreated(path: Path, error: SourceError) -> Diagnostic:
-    return _about_file(checker.SYNTAX_ERROR, path, error.reason, error.position)
+    from torchlint.checker import SYNTAX_ERROR
+
+    return _about_file(SYNTAX_ERROR, path, error.reason, error.position)
 
 
 def _failed(path: Path, reason: str) -> Result:
-    return Result(path, (_about_file(checker.CRASH, path, reason, Position(1, 1)),))
+    from torchlint.checker import CRASH
+
+    return Result(path, (_about_file(CRASH, path, reason, Position(1, 1)),))
 
 
 def _about_file(code: str, path: Path, message: str, place: Position) -> Diagnostic:
     """A diagnostic for a file whose text is not known."""
-    diagnostic = checker.own_diagnostic(code, Source(path, ""), Span(0, 0), message)
+    from torchlint.checker import own_diagnostic
+
+    diagnostic = own_diagnostic(code, Source(path, ""), Span(0, 0), message)
     return replace(diagnostic, start=place, end=place, noqa_row=place.row)
 
 
 # --- many files ------------------------------------------------------------------------------------------
 
 
+def _outcomes(work: _Work, mode: Mode, jobs: int) -> Generator[_Outcome, None, None]:
+    """What comes of each file, checked here or by workers."""
+    sizes = [_size(item.path) for item in work]
+    jobs = min(jobs or _processors(), _MOST_JOBS, len(work))
+    if jobs > 1 and sum(sizes) > _WORTH_A_POOL:
+        yield from _in_pool(work, sizes, mode, jobs)
+    else:
+        yield from _in_process(work, sizes, mode)
+
+
 def _in_process(work: _Work, sizes: Sequence[int], mode: Mode) -> Iterator[_Outcome]:
     unswept = 0
-    for (path, settings), size in zip(work, sizes, strict=True):
-        yield _treat(path, settings, mode)
+    for item, size in zip(work, sizes, strict=True):
+        yield _treat(item, mode)
         unswept += size
         unswept = _sweep(unswept)
 
 
 def _treat_chunk(work: _Work, mode: Mode) -> list[_Outcome]:
-    outcomes = [_treat(path, settings, mode) for path, settings in work]
+    outcomes = [_treat(item, mode) for item in work]
     _sweep(_SWEEP_BYTES)
     return outcomes
 
@@ -298,29 +395,31 @@ def _in_pool(work: _Work, sizes: Sequence[int], mode: Mode, jobs: int) -> Iterat
     try:
         with _safe_path():
             futures = [
-                pool.submit(_treat_chunk, chunk, mode.only(path for path, _ in chunk)) for chunk in chunks
+                pool.submit(_treat_chunk, chunk, mode.only(item.path for item in chunk)) for chunk in chunks
             ]
         for chunk, future in zip(chunks, futures, strict=True):
-            yield from _outcomes(chunk, future, mode)
+            yield from _of_chunk(chunk, future, mode)
     finally:
         # After a full run there is nothing to wait for; after an interrupt there is nobody who would.
         pool.shutdown(wait=False, cancel_futures=True)
 
 
-def _outcomes(chunk: _Work, future: Future[list[_Outcome]], mode: Mode) -> Iterator[_Outcome]:
+def _of_chunk(chunk: _Work, future: Future[list[_Outcome]], mode: Mode) -> Iterator[_Outcome]:
     """The outcomes of a chunk; file by file, each in a process of its own, if its worker died."""
+    from concurrent.futures.process import BrokenProcessPool
+
     try:
         yield from future.result()
     except BrokenProcessPool:
-        for path, settings in chunk:
+        for item in chunk:
             with _safe_path():
                 lonely = _pool(1)
-                future = lonely.submit(_treat_chunk, [(path, settings)], mode.only([path]))
+                future = lonely.submit(_treat_chunk, [item], mode.only([item.path]))
             with lonely:
                 try:
                     yield from future.result()
                 except BrokenProcessPool:
-                    yield _Outcome(_failed(path, f"the process that checked {path.name} died"))
+                    yield _Outcome(_failed(item.path, f"the process that checked {item.path.name} died"))
 
 
 def _chunks(work: _Work, sizes: Sequence[int], jobs: int) -> list[_Work]:
@@ -338,13 +437,20 @@ def _chunks(work: _Work, sizes: Sequence[int], jobs: int) -> list[_Work]:
 
 
 def _pool(jobs: int) -> ProcessPoolExecutor:
+    import multiprocessing
+    from concurrent.futures import ProcessPoolExecutor
+
+    from torchlint import registry
+
     # Never a plain fork: a thread of the caller, such as a progress bar's, may hold a lock just then.
     methods = multiprocessing.get_all_start_methods()
     method = "forkserver" if "forkserver" in methods and sys.platform != "darwin" else "spawn"
     context = multiprocessing.get_context(method)
     if method == "forkserver":
-        # Imported once, and shared by all workers.
-        context.set_forkserver_preload(["torchlint.runner", "torchlint.semantics.module"])
+        # Imported once, and shared by all workers. A rule pack may do anything when it is imported.
+        own = {rule.check.__module__ for rule in registry.catalogue().values()}
+        rules = sorted(name for name in own if name.startswith("torchlint.rules."))
+        context.set_forkserver_preload(["torchlint.fixer", "torchlint.outline", *rules])
     return ProcessPoolExecutor(jobs, context, initializer=_start_worker)
 
 
@@ -367,6 +473,8 @@ def _safe_path() -> Iterator[None]:
                 os.environ[_SAFE_PATH] = before
         return
     # Without that variable there is only the flag that leaves out the rest of the environment as well.
+    from multiprocessing import util
+
     flags = util._args_from_interpreter_flags  # type: ignore[attr-defined]
     util._args_from_interpreter_flags = lambda: ["-I", *flags()]  # type: ignore[attr-defined]
     try:
@@ -376,6 +484,8 @@ def _safe_path() -> Iterator[None]:
 
 
 def _start_worker() -> None:
+    import signal
+
     # An interrupt from the terminal reaches the workers too: they have nothing to clean up or to say.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     gc.freeze()

@@ -276,6 +276,7 @@ def write_atomically(path: Path, data: bytes, expected_old_bytes: bytes, what: s
 
 
 def _replace(target: Path, data: bytes) -> None:
+
     descriptor, name = tempfile.mkstemp(dir=target.parent, prefix=".torchlint-", suffix=".tmp")
     try:
         with os.fdopen(descriptor, "wb") as file:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from packaging.version import InvalidVersion, Version
 
-from torchlint import toml
+from torchlint import installation, toml
 from torchlint.releases import RELEASES
 from torchlint.source import SourceError, read_text
 
@@ -237,11 +237,9 @@ def _combine(found: tuple[_Declared, ...], package: str) -> Target:
 @cache
 def installed(package: str = TORCH) -> Target:
     """The release that is installed beside torchlint, read from its metadata; unknown if there is none."""
-    from importlib.metadata import PackageNotFoundError, version
-
     try:
-        release = _final(Version(version(package)))
-    except (PackageNotFoundError, InvalidVersion, TypeError):
+        release = _final(Version(installation.versions((package,))[package] or ""))
+    except InvalidVersion:
         return Target.unknown(f"no declaration found, {package} not installed")
     return Target(release, release, f"installed {package}")
 

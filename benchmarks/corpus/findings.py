@@ -51,6 +51,7 @@ def torchlint(
         "torchlint",
         "check",
         "--isolated",
+        "--no-cache",
         "--target-torch",
         "unknown",
         *arguments,

@@ -15,10 +15,6 @@ from click.shell_completion import CompletionItem
 
 from torchlint import __version__
 from torchlint.commands.terminal import FLAGS, VALUED, OutputError, Terminal, prepare_streams
-from torchlint.config import ConfigError
-from torchlint.options import did_you_mean
-from torchlint.registry import RegistryError
-from torchlint.render.report import visible_lines
 
 INTERRUPTED = 130
 """The exit status after Ctrl-C, as shells report a process that SIGINT ended."""
@@ -33,6 +29,8 @@ class Failure(click.ClickException):
 
     def show(self, file: Any = None, color: str = "auto") -> None:
         """Print ``error: message`` on standard error."""
+        from torchlint.render.report import visible_lines
+
         terminal = Terminal(color)
         word = click.style("error", fg="red", bold=True) if terminal.colored(sys.stderr) else "error"
         terminal.err(f"{word}: {visible_lines(self.message)}\n")
@@ -92,6 +90,8 @@ class Group(click.Group):
         if word == "help" and not os.path.lexists(word):
             return [*args[at + 1 :], "--help"]
         if word.isidentifier() and not os.path.lexists(word):
+            from torchlint.options import did_you_mean
+
             hint = did_you_mean(word, self._lazy)
             if hint:
                 raise click.UsageError(f"there is no command and no file `{word}`{hint}", ctx)
@@ -115,18 +115,27 @@ class Group(click.Group):
             failure = Failure(f"{error.format_message()}\n\nTry `{command} --help`.")
         except click.ClickException as error:
             failure = Failure(error.format_message())
-        except (ConfigError, RegistryError, OutputError) as error:
+        except OutputError as error:
             failure = Failure(str(error))
         except (click.Abort, KeyboardInterrupt):
             status = INTERRUPTED
         except Exception as error:
-            failure = _crash(error)
+            failure = _failure(error)
         if failure is not None:
             failure.show(color=_color(sys.argv[1:] if args is None else args))
             status = failure.exit_code
         if standalone_mode:
             sys.exit(status)
         return status
+
+
+def _failure(error: Exception) -> Failure:
+    """What is told of an exception: the mistake of somebody else, or torchlint's own."""
+    # Imported here, so that `--help` need not.
+    from torchlint.config import ConfigError
+    from torchlint.registry import RegistryError
+
+    return Failure(str(error)) if isinstance(error, (ConfigError, RegistryError)) else _crash(error)
 
 
 def _crash(error: Exception) -> Failure:

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from torchlint import options, registry
-from torchlint.commands import completion
+from torchlint import options, registry, stopwatch
+from torchlint.commands import caching, completion
 from torchlint.commands.adoption import Adoption
 from torchlint.commands.terminal import WINDOWS, Terminal, is_terminal, shared_parameters
 from torchlint.config import ConfigError, Resolver, Settings
@@ -166,12 +166,14 @@ class _Outcome:
     sources: dict[Path, Source] = field(default_factory=dict)
     known: dict[Path, frozenset[str]] = field(default_factory=dict)
     silenced: int = 0
+    seconds: Counter[str] = field(default_factory=Counter)
 
     def add(self, result: Result) -> None:
         """Take in what came of one file."""
         self.diagnostics += result.diagnostics
         self.known[result.path] = result.known
         self.silenced += result.silenced
+        self.seconds.update(result.seconds)
         if result.applied:
             self.applied[result.path] = result.applied
         if result.diff:
@@ -230,7 +232,8 @@ def _check(
 ) -> None:
     terminal = Terminal(color, verbose, quiet, silent)
     directory = Path.cwd()
-    rules = registry.catalogue()
+    memory = caching.Memory.of(terminal, parameters["cache_dir"], off=bool(parameters["no_cache"]))
+    rules = memory.catalogue()
     resolver = Resolver(rules, _given(parameters, directory), configs, isolated=isolated, directory=directory)
     chosen = resolver.run.options
     terminal.debug(f"{len(resolver.run.enabled)} of {len(rules)} rules selected")
@@ -269,16 +272,25 @@ def _check(
         if not found.files:
             terminal.warn("No Python files found under the given path(s)")
         with terminal.listening():
-            outcome = _check_files(terminal, resolver, chosen, files, about)
+            outcome = _check_files(terminal, resolver, chosen, files, about, memory)
     terminal.debug(f"done in {time.perf_counter() - started:.2f} s")
     remarks = about.conclude(outcome, lambda path: resolver.lint(path).rules, _sources(outcome))
     if not (_streams(chosen) and _DASH not in paths):
         _tell(terminal, chosen, rules, outcome, directory, remarks, reports, stdin=_DASH in paths)
+    if chosen.timing:
+        from torchlint.render import timing
+
+        terminal.err(timing.render(outcome.seconds, rules))
     raise click.exceptions.Exit(_status(chosen, outcome))
 
 
 def _check_files(
-    terminal: Terminal, resolver: Resolver, chosen: Options, files: tuple[Path, ...], about: Adoption
+    terminal: Terminal,
+    resolver: Resolver,
+    chosen: Options,
+    files: tuple[Path, ...],
+    about: Adoption,
+    memory: caching.Memory,
 ) -> _Outcome:
     from torchlint import runner
     from torchlint.commands.progress import Progress
@@ -291,13 +303,14 @@ def _check_files(
         enabled=frozenset().union(*(lint.rules for lint in settings.values())),
         sources=dict(about.sources(files)),
     )
-    mode = runner.Mode(chosen.writes, chosen.diff, chosen.add_noqa, about.scopes(files))
+    mode = runner.Mode(chosen.writes, chosen.diff, chosen.add_noqa, about.scopes(files), chosen.timing)
     watched = terminal.interactive and not (terminal.quiet or terminal.silent)
     with (
         Progress(len(files), enabled=watched) as progress,
         _told_at_once(terminal, chosen, resolver.rules, outcome) as tell,
     ):
-        for result in _runner()(files, settings, mode, chosen.jobs, progress):
+        known = None if chosen.timing else memory.results(chosen.cache_dir, resolver.directory)
+        for result in _runner()(files, settings, mode, chosen.jobs, progress, known):
             outcome.add(result)
             tell(result.diagnostics)
     outcome.diagnostics.sort(key=lambda item: item.sort_key)
@@ -379,7 +392,8 @@ def _check_stdin(terminal: Terminal, resolver: Resolver, chosen: Options, about:
     _debug_settings(terminal, resolver, {path: settings})
     outcome.enabled = frozenset(settings.rules)
     mode = runner.Mode(chosen.writes, chosen.diff, scopes=about.scopes([path]))
-    result, source = runner.run_text(data, path, settings, mode)
+    with stopwatch.recording() as outcome.seconds:
+        result, source = runner.run_text(data, path, settings, mode)
     if chosen.writes:
         fixed = data
         if source is not None and result.applied:

@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 
 from torchlint import target
+from torchlint.cache import Cache
 from torchlint.commands import Failure
 from torchlint.commands.terminal import Terminal
 from torchlint.config import FILE_NAMES, ConfigError
@@ -49,6 +50,7 @@ class Memory:
         mode: Mode,
         jobs: int,
         progress: Progress,
+        known: Cache | None = None,
     ) -> Iterator[Result]:
         """As `runner.run`, but files of which the result is known are not checked again."""
         from torchlint import runner
@@ -56,7 +58,7 @@ class Memory:
         states = {path: _state(path) for path in paths}
         stale = [path for path in paths if not self._knows(path, states[path], settings[path], mode)]
         self._kept = {path: kept for path, kept in self._kept.items() if path in states}
-        results = runner.run(stale, settings, mode, jobs, progress)
+        results = runner.run(stale, settings, mode, jobs, progress, known)
         unknown = set(stale)
         for path in paths:
             if path in unknown:

@@ -62,7 +62,7 @@ def transcript(command: str) -> str:
         run = subprocess.run(
             [sys.executable, "-m", "torchlint", *arguments],
             cwd=project,
-            env={**environment, "NO_COLOR": "1"},
+            env={**environment, "NO_COLOR": "1", "TORCHLINT_NO_CACHE": "1"},
             capture_output=True,
             text=True,
             encoding="utf-8",

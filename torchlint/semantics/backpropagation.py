@@ -41,7 +41,7 @@ _HOST = frozenset({Kind.NUMBER, Kind.STRING, Kind.BOOL, Kind.NONE, Kind.SHAPE, K
 _BACKWARD = frozenset({"backward", "manual_backward"})
 _FUNCTIONS = frozenset({"torch.autograd.backward", "torch.autograd.grad"})
 # One of these is written wherever something computes gradients.
-_MENTIONED = re.compile("backward|autograd|scaler", re.IGNORECASE)
+_MENTIONED = ("backward", "autograd", "scaler")
 # Calls that ask for gradients of something, or prepare for it.
 _PREPARATIONS = frozenset(
     {
@@ -103,7 +103,8 @@ class Backpropagation:
     @cached_property
     def passes(self) -> list[Backward]:
         """Every call in the file that computes gradients."""
-        if _MENTIONED.search(self.tree.text) is None:
+        text = self.tree.text.lower()
+        if not any(word in text for word in _MENTIONED):
             return []
         found = (self._backward(call) for call in self.tree.nodes(cst.Call))
         return [backward for backward in found if backward is not None]

@@ -121,10 +121,8 @@ def off_grid(module: Module) -> Iterator[OffGrid]:
     """The sizes of layers and batches in a file that an engineer can choose, and has not put on the grid."""
     if not any(_is_off(int(number.evaluated_value)) for number in module.tree.nodes(cst.Integer)):
         return
-    if module.is_test or _GIVEN.search(module.tree.text):
-        return
     calls = [call for call in module.tree.nodes(cst.Call) if _last_name(call) in _LAST_NAMES]
-    if not calls or not module.accelerated:
+    if not calls or module.is_test or _GIVEN.search(module.tree.text) or not module.accelerated:
         return
     layers = [layer for call in calls for layer in _layers(module, call)]
     found: dict[cst.BaseExpression, OffGrid] = {}

@@ -1,0 +1,351 @@
+"""Runs that remember, as a user meets them: the same bytes in every format, and nothing out of date."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from torchlint import checker, cli, installation, options, registry, store
+from torchlint.commands import build
+from torchlint.store import Store
+
+ROOT = Path(__file__).resolve().parents[1]
+BAD = (ROOT / "fixtures" / "TL601_cache_emptied_in_loop" / "bad.py").read_text()
+PACK = '''
+import libcst as cst
+from torchlint.rule import WARNING, Finding, rule
+from zz_remembered.words import WORD
+
+
+@rule("ZZ101", "word-called", severity=WARNING, fix="none", on=cst.Call)
+def word_called(call, module):
+    """## What it does
+
+    Finds calls of the word.
+    """
+    if isinstance(call.func, cst.Name) and call.func.value == WORD:
+        yield Finding(call, "called MESSAGE")
+'''
+
+
+@pytest.fixture(autouse=True)
+def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """An empty project, and a cache of the user's own that is empty too."""
+    for name in [name for name in os.environ if name.startswith("TORCHLINT_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "home"))
+    monkeypatch.setattr("torchlint.commands.caching.default_directory", lambda: tmp_path / "cache")
+    monkeypatch.setattr("torchlint.commands.clean.default_directory", lambda: tmp_path / "cache")
+    monkeypatch.setattr(registry, "_known", None)
+    root = tmp_path / "work"
+    root.mkdir()
+    monkeypatch.chdir(root)
+    forget()
+    yield root
+    monkeypatch.undo()
+    forget()
+
+
+@pytest.fixture
+def checked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names of the files that were checked rather than remembered."""
+    names: list[str] = []
+    check = checker.check
+
+    def watched(source, settings, **how):  # type: ignore[no-untyped-def]
+        names.append(source.path.name)
+        return check(source, settings, **how)
+
+    monkeypatch.setattr(checker, "check", watched)
+    return names
+
+
+def forget() -> None:
+    """What this process knows of the rules: as if a new one started."""
+    for name in [name for name in sys.modules if name.startswith("zz_remembered")]:
+        del sys.modules[name]
+    registry._known = None
+    installation.recalled.clear()
+    registry.rules.cache_clear()
+    registry.catalogue.cache_clear()
+
+
+def lint(*args: str) -> Result:
+    result = CliRunner().invoke(build(cli._COMMANDS, cli._DEFAULT), list(args), prog_name="torchlint")
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+    return result
+
+
+def write(**files: str) -> None:
+    for name, text in files.items():
+        Path(f"{name}.py").write_text(text)
+
+
+def test_a_second_run_says_the_same_in_every_format(checked: list[str]) -> None:
+    write(a=BAD, b="x = 1\n", c="# torchlint: ignore[TL601]\n" + BAD.replace("\n", "\r\n"))
+    lint("--isolated")
+    for name in options.FORMATS:
+        args = ("--isolated", "--output-format", name)
+        fresh = lint(*args, "--no-cache")
+        del checked[:]
+        again = lint(*args)
+        assert checked == []
+        assert (fresh.output, fresh.exit_code) == (again.output, 1) == (again.output, again.exit_code)
+
+
+@pytest.mark.parametrize("flag", ["--diff", "--statistics", "--fix", "--fix-only"])
+def test_a_second_run_does_the_same(flag: str) -> None:
+    lint_of = {}
+    for known in (False, True):
+        write(a=BAD, b="x = 1\n")
+        if known:
+            lint("--isolated")
+        result = lint("--isolated", flag, *([] if known else ["--no-cache"]))
+        lint_of[known] = (result.output, result.exit_code, Path("a.py").read_bytes())
+    assert lint_of[True] == lint_of[False]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        *(["--ignore", "TL601"], ["--select", "ALL"], ["--unfixable", "TL601"], ["--target-torch", "1.9"]),
+        *(["--ignore-noqa"], ["--unsafe-fixes"], ["--config", "workers = 7"]),
+        *(["--config", "extend-unsafe-fixes = ['TL601']"], ["--per-file-ignores", "a.py:TL601"]),
+    ],
+)
+def test_other_options_are_not_served_from_it(checked: list[str], change: list[str]) -> None:
+    write(a=BAD)
+    for args in ([], change):
+        fresh = lint("--isolated", "--no-cache", *args)
+        del checked[:]
+        first = lint("--isolated", *args)
+        assert checked == ["a.py"]
+        assert first.output == fresh.output == lint("--isolated", *args).output
+        assert checked == ["a.py"]
+
+
+@pytest.mark.parametrize(
+    ("name", "before", "after"),
+    [("torch", "torch>=1.9", "torch>=2.4"), ("transformers", "transformers>=4.1", "transformers>=4.50")],
+)
+def test_other_declarations_are_not_served_from_it(
+    checked: list[str], monkeypatch: pytest.MonkeyPatch, name: str, before: str, after: str
+) -> None:
+    from torchlint import target
+
+    write(a=BAD)
+    for expected, text in (["a.py"], before), ([], before), (["a.py"], after):
+        target._declared.cache_clear()
+        target._files.cache_clear()
+        Path("requirements.txt").write_text(f"{text}\n")
+        del checked[:]
+        lint()
+        assert checked == expected
+
+
+def test_another_installed_release_is_not_served_from_it(
+    checked: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from torchlint import target
+
+    write(a=BAD)
+    lint("--isolated")
+    del checked[:]
+    monkeypatch.setattr(target, "installed", lambda package="torch": target.Target.parse("1.8", "installed"))
+    lint("--isolated")
+    assert checked == ["a.py"]
+
+
+def test_other_code_of_a_rule_pack_is_not_served_from_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, checked: list[str]
+) -> None:
+    site = tmp_path / "site"
+    package = site / "zz_remembered"
+    (package / "rules").mkdir(parents=True)
+    (package / "__init__.py").write_text("")
+    (package / "words.py").write_text("WORD = 'bad'\n")
+    (package / "rules" / "__init__.py").write_text(PACK.replace("MESSAGE", "one"))
+    monkeypatch.syspath_prepend(str(site))
+    write(a="bad(worse())\n")
+
+    def found() -> str:
+        forget()
+        return lint("--isolated", "--select", "ZZ", "--output-format", "concise", "-q").stdout
+
+    forget()
+    assert lint("--isolated", "--select", "ZZ").exit_code == 2
+    metadata = site / "zz_remembered-1.0.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: zz-remembered\nVersion: 1.0\n")
+    (metadata / "entry_points.txt").write_text("[torchlint.rules]\nzz = zz_remembered.rules\n")
+    assert found() == "a.py:1:1: ZZ101 called one\n"
+    assert found() == "a.py:1:1: ZZ101 called one\n"
+    assert checked == ["a.py"]
+    (package / "rules" / "__init__.py").write_text(PACK.replace("MESSAGE", "two, more"))
+    assert found() == "a.py:1:1: ZZ101 called two, more\n"
+    # What the rules import is code of the pack as well.
+    (package / "words.py").write_text("WORD = 'worse'\n")
+    assert found() == "a.py:1:5: ZZ101 called two, more\n"
+    shutil.rmtree(metadata)
+    forget()
+    assert lint("--isolated", "--select", "ZZ").exit_code == 2
+
+
+def test_the_code_of_torchlint_is_known_by_what_it_holds() -> None:
+    code = installation.Code.of(())
+    names = {name for name, _ in code.files}
+    assert {"torchlint/checker.py", "torchlint/semantics/module.py", "libcst"} <= names
+    assert "torchlint.rules/memory/cache_emptied_in_loop.py" in names
+    assert not any("__pycache__" in name or "/cases/" in name for name in names)
+    moved = installation.Code(tuple((name, path) for name, path in code.files if name != "libcst"))
+    assert code.digest == installation.Code.of(()).digest != moved.digest
+
+
+def test_a_catalogue_that_was_remembered_is_the_catalogue(tmp_path: Path) -> None:
+    fresh = registry.catalogue()
+    for _ in range(2):
+        forget()
+        known = registry.known(Store(tmp_path / "cache"))
+        assert registry.catalogue() is known.catalogue
+        assert dict(known.catalogue) == dict(fresh)
+        facts = ("page", "summary", "remedy", "mentions")
+        for code, rule in fresh.items():
+            assert [getattr(known.catalogue[code], name) for name in facts] == [
+                getattr(rule, name) for name in facts
+            ]
+            assert known.catalogue[code].check.__module__ == rule.check.__module__
+    assert registry._remembered(Store(tmp_path / "cache").load(name_of(tmp_path / "cache")), "else") is None
+
+
+def name_of(folder: Path) -> str:
+    (path,) = folder.glob("catalogue-*.json")
+    return path.stem
+
+
+def test_the_cache_is_not_in_the_project(work: Path, tmp_path: Path) -> None:
+    write(a="x = 1\n")
+    lint()
+    assert sorted(path.name for path in work.iterdir()) == ["a.py"]
+    kinds = sorted(path.name.partition("-")[0] for path in (tmp_path / "cache").glob("*.json"))
+    assert kinds == ["catalogue", "results"]
+
+
+@pytest.mark.parametrize("how", ["flag", "environment", "config"])
+def test_the_folder_may_be_named(
+    work: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, checked: list[str], how: str
+) -> None:
+    write(a="x = 1\n")
+    args = []
+    if how == "flag":
+        args = ["--cache-dir", ".torchlint_cache"]
+    elif how == "environment":
+        monkeypatch.setenv("TORCHLINT_CACHE_DIR", ".torchlint_cache")
+    else:
+        Path("torchlint.toml").write_text('cache-dir = ".torchlint_cache"\n')
+    lint(*args)
+    assert checked == ["a.py"]
+    lint(*args)
+    assert checked == ["a.py"]
+    assert len(list((work / ".torchlint_cache").glob("results-*.json"))) == 1
+    assert not list((tmp_path / "cache").glob("results-*"))
+    assert "a.py" in (shown := lint("--show-files").stdout) and ".torchlint_cache" not in shown
+    cleaned = lint("clean", *args)
+    assert cleaned.stdout.startswith("Deleted ") and cleaned.exit_code == 0
+    assert not (work / ".torchlint_cache").exists()
+
+
+@pytest.mark.parametrize("how", ["flag", "environment"])
+def test_nothing_need_be_remembered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, checked: list[str], how: str
+) -> None:
+    write(a="x = 1\n")
+    if how == "environment":
+        monkeypatch.setenv("TORCHLINT_NO_CACHE", "1")
+    for _ in range(2):
+        lint(*(["-n"] if how == "flag" else []))
+    assert checked == ["a.py", "a.py"]
+    assert not (tmp_path / "cache").exists()
+
+
+def test_a_folder_of_something_else_is_left_alone_and_the_run_goes_on(work: Path, checked: list[str]) -> None:
+    write(a="x = 1\n")
+    result = lint("--cache-dir", ".")
+    assert "it holds something else; nothing is remembered" in result.stderr
+    assert (result.exit_code, checked) == (0, ["a.py"])
+    assert sorted(path.name for path in work.iterdir()) == ["a.py"]
+    refused = lint("clean", "--cache-dir", ".")
+    assert (refused.exit_code, "it holds something else" in refused.stderr) == (2, True)
+    assert Path("a.py").exists()
+
+
+def test_a_cache_that_came_with_the_repository_is_not_believed(work: Path, checked: list[str]) -> None:
+    subprocess.run(["git", "init", "-q"], check=True)
+    write(a=BAD)
+    Path("torchlint.toml").write_text('cache-dir = ".torchlint_cache"\n')
+    lint()
+    (path,) = (work / ".torchlint_cache").glob("results-*.json")
+    held = Store(work / ".torchlint_cache")
+    held.save(path.stem, dict.fromkeys(held.load(path.stem), 1))
+    assert lint().exit_code == 0, "whoever writes to the user's own cache is believed"
+    subprocess.run(["git", "add", "-f", ".torchlint_cache"], check=True)
+    result = lint()
+    assert (result.exit_code, "git tracks files in it" in result.stderr) == (1, True)
+
+
+def test_a_cache_that_cannot_be_written_is_no_more_than_a_word(
+    monkeypatch: pytest.MonkeyPatch, checked: list[str]
+) -> None:
+    write(a=BAD)
+    expected = lint("--no-cache")
+
+    def refuse(*_: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(store, "_make", refuse)
+    for _ in range(2):
+        result = lint()
+        assert (result.output, result.exit_code) == (expected.output, expected.exit_code)
+    assert "nothing was cached" in lint("-v").stderr
+
+
+def test_cleaning_an_empty_cache_says_so() -> None:
+    assert lint("clean").stdout.startswith("Deleted 0 files")
+    assert lint("clean", "-q").stdout == ""
+
+
+def test_timing_names_what_took_long(checked: list[str]) -> None:
+    write(a=BAD, b="x = 1\n")
+    lint("--isolated")
+    del checked[:]
+    result = lint("--isolated", "--timing", "--output-format", "json")
+    assert checked == ["a.py", "b.py"]
+    assert result.stdout == lint("--isolated", "--output-format", "json").stdout
+    head, *rows, total = result.stderr.splitlines()
+    assert head.split() == ["Rule", "CPU", "seconds", "Share"]
+    assert any(row.startswith("TL601 cache-emptied-in-loop ") for row in rows)
+    seconds = [float(row.split()[-3]) for row in rows]
+    assert seconds == sorted(seconds, reverse=True)
+    assert total.split()[0] == "Total" and total.endswith("100.0 %")
+    assert abs(float(total.split()[1]) - sum(seconds)) < 0.001 * len(rows)
+
+
+def test_what_is_known_needs_neither_the_parser_nor_the_terminal_library(work: Path, tmp_path: Path) -> None:
+    write(a=BAD, b="x = 1\n")
+    environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path / "xdg"), "HOME": str(tmp_path)}
+    command = [sys.executable, "-X", "importtime", "-m", "torchlint", "--isolated"]
+    runs = [
+        subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+        for _ in range(2)
+    ]
+    loaded = [{line.rpartition("|")[2].strip() for line in run.stderr.splitlines()} for run in runs]
+    assert "libcst" in loaded[0]
+    never = {"libcst", "rich", "importlib.metadata", "multiprocessing", "torchlint.checker"}
+    assert never & loaded[1] == set()
+    assert runs[0].stdout == runs[1].stdout

@@ -1,0 +1,229 @@
+"""What earlier runs found in files, by what the files hold.
+
+The key of a file is the digest of its bytes, of all settings that the checker sees, of the code that checks
+and of the interpreter that runs it; neither its name nor its time is asked. What is stored are finished
+diagnostics, as JSON. A result of a run that went wrong in any way is not stored.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import fields
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from torchlint import __version__
+from torchlint.diagnostics import Applicability, Diagnostic, Edit, Fix, Position, Severity, Span
+from torchlint.options import LintSettings
+from torchlint.store import DAY, MAX_AGE, MAX_DOCUMENT, Store, StoreError
+from torchlint.target import Target
+
+FORMAT = 1
+"""To be raised when what is stored of a diagnostic changes."""
+
+# A crash, and what is no program: how deep a program may be nested depends on the machine.
+_NEVER_STORED = frozenset({"TL000", "TL001"})
+_LARGEST_SHARE = MAX_DOCUMENT // 2
+# How many days old the note of the last use of an entry gets before a run that learns nothing writes it.
+_STALE = 7
+
+
+class Cache:
+    """The results of one project: read when it is made, written by `save`.
+
+    ``project`` is any folder that runs on the same files have in common; ``code`` is the digest of the code
+    that checks.
+    """
+
+    def __init__(self, store: Store, project: Path, code: str) -> None:
+        self._store = store
+        self._code = code
+        self._name = "results-" + sha256(str(project).encode("utf-8", "surrogateescape")).hexdigest()[:16]
+        self._today = int(time.time() // DAY)
+        self._entries = self._load()
+        self._new: dict[str, Any] = {}
+        self._stale = False
+
+    def salt(self, settings: LintSettings) -> bytes:
+        """What the keys of all files with these settings have in common."""
+        known = [FORMAT, __version__, self._code, sys.implementation.name, list(sys.version_info)]
+        return sha256(json.dumps([known, _canonical(settings)]).encode()).digest()
+
+    def get(self, key: str, path: Path) -> tuple[Diagnostic, ...] | None:
+        """What is known to be found in a file with this key, told of ``path``; None if nothing is known."""
+        entry = self._entries.get(key)
+        try:
+            day, found = [entry, []] if type(entry) is int else entry or []
+            if type(day) is not int or type(found) is not list:
+                return None
+            diagnostics = tuple(_diagnostic(item, path) for item in found)
+            self._stale |= not self._today - _STALE <= day <= self._today
+        except (TypeError, ValueError, KeyError, IndexError, AttributeError):
+            return None
+        self._new[key] = [self._today, found] if found else self._today
+        return diagnostics
+
+    def put(self, key: str, diagnostics: tuple[Diagnostic, ...]) -> None:
+        """Remember what was found in the file with this key."""
+        if any(item.code in _NEVER_STORED for item in diagnostics):
+            return
+        found = [_stored(item) for item in diagnostics]
+        self._new[key] = [self._today, found] if found else self._today
+        self._stale = True
+
+    def save(self) -> None:
+        """Write what was learnt, together with what another run may have written meanwhile."""
+        if not self._stale:
+            return
+        entries = {**self._load(), **self._new}
+        oldest = self._today - MAX_AGE // DAY
+        kept = {key: entry for key, entry in entries.items() if _day(entry) >= oldest}
+        self._store.save(self._name, _bounded(kept))
+        self._stale = False
+
+    def _load(self) -> dict[str, Any]:
+        document = self._store.load(self._name)
+        return document if isinstance(document, dict) else {}
+
+
+def key(salt: bytes, path: Path, data: bytes) -> str:
+    """The key of a file that holds ``data``; of its name only what says how to read it."""
+    digest = sha256(salt)
+    digest.update(path.suffix.lower().encode("utf-8", "surrogateescape") + b"\0")
+    digest.update(data)
+    return digest.hexdigest()[:40]
+
+
+def tracked(directory: Path) -> bool:
+    """Whether git holds files in ``directory``: then its contents came with somebody's commit."""
+    import subprocess
+
+    command = ["git", "-c", "core.fsmonitor=false", "ls-files", "-z", "--", "."]
+    try:
+        done = subprocess.run(command, cwd=directory, capture_output=True, timeout=10, check=False)
+    except (OSError, subprocess.SubprocessError):
+        return False
+    return done.returncode == 0 and bool(done.stdout)
+
+
+def open_store(directory: Path) -> Store:
+    """The store in a folder that the user named.
+
+    Raises:
+        StoreError: it is no store, or git tracks it.
+    """
+    store = Store(directory)
+    if tracked(directory):
+        raise StoreError(f"{directory} cannot be used as a cache: git tracks files in it")
+    return store
+
+
+def _bounded(entries: Mapping[str, Any]) -> dict[str, Any]:
+    """As many entries as fit, those used last first."""
+    kept, size = {}, 0
+    for name, entry in sorted(entries.items(), key=lambda item: -_day(item[1])):
+        size += len(name) + (16 if isinstance(entry, int) else len(json.dumps(entry)) + 8)
+        if size > _LARGEST_SHARE:
+            break
+        kept[name] = entry
+    return kept
+
+
+def _day(entry: Any) -> int:
+    """The day of the last use of an entry; long ago if it is none."""
+    day = entry[0] if isinstance(entry, list) and entry else entry
+    return day if type(day) is int else 0
+
+
+def _canonical(value: Any) -> Any:
+    """A setting as JSON can hold it; equal for equal settings, whatever the order of their sets."""
+    if isinstance(value, (LintSettings, Target)):
+        return [_canonical(getattr(value, item.name)) for item in fields(value)]
+    if isinstance(value, (frozenset, set)):
+        return sorted(_canonical(item) for item in value)
+    if isinstance(value, (tuple, list)):
+        return [_canonical(item) for item in value]
+    if isinstance(value, Mapping):
+        return sorted([name, _canonical(item)] for name, item in value.items())
+    return value if isinstance(value, (str, int, float, type(None))) else str(value)
+
+
+# --- a diagnostic as JSON --------------------------------------------------------------------------------
+
+
+def _stored(item: Diagnostic) -> list[Any]:
+    fix = item.fix
+    return [
+        *(item.code, item.name, item.message, item.severity.value),
+        [item.span.start, item.span.end],
+        [item.start.row, item.start.column],
+        [item.end.row, item.end.column],
+        fix
+        and [
+            fix.message,
+            int(fix.applicability),
+            [[edit.span.start, edit.span.end, edit.content] for edit in fix.edits],
+        ],
+        *(item.url, item.noqa_row, item.cell),
+        [[place.row, place.column, place.cell, remark] for place, remark in item.related],
+        item.remedy,
+    ]
+
+
+def _diagnostic(stored: Any, path: Path) -> Diagnostic:
+    """What `_stored` was given, but for the path.
+
+    Raises:
+        TypeError, ValueError: it is something else.
+    """
+    code, name, message, severity, span, start, end, fix, url, noqa_row, cell, related, remedy = stored
+    cell = None if cell is None else _number(cell)
+    return Diagnostic(
+        code=_text(code),
+        name=_text(name),
+        message=_text(message),
+        severity=Severity(severity),
+        path=path,
+        span=_span(*span),
+        start=_position(*start, cell),
+        end=_position(*end, cell),
+        fix=None if fix is None else _fix(*fix),
+        url=None if url is None else _text(url),
+        noqa_row=_number(noqa_row),
+        cell=cell,
+        related=tuple((_position(*place), _text(remark)) for *place, remark in related),
+        remedy=None if remedy is None else _text(remedy),
+    )
+
+
+def _fix(message: Any, applicability: Any, edits: Any) -> Fix:
+    made = tuple(Edit(_span(start, end), _text(content)) for start, end, content in edits)
+    return Fix(_text(message), made, Applicability(_number(applicability)))
+
+
+def _span(start: Any, end: Any) -> Span:
+    if _number(start) > _number(end):
+        raise ValueError("a span ends before it starts")
+    return Span(start, end)
+
+
+def _position(row: Any, column: Any, cell: Any) -> Position:
+    if _number(row) < 1 or _number(column) < 1:
+        raise ValueError("rows and columns start at 1")
+    return Position(row, column, None if cell is None else _number(cell))
+
+
+def _text(value: Any) -> str:
+    if type(value) is not str:
+        raise TypeError("expected a string")
+    return value
+
+
+def _number(value: Any) -> int:
+    if type(value) is not int or value < 0:
+        raise TypeError("expected a whole number")
+    return value
