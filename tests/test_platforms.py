@@ -432,7 +432,7 @@ def test_consoles_of_windows_are_told_to_understand_colours(
         GetStdHandle=lambda number: number, GetConsoleMode=get_mode, SetConsoleMode=set_mode
     )
     monkeypatch.setattr(ctypes, "windll", types.SimpleNamespace(kernel32=kernel), raising=False)
-    monkeypatch.setattr(terminal, "_is_terminal", lambda stream: True)
+    monkeypatch.setattr(terminal, "is_terminal", lambda stream: True)
     monkeypatch.setattr(terminal, "WINDOWS", True)
     for name in ("NO_COLOR", "FORCE_COLOR"):
         monkeypatch.delenv(name, raising=False)

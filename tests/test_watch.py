@@ -209,7 +209,7 @@ def test_the_report_of_a_format_is_written_anew(monkeypatch: pytest.MonkeyPatch)
 
 def test_a_terminal_is_cleared_between_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
     cleared: list[None] = []
-    monkeypatch.setattr("torchlint.commands.terminal._is_terminal", lambda stream: True)
+    monkeypatch.setattr("torchlint.commands.terminal.is_terminal", lambda stream: True)
     monkeypatch.setattr("click.clear", lambda: cleared.append(None))
     write("src/a.py", BAD)()
     watch(monkeypatch, write("src/a.py", GOOD), args=(*SELECT, "--color", "never"))
