@@ -26,7 +26,7 @@ from torchlint.diagnostics import Diagnostic, Position, Span
 from torchlint.options import LintSettings
 from torchlint.registry import RegistryError
 from torchlint.scope import Scope
-from torchlint.source import Source, SourceError, StaleSourceError, read_bytes, write_atomically
+from torchlint.source import NOTEBOOK, Source, SourceError, StaleSourceError, read_bytes, write_atomically
 
 Progress = Callable[[int, int], None]
 SettingsFor = Mapping[Path, LintSettings] | Callable[[Path], LintSettings]
@@ -40,6 +40,7 @@ _MOST_JOBS = 60
 _CHUNK_BYTES = 200_000
 _SWEEP_BYTES = 500_000
 _SAFE_PATH = "PYTHONSAFEPATH"
+_NOTEBOOK_FACTOR = 10
 
 
 @dataclass(frozen=True)
@@ -201,7 +202,7 @@ def _treat(path: Path, settings: LintSettings, mode: Mode) -> _Outcome:
     """What comes of one file; never raises on account of the file."""
     try:
         content = mode.scope(path).content
-        data = read_bytes(path, settings.max_file_size) if content is None else content
+        data = read_bytes(path, _most(path, settings)) if content is None else content
         result, source = run_text(data, path, settings, mode)
         if source is None or not (result.applied or result.silenced) or mode.diff:
             return _Outcome(result)
@@ -217,6 +218,11 @@ def _treat(path: Path, settings: LintSettings, mode: Mode) -> _Outcome:
     except Exception as error:
         checker.log_failure(path, error)
         return _Outcome(_failed(path, f"checking {path.name} failed with {checker.describe(error)}"))
+
+
+def _most(path: Path, settings: LintSettings) -> int:
+    """How many bytes the file may have: most of a notebook is what its cells have shown."""
+    return settings.max_file_size * (_NOTEBOOK_FACTOR if path.suffix == NOTEBOOK else 1)
 
 
 def _encoded(data: bytes, source: Source) -> bytes:
