@@ -367,7 +367,7 @@ def test_a_file_that_changes_while_it_is_checked_is_stored_as_what_was_checked(
     path.write_bytes(b"old\n")
     read = source.read_bytes
 
-    def racing(place: Path) -> bytes:
+    def racing(place: Path, limit: int = 0) -> bytes:
         data = read(place)
         path.write_bytes(b"x\n")
         return data

@@ -284,6 +284,11 @@ def test_a_file_that_is_too_large_is_told_and_not_read() -> None:
     assert result.exit_code == 1
     assert "large.py:1:1: TL001 cannot read the file: it has 50000000 bytes, and 5000000 are" in result.stdout
     assert "a.py:9:9: TL601" in result.stdout
+    Path("n.ipynb").write_bytes(b"{}" + b" " * 5_000_000)
+    assert "this is no notebook" in lint("--output-format", "concise", "n.ipynb").stdout
+    with Path("n.ipynb").open("wb") as notebook:
+        notebook.truncate(50_000_001)
+    assert "and 50000000 are allowed" in lint("--output-format", "concise", "n.ipynb").stdout
     Path("torchlint.toml").write_text("max-file-size = 100")
     assert lint("--output-format", "concise", "a.py").stdout.startswith("a.py:1:1: TL001 cannot read")
     assert "TL601" in lint("--output-format", "concise", "--max-file-size", "0", "a.py").stdout

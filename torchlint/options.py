@@ -474,7 +474,8 @@ class Options:
         metadata=_says(
             Kind.INTEGER,
             _FILES,
-            "Do not read files of more bytes than this, and say so (TL001); 0 means no limit.",
+            "Do not read files of more bytes than this, notebooks of more than ten times as many, and say so "
+            "(TL001); 0 means no limit.",
             "max-file-size = 20_000_000",
             metavar="BYTES",
             per_file=True,

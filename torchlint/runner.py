@@ -22,7 +22,7 @@ from torchlint.diagnostics import Diagnostic, Position, Span
 from torchlint.options import LintSettings
 from torchlint.registry import RegistryError
 from torchlint.scope import Scope
-from torchlint.source import Source, SourceError, StaleSourceError, read_bytes, write_atomically
+from torchlint.source import NOTEBOOK, Source, SourceError, StaleSourceError, read_bytes, write_atomically
 from torchlint.stopwatch import Seconds
 
 # A run that finds every file known, and most do, needs neither what checks nor what starts processes.
@@ -40,6 +40,7 @@ _MOST_JOBS = 60
 _CHUNK_BYTES = 200_000
 _SWEEP_BYTES = 500_000
 _SAFE_PATH = "PYTHONSAFEPATH"
+_NOTEBOOK_FACTOR = 10
 
 
 @dataclass(frozen=True)
@@ -251,7 +252,7 @@ def _known(item: _Item, mode: Mode, known: Cache | None) -> Result | None:
     if known is None or not item.salt:
         return None
     try:
-        data = read_bytes(item.path, item.settings.max_file_size)
+        data = read_bytes(item.path, _most(item.path, item.settings))
         diagnostics = known.get(cache.key(item.salt, item.path, data), item.path)
     except SourceError:
         return None
@@ -278,7 +279,7 @@ def _treated(item: _Item, mode: Mode) -> _Outcome:
     path, settings = item.path, item.settings
     try:
         content = mode.scope(path).content
-        data = read_bytes(path, settings.max_file_size) if content is None else content
+        data = read_bytes(path, _most(path, settings)) if content is None else content
         result, source = run_text(data, path, settings, mode)
         if source is not None and not (result.applied or result.silenced):
             return _Outcome(result, key=cache.key(item.salt, path, data) if item.salt else "")
@@ -298,6 +299,11 @@ def _treated(item: _Item, mode: Mode) -> _Outcome:
 
         checker.log_failure(path, error)
         return _Outcome(_failed(path, f"checking {path.name} failed with {checker.describe(error)}"))
+
+
+def _most(path: Path, settings: LintSettings) -> int:
+    """How many bytes the file may have: most of a notebook is what its cells have shown."""
+    return settings.max_file_size * (_NOTEBOOK_FACTOR if path.suffix == NOTEBOOK else 1)
 
 
 def _encoded(data: bytes, source: Source) -> bytes:
