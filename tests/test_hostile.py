@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from multiprocessing import util
 from pathlib import Path
 
 import pytest
@@ -148,7 +149,8 @@ def traps(project: Path) -> Path:
 
 
 def environment() -> dict[str, str]:
-    return {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "TORCHLINT"))}
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "TORCHLINT"))}
+    return {**kept, "TORCHLINT_NO_CACHE": "1"}
 
 
 def test_nothing_of_a_project_is_imported_or_executed(traps: Path, tmp_path: Path) -> None:
@@ -197,16 +199,16 @@ def test_what_starts_the_workers_is_safe_and_undone(monkeypatch: pytest.MonkeyPa
     from torchlint import runner
 
     monkeypatch.delenv("PYTHONSAFEPATH", raising=False)
-    flags = runner.util._args_from_interpreter_flags  # type: ignore[attr-defined]
+    flags = util._args_from_interpreter_flags  # type: ignore[attr-defined]
     with runner._safe_path():
-        told = runner.util._args_from_interpreter_flags()  # type: ignore[attr-defined]
+        told = util._args_from_interpreter_flags()  # type: ignore[attr-defined]
         assert os.environ.get("PYTHONSAFEPATH") == "1" or "-I" in told
     assert "PYTHONSAFEPATH" not in os.environ
     # Where the environment is not heard, a flag says it.
     monkeypatch.setattr(runner, "sys", type("", (), {"version_info": (3, 10)}))
     with runner._safe_path():
-        assert "-I" in runner.util._args_from_interpreter_flags()  # type: ignore[attr-defined]
-    assert runner.util._args_from_interpreter_flags is flags  # type: ignore[attr-defined]
+        assert "-I" in util._args_from_interpreter_flags()  # type: ignore[attr-defined]
+    assert util._args_from_interpreter_flags is flags  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("key", ["plugins", "load-plugins", "rules-path", "rule-packs", "import", "python"])
