@@ -85,8 +85,30 @@ def test_which_fixes_go_together(
 ) -> None:
     both = [diagnostic(*first), diagnostic(*second, code="XX102")]
     for order in (both, both[::-1]):
-        assert len(choose(order)) == (2 if together else 1)
-    assert choose(both) == choose(both[::-1])
+        assert len(choose(order, "")) == (2 if together else 1)
+    assert choose(both, "") == choose(both[::-1], "")
+
+
+SHIFTED = "if a:\n    b()\n    c()\nd()\n"
+
+
+@pytest.mark.parametrize(
+    ("other", "together"),
+    [
+        ((10, 11, "x"), True),
+        ((10, 10, "x\n    "), False),
+        ((18, 18, "x\r    "), False),
+        ((22, 22, "x\n"), True),
+        ((2, 2, "(\n)"), True),
+    ],
+)
+@pytest.mark.parametrize("shift", [((6, 6, "    "), (14, 14, "    ")), ((6, 9, ""), (14, 17, ""))])
+def test_lines_are_not_put_in_where_the_indentation_changes(
+    shift: tuple[tuple[int, int, str], ...], other: tuple[int, int, str], together: bool
+) -> None:
+    both = [diagnostic(*shift), diagnostic(other, code="XX102")]
+    assert len(choose(both, SHIFTED)) == (2 if together else 1)
+    assert choose(both, SHIFTED) == choose(both[::-1], SHIFTED)
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ for the next round. Nothing is written here.
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left, insort
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -21,6 +22,7 @@ from torchlint.source import Source
 # own and these, does not come to rest.
 MAX_ROUNDS = 30
 MAX_GROWTH = 10_000
+_LINE_END = re.compile(r"[\r\n]")
 
 
 @dataclass(frozen=True)
@@ -70,19 +72,26 @@ def applicable(diagnostic: Diagnostic, settings: LintSettings) -> bool:
     )
 
 
-def choose(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
-    """The diagnostics, in order of place, whose fixes do not touch each other.
+def choose(diagnostics: Iterable[Diagnostic], text: str) -> list[Diagnostic]:
+    """The diagnostics, in order of place, whose fixes do not touch each other in ``text``.
 
     Edits that touch without overlapping wait too: which of two insertions at one place comes first is
-    not for chance to decide. An edit that two fixes share, such as an added import, is made once.
+    not for chance to decide. So does a fix that puts lines in where another one changes the indentation,
+    of which they would know nothing. An edit that two fixes share, such as an added import, is made once.
     """
     taken: list[Edit] = []
+    shifted: set[int] = set()
+    split: set[int] = set()
     chosen: list[Diagnostic] = []
     for diagnostic in sorted(diagnostics, key=_place):
         assert diagnostic.fix is not None
         new = [edit for edit in diagnostic.fix.edits if not _contains(taken, edit)]
-        if any(_touches(taken, edit) for edit in new):
+        shifts = {_line_start(text, edit) for edit in new if _is_indentation(text, edit)}
+        splits = {_line_start(text, edit) for edit in new if _LINE_END.search(edit.content)}
+        if any(_touches(taken, edit) for edit in new) or shifts & split or splits & shifted:
             continue
+        shifted |= shifts
+        split |= splits
         chosen.append(diagnostic)
         for edit in new:
             insort(taken, edit)
@@ -114,7 +123,7 @@ def _attempt(source: Source, settings: LintSettings, barred: frozenset[str]) -> 
     for _ in range(MAX_ROUNDS):
         diagnostics = check(source, settings)
         wanted = [item for item in diagnostics if item.code not in barred and applicable(item, settings)]
-        chosen = choose(wanted)
+        chosen = choose(wanted, source.text)
         if not chosen:
             return Fixed(source.text, applied, diagnostics)
         if sound is None:
@@ -166,6 +175,16 @@ def _names(codes: Iterable[str]) -> str:
 def _place(diagnostic: Diagnostic) -> tuple[Edit, str]:
     assert diagnostic.fix is not None
     return diagnostic.fix.edits[0], diagnostic.code
+
+
+def _line_start(text: str, edit: Edit) -> int:
+    return max(text.rfind(end, 0, edit.span.start) for end in "\r\n") + 1
+
+
+def _is_indentation(text: str, edit: Edit) -> bool:
+    """Whether an edit moves its line to the left or to the right, and does nothing else."""
+    before = text[_line_start(text, edit) : edit.span.end]
+    return not _LINE_END.search(before + edit.content) and not (before + edit.content).strip()
 
 
 def _contains(edits: Sequence[Edit], edit: Edit) -> bool:

@@ -61,7 +61,7 @@ def accepted(
         settings = settings_for(source)
         places = [item for item in _offered(source, settings) if _place_name(path, item, sources) in names]
         if places:
-            chosen = fixer.choose(places)
+            chosen = fixer.choose(places, source.text)
             text = fixer.apply(source.text, [edit for item in chosen if item.fix for edit in item.fix.edits])
         else:
             codes = settings.fixable & frozenset(names)
