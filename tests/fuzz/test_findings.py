@@ -23,6 +23,12 @@ def train(model: torch.nn.Module, loader):
     total = torch.zeros(1)
     return tensor(total / len(loader))
 """,
+    "a program that the interpreter reads, and LibCST does not": """\
+def train(config, data):
+    for epoch in range(10):
+\t        args = TrainingArguments(**options)
+    #
+""",
     "lines joined by a lone CR": "import torch\r\\\rx = torch.zeros(3).cuda()\r",
 }
 # Programs of the grammar, which are run.
