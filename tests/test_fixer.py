@@ -62,9 +62,6 @@ def test_edits_that_cannot_be_made(spans: list[tuple[int, int]]) -> None:
         apply("abc", [Edit(Span(*span), "x") for span in spans])
 
 
-TEXT = "a(1)\nb = 2;c = 3\nd = 4\n"
-
-
 @pytest.mark.parametrize(
     ("first", "second", "together"),
     [
@@ -81,11 +78,6 @@ TEXT = "a(1)\nb = 2;c = 3\nd = 4\n"
         ([(0, 0, "import"), (5, 6, "x")], [(0, 0, "other"), (8, 9, "y")], False),
         ([(0, 1, "("), (8, 9, ")")], [(3, 4, "y")], True),
         ([(0, 1, "("), (8, 9, ")")], [(3, 4, "y"), (9, 10, "z")], False),
-        # The second stands in the line that the first indents, and writes lines of its own there.
-        ([(0, 0, "if x:\n "), (5, 5, " ")], [(8, 8, "with y:\n ")], False),
-        ([(0, 0, "if x:\n "), (5, 5, " ")], [(8, 9, "y")], True),
-        ([(0, 0, "if x:\n "), (5, 5, " ")], [(17, 17, "with y:\n ")], True),
-        ([(0, 0, "if x:\n "), (5, 5, " ")], [(2, 2, "import y\n"), (8, 8, "with y:\n ")], False),
     ],
 )
 def test_which_fixes_go_together(
@@ -93,8 +85,30 @@ def test_which_fixes_go_together(
 ) -> None:
     both = [diagnostic(*first), diagnostic(*second, code="XX102")]
     for order in (both, both[::-1]):
-        assert len(choose(order, TEXT)) == (2 if together else 1)
-    assert choose(both, TEXT) == choose(both[::-1], TEXT)
+        assert len(choose(order, "")) == (2 if together else 1)
+    assert choose(both, "") == choose(both[::-1], "")
+
+
+SHIFTED = "if a:\n    b()\n    c()\nd()\n"
+
+
+@pytest.mark.parametrize(
+    ("other", "together"),
+    [
+        ((10, 11, "x"), True),
+        ((10, 10, "x\n    "), False),
+        ((18, 18, "x\r    "), False),
+        ((22, 22, "x\n"), True),
+        ((2, 2, "(\n)"), True),
+    ],
+)
+@pytest.mark.parametrize("shift", [((6, 6, "    "), (14, 14, "    ")), ((6, 9, ""), (14, 17, ""))])
+def test_lines_are_not_put_in_where_the_indentation_changes(
+    shift: tuple[tuple[int, int, str], ...], other: tuple[int, int, str], together: bool
+) -> None:
+    both = [diagnostic(*shift), diagnostic(other, code="XX102")]
+    assert len(choose(both, SHIFTED)) == (2 if together else 1)
+    assert choose(both, SHIFTED) == choose(both[::-1], SHIFTED)
 
 
 @pytest.mark.parametrize(

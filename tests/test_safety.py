@@ -405,6 +405,32 @@ WAYS = (
         ("        print(model(x.cuda()", "            print(model(x.cuda()"),
     ),
     way(
+        "a block shifted by one fix while another one puts a line into it",
+        "TL301",
+        """
+        import torch
+
+
+        def step(model, x, y):
+            criterion(model(x), y).backward()
+
+
+        def until_it_is_good(model: torch.nn.Module, train_loader, test_loader):
+            while True:
+                for x, y in train_loader:
+                    step(model, x, y)
+                if criterion(model(x), y) < 0.1:
+                    print(sum(criterion(model(x), y) for x, y in test_loader))
+        """,
+        (
+            """        if criterion(model(x), y) < 0.1:
+            print(""",
+            """        with torch.no_grad():
+            if criterion(model(x), y) < 0.1:
+                print(""",
+        ),
+    ),
+    way(
         "a move hoisted that something writes to by another name",
         "TL208",
         """

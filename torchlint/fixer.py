@@ -6,13 +6,14 @@ for the next round. Nothing is written here.
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left, insort
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from torchlint.checker import breaks, check, crash
-from torchlint.diagnostics import Applicability, Diagnostic, Edit, Span
+from torchlint.diagnostics import Applicability, Diagnostic, Edit
 from torchlint.options import LintSettings
 from torchlint.scope import Scope
 from torchlint.source import Source
@@ -22,6 +23,7 @@ from torchlint.source import apply as apply
 # own and these, does not come to rest.
 MAX_ROUNDS = 30
 MAX_GROWTH = 10_000
+_LINE_END = re.compile(r"[\r\n]")
 
 
 @dataclass(frozen=True)
@@ -84,40 +86,26 @@ def choose(diagnostics: Iterable[Diagnostic], text: str) -> list[Diagnostic]:
     """The diagnostics, in order of place, whose fixes do not touch each other in ``text``.
 
     Edits that touch without overlapping wait too: which of two insertions at one place comes first is
-    not for chance to decide. An edit that two fixes share, such as an added import, is made once. Lines
-    that one fix writes do not go between those that another one indents: they know the old indentation.
+    not for chance to decide. So does a fix that puts lines in where another one changes the indentation,
+    of which they would know nothing. An edit that two fixes share, such as an added import, is made once.
     """
     taken: list[Edit] = []
-    indented: list[Edit] = []
-    lines: list[Edit] = []
+    shifted: set[int] = set()
+    split: set[int] = set()
     chosen: list[Diagnostic] = []
     for diagnostic in sorted(diagnostics, key=_place):
         assert diagnostic.fix is not None
         new = [edit for edit in diagnostic.fix.edits if not _contains(taken, edit)]
-        own_indented = [_whole_line(edit, text) for edit in new if _indents(edit)]
-        own_lines = [edit for edit in new if "\n" in edit.content or "\r" in edit.content]
-        if any(_touches(taken, edit) for edit in new) or any(
-            _touches(places, edit)
-            for places, edits in ((indented, own_lines), (lines, own_indented))
-            for edit in edits
-        ):
+        shifts = {_line_start(text, edit) for edit in new if _is_indentation(text, edit)}
+        splits = {_line_start(text, edit) for edit in new if _LINE_END.search(edit.content)}
+        if any(_touches(taken, edit) for edit in new) or shifts & split or splits & shifted:
             continue
+        shifted |= shifts
+        split |= splits
         chosen.append(diagnostic)
-        for edits, places in ((new, taken), (own_indented, indented), (own_lines, lines)):
-            for edit in edits:
-                insort(places, edit)
+        for edit in new:
+            insort(taken, edit)
     return chosen
-
-
-def _indents(edit: Edit) -> bool:
-    """Whether an edit moves a line to the right."""
-    return edit.span.start == edit.span.end and edit.content.strip(" \t") == "" != edit.content
-
-
-def _whole_line(edit: Edit, text: str) -> Edit:
-    """The place of the line that an edit begins."""
-    end = text.find("\n", edit.span.start)
-    return Edit(Span(edit.span.start, end if end >= 0 else len(text)), "")
 
 
 def _attempt(
@@ -195,6 +183,16 @@ def _names(codes: Iterable[str]) -> str:
 def _place(diagnostic: Diagnostic) -> tuple[Edit, str]:
     assert diagnostic.fix is not None
     return diagnostic.fix.edits[0], diagnostic.code
+
+
+def _line_start(text: str, edit: Edit) -> int:
+    return max(text.rfind(end, 0, edit.span.start) for end in "\r\n") + 1
+
+
+def _is_indentation(text: str, edit: Edit) -> bool:
+    """Whether an edit moves its line to the left or to the right, and does nothing else."""
+    before = text[_line_start(text, edit) : edit.span.end]
+    return not _LINE_END.search(before + edit.content) and not (before + edit.content).strip()
 
 
 def _contains(edits: Sequence[Edit], edit: Edit) -> bool:

@@ -385,8 +385,9 @@ def _align(code: str, text: str) -> list[int]:
     """For each offset of generated ``code`` the offset of the same place in the original ``text``.
 
     LibCST drops some form feeds, line ends and blanks, such as a lone carriage return at the end of the
-    file, and repeats a form feed in front of the first line of a block on each of its lines. Those are the
-    only differences expected, and they are skipped; all other characters correspond.
+    file, and lines of nothing but a backslash, and repeats a form feed in front of the first line of a block
+    on each of its lines. Those are the only differences expected, and they are skipped; all other characters
+    correspond.
 
     Raises:
         ValueError: the two texts differ in another way.
@@ -397,7 +398,7 @@ def _align(code: str, text: str) -> list[int]:
         if char == "\x0c" and (at == end or text[at] != char):
             offsets.append(at)
             continue
-        while at < end and text[at] != char and text[at] in _DROPPED:
+        while at < end and text[at] != char and (text[at] in _DROPPED or _continues(text, at)):
             at += 1
         if at == end or text[at] != char:
             raise ValueError(f"generated code departs from the text at offset {at}")
@@ -405,3 +406,8 @@ def _align(code: str, text: str) -> list[int]:
         at += 1
     offsets.append(at)
     return offsets
+
+
+def _continues(text: str, at: int) -> bool:
+    """Whether a line is joined to the next one at ``at``."""
+    return text[at] == "\\" and text[at + 1 : at + 2] in ("\n", "\r")

@@ -26,7 +26,7 @@ from torchlint.source import Source
 ROOT = Path(__file__).resolve().parents[2]
 PATIENCE = 600.0
 """Seconds without a word after which a process is taken to hang, however busy the machine is."""
-SYNTAX_BATCH = 50
+SYNTAX_BATCH = 20
 
 _RUN: tuple[Property, ...] = (properties.same_results, properties.still_runs)
 KINDS: tuple[tuple[str, tuple[Property, ...]], ...] = (

@@ -46,15 +46,18 @@ class Outcome:
     error: str | None = None
 
 
-def run(text: str, *, double: bool = False) -> Outcome:
-    """Run a program that leaves what it computed in ``results``; with ``double``, in double precision."""
+def run(text: str, *, double: bool = False, nudged: bool = False) -> Outcome:
+    """Run a program that leaves what it computed in ``results``; with ``double``, in double precision.
+
+    With ``nudged``, layers start from weights that differ in the last digit.
+    """
     _warm_up()
     text = on_cpu(in_double_precision(text) if double else text)
     namespace: dict[str, Any] = {"__name__": "__main__"}
     printed = io.StringIO()
     error = None
     with (
-        _comparable(),
+        _comparable(nudged),
         _surroundings(double),
         # Compiling takes longer than all else together.
         torch._dynamo.config.patch(disable=True),
@@ -137,7 +140,7 @@ def _warm_up() -> None:
 
 
 @contextlib.contextmanager
-def _comparable() -> Iterator[None]:
+def _comparable(nudged: bool) -> Iterator[None]:
     """Layers and loaders as programs before and after a fix can be compared with."""
     places = (
         (nn.Linear, "reset_parameters"),
@@ -148,7 +151,7 @@ def _comparable() -> Iterator[None]:
     saved = [getattr(owner, name) for owner, name in places]
     runpy.run_path(str(ROOT / "tests" / "draws" / "sitecustomize.py"))
     for owner, name in places[:2]:
-        setattr(owner, name, _without_bias(getattr(owner, name)))
+        setattr(owner, name, _without_bias(getattr(owner, name), nudged))
     DataLoader.__init__ = _without_workers(saved[-1])
     try:
         yield
@@ -169,7 +172,7 @@ def _without_workers(make: Any) -> Any:
     return make_loader
 
 
-def _without_bias(reset: Any) -> Any:
+def _without_bias(reset: Any, nudged: bool) -> Any:
     """Biases start at zero, where those before a norm stay: its running mean has nothing to learn of them."""
 
     def reset_parameters(layer: Any) -> None:
@@ -177,6 +180,9 @@ def _without_bias(reset: Any) -> Any:
         if layer.bias is not None:
             with torch.no_grad():
                 layer.bias.zero_()
+        if nudged:
+            with torch.no_grad():
+                layer.weight.mul_(1 + 4 * torch.finfo(layer.weight.dtype).eps)
 
     return reset_parameters
 

@@ -93,7 +93,10 @@ def same_results(text: str) -> Iterator[str]:
     before = execution.run(text, double=True)
     if not before.error:
         after = execution.run(rounded.text, double=True)
-        yield from _told(rounded, _differences(before, after, TOLERANCE))
+        found = list(_differences(before, after, TOLERANCE))
+        # Adam makes much of a gradient that is zero but for rounding: such a program tells nothing.
+        if found and not list(_differences(before, execution.run(text, double=True, nudged=True), TOLERANCE)):
+            yield from _told(rounded, found)
 
 
 def still_runs(text: str) -> Iterator[str]:
