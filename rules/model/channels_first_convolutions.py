@@ -65,7 +65,7 @@ def channels_first_convolutions(_: cst.Module, module: Module) -> Iterator[Findi
     Unsafe: the results change in their last digits, and `view` fails on a tensor whose memory has another
     order. The fix changes the model and the images where both are moved to the device. It is offered for one
     network of torchvision, timm or this file; not if the code of the file calls `view` on what it computes,
-    which has to become `reshape` or `flatten` first.
+    which has to become `reshape` or `flatten` first, nor if it makes images of what has no four dimensions.
 
     ## References
 

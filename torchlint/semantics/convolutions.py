@@ -194,14 +194,32 @@ def _stacks(module: Module, call: cst.Call) -> bool:
 
 
 def needs_channels_first(module: Module, model: Trained) -> bool:
-    """Whether a model may fail with its channels last: it calls ``view``, or its code is out of sight."""
+    """Whether a program may fail with channels last.
+
+    Its code is out of sight, it calls ``view``, or it makes images of what has no four dimensions: only what
+    has four can have its channels last.
+    """
     definition = model.value.definition
     if isinstance(definition, cst.ClassDef):
         if module.classes.info(definition).opaque:
             return True
     elif not any(name.startswith(_KNOWN) for _, name in module.program.layers(model)):
         return True
-    return any(
-        isinstance(call.func, cst.Attribute) and call.func.attr.value in ("view", "as_strided")
-        for call in module.tree.nodes(cst.Call)
+    return any(_refuses_channels_last(call) for call in module.tree.nodes(cst.Call)) or any(
+        isinstance(element.slice, cst.Index)
+        and isinstance(element.slice.value, cst.Name)
+        and element.slice.value.value == "None"
+        for subscript in module.tree.nodes(cst.Subscript)
+        for element in subscript.slice
     )
+
+
+def _refuses_channels_last(call: cst.Call) -> bool:
+    if not isinstance(call.func, cst.Attribute):
+        return False
+    name = call.func.attr.value
+    if name == "reshape":
+        sizes = call.args[0].value if len(call.args) == 1 else None
+        given = sizes.elements if isinstance(sizes, (cst.Tuple, cst.List)) else call.args
+        return len(given) == 4
+    return name in ("view", "as_strided", "unsqueeze", "unflatten")
