@@ -44,6 +44,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty project, in which the tests run."""
     for name in [name for name in os.environ if name.startswith("TORCHLINT_")]:
         monkeypatch.delenv(name)
+    monkeypatch.setenv("TORCHLINT_NO_CACHE", "1")
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "home"))
     root = tmp_path / "project"
     (root / ".git").mkdir(parents=True)
