@@ -113,6 +113,11 @@ class SyntaxTree:
             found = self._mentioned[words] = words in self.text
         return found
 
+    @cached_property
+    def lowered(self) -> str:
+        """The text in lower case: patterns that ignore case take ten times as long as words in it."""
+        return self.text.lower()
+
     def nodes(self, *kinds: type[Node]) -> list[Node]:
         """All nodes of exactly these types, in source order."""
         if len(kinds) == 1:

@@ -50,6 +50,12 @@ _LENGTHS = re.compile(
     r"|bucket|multi_?scale|bounding|\bbbox|boxes|anchors|\bcoco|detection|point_?cloud|collate_fn=(?!None)",
     re.IGNORECASE,
 )
+# One of these stands in whatever that pattern finds, and is looked for first: most files have none.
+_LENGTH_WORDS = (
+    *("vocab", "token", "sentence", "utterance", "spectrogram", "mel", "wav", "torchaudio", "librosa"),
+    *("torchtext", "pad_sequence", "bucket", "multiscale", "multi_scale", "bounding", "bbox", "boxes"),
+    *("anchors", "coco", "detection", "pointcloud", "point_cloud", "collate_fn="),
+)
 _ONE_SIZE_DATA = re.compile(
     r"^torchvision\.datasets\.(?:\w+\.)?(?:CIFAR\d+|\w*MNIST|SVHN|STL10|USPS|Omniglot|FakeData|PCAM|EuroSAT)$"
 )
@@ -164,7 +170,8 @@ def one_size(module: Module) -> bool:
     What shows it are data sets and crops of one size, an option for the size, or batches that the default
     collation stacks; what speaks against it are sequences, detection and training at several scales.
     """
-    if _LENGTHS.search(module.tree.text) is not None:
+    lowered = module.tree.lowered
+    if any(word in lowered for word in _LENGTH_WORDS) and _LENGTHS.search(module.tree.text) is not None:
         return False
     for call in module.tree.nodes(cst.Call):
         name = module.qualified(call.func) or last_name(call.func) or ""

@@ -45,6 +45,11 @@ _SCALING = re.compile(
     r"scaler|fp16|(?<!b)float16|mixed_precision|(?-i:Accelerator)\b|(?:use_|native_|enable_|\.)amp\b(?!\.|\s+import)",
     re.IGNORECASE,
 )
+# One of these stands in whatever that pattern finds, and is looked for first.
+_SCALING_WORDS = (
+    *("scaler", "fp16", "float16", "mixed_precision", "accelerator"),
+    *("use_amp", "native_amp", "enable_amp", ".amp"),
+)
 # What asks tensors where they are, to put others there, goes wherever they go.
 _FOLLOWING = re.compile(r"(?:\bdevice\s*=\s*)?[\w.\])]+\.device\b")
 _DEVICE = re.compile(r"cuda|gpu|device|accelerat|mps|xpu|hpu|lightning|distributed", re.IGNORECASE)
@@ -89,6 +94,9 @@ class MadeOptimizer:
         it; the next step takes what lies in them for the momentum. So it is up to torch 2.13 at least.
         """
         if self.name != "SGD" or self.module.argument(self.call, "momentum").constant == 0:
+            return False
+        lowered = self.module.tree.lowered
+        if not any(word in lowered for word in _SCALING_WORDS):
             return False
         return _SCALING.search(self.module.tree.text) is not None
 
