@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchlint.semantics.expansion import adds_dimension
 from torchlint.semantics.program import Trained
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import MISSING
@@ -213,9 +214,7 @@ def needs_channels_first(module: Module, model: Trained) -> bool:
     elif not any(name.startswith(_KNOWN) for _, name in module.program.layers(model)):
         return True
     return any(_refuses_channels_last(call) for call in module.tree.nodes(cst.Call)) or any(
-        isinstance(element.slice, cst.Index)
-        and isinstance(element.slice.value, cst.Name)
-        and element.slice.value.value == "None"
+        adds_dimension(element.slice)
         for subscript in module.tree.nodes(cst.Subscript)
         for element in subscript.slice
     )

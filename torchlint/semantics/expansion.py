@@ -201,7 +201,7 @@ def _made_shape(module: Module, node: cst.BaseExpression, hops: int) -> Shape | 
 def _indexed(module: Module, node: cst.Subscript, hops: int) -> Shape | None:
     """``x[:, None]``, ``x[..., None, :]``."""
     items: list[cst.BaseSlice] = [element.slice for element in node.slice]
-    if not any(_is_none(item) for item in items):
+    if not any(adds_dimension(item) for item in items):
         return None
     if not shape_of(module, node.value, hops - 1) and module.value(node.value).known:
         return None
@@ -219,7 +219,7 @@ def _positions(items: Sequence[cst.BaseSlice]) -> list[int] | None:
     for item in items:
         if isinstance(item, cst.Slice):
             position += 1
-        elif _is_none(item):
+        elif adds_dimension(item):
             found.append(position)
             position += 1
         elif not (isinstance(item, cst.Index) and isinstance(item.value, (cst.Integer, cst.UnaryOperation))):
@@ -227,7 +227,8 @@ def _positions(items: Sequence[cst.BaseSlice]) -> list[int] | None:
     return found
 
 
-def _is_none(item: cst.BaseSlice) -> bool:
+def adds_dimension(item: cst.BaseSlice) -> bool:
+    """Whether an item of a subscript is ``None``, which gives a tensor a dimension of size one there."""
     return isinstance(item, cst.Index) and isinstance(item.value, cst.Name) and item.value.value == "None"
 
 
