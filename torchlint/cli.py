@@ -43,9 +43,9 @@ _NEW_OBJECTS = 100_000
 def run() -> None:
     """The program ``torchlint``: run the command line in a process that does nothing else, and end it.
 
-    At its end the interpreter takes apart object by object what the system takes back at once; for a file that
-    was checked that is as long as a third of the check. It does not, once everything has been done that was
-    registered for the end of the process, and all output has been written.
+    At its end the interpreter takes apart object by object what the system takes back at once, and after a
+    check that takes as long as a third of it. It does not, once everything has been done that was registered
+    for the end of the process, and all output has been written.
     """
     status = None
 

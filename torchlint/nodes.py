@@ -1,4 +1,4 @@
-"""LibCST's node classes made quicker: how they are made, and their instances built, checked, hashed, told apart.
+"""LibCST's node classes made quicker: how they are made, and instances built, checked, hashed and compared.
 
 LibCST sets the fields of its frozen nodes by one call each, checks every node that the parser makes as if
 it were built by hand, hashes nodes in Python code, and tells their types apart by the abstract base classes

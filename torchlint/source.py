@@ -11,9 +11,7 @@ import contextlib
 import io
 import os
 import re
-import shutil
 import stat
-import tempfile
 import time
 import tokenize
 from bisect import bisect_right
@@ -276,6 +274,8 @@ def write_atomically(path: Path, data: bytes, expected_old_bytes: bytes, what: s
 
 
 def _replace(target: Path, data: bytes) -> None:
+    import shutil
+    import tempfile
 
     descriptor, name = tempfile.mkstemp(dir=target.parent, prefix=".torchlint-", suffix=".tmp")
     try:
