@@ -15,7 +15,7 @@ from itertools import pairwise
 import libcst as cst
 
 from torchlint.diagnostics import Edit, Span
-from torchlint.syntax import SyntaxTree
+from torchlint.syntax import SyntaxTree, alike
 
 Edits = tuple[Edit, ...]
 
@@ -193,7 +193,7 @@ def add_argument(
     source = tree.text
     last = call.args[-1]
     end = tree.span(last).end
-    bare = isinstance(last.value, cst.GeneratorExp) and not last.value.lpar
+    bare = isinstance(last.value, cst.GeneratorExp) and not tree.parentheses(last.value)
     if bare:
         return _insert(tree.span(last).start, "(") + _insert(end, f"), {new}")
 
@@ -485,7 +485,7 @@ def add_import(tree: SyntaxTree, code: str) -> Edits:
     wanted = _import_statements(cst.parse_statement(code))[0]
     package = _package(wanted)
     body = list(tree.root.body)
-    if any(small.deep_equals(wanted) for line in body for small in _import_statements(line)):
+    if any(alike(small, wanted) for line in body for small in _import_statements(line)):
         return ()
     same = [line for line in body if any(_package(small) == package for small in _import_statements(line))]
     if not same:
@@ -674,8 +674,12 @@ def _first_decorator(tree: SyntaxTree, statement: cst.CSTNode) -> int:
 
 
 def _indent_unit(tree: SyntaxTree, block: cst.CSTNode) -> str:
-    unit = block.indent if isinstance(block, cst.IndentedBlock) else None
-    return unit if unit is not None else tree.root.default_indent
+    """The white space by which the lines of a block stand further to the right than what holds it."""
+    if not isinstance(block, cst.IndentedBlock):
+        return tree.root.default_indent
+    around = tree.enclosing(block, cst.IndentedBlock)
+    outer = _indent_at(tree.text, _first_decorator(tree, around.body[0])) if around is not None else ""
+    return _indent_at(tree.text, _first_decorator(tree, block.body[0])).removeprefix(outer)
 
 
 def _end_with_comments(text: str, end: int, indent: str) -> int:
