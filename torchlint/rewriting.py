@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 
 import libcst as cst
@@ -114,7 +114,7 @@ def fit_into_strings(tree: SyntaxTree, edits: Edits) -> Edits | None:
     Before Python 3.12, an f-string could hold neither its own quotes nor a backslash, and it could go over
     several lines only between triple quotes.
     """
-    strings = [(tree.span(node), node.start) for kind in _FORMATTED for node in tree.nodes(kind)]
+    strings = [(tree.span(node), node.start) for node in _strings_around(tree, edits)]
     fitted: list[Edit] = []
     for edit in edits:
         around = [
@@ -134,6 +134,19 @@ def fit_into_strings(tree: SyntaxTree, edits: Edits) -> Edits | None:
             return None
         fitted.append(Edit(edit.span, content))
     return tuple(fitted)
+
+
+def _strings_around(tree: SyntaxTree, edits: Edits) -> Iterator[cst.FormattedString | cst.TemplatedString]:
+    """The f-strings in those outermost strings that an edit lies in."""
+    for kind in _FORMATTED:
+        for node in tree.nodes(kind):
+            outermost: cst.CSTNode = node
+            for ancestor in tree.ancestors(node):
+                if isinstance(ancestor, (*_STRINGS, cst.ConcatenatedString)):
+                    outermost = ancestor
+            span = tree.span(outermost)
+            if any(span.start < edit.span.start and edit.span.end < span.end for edit in edits):
+                yield node
 
 
 def _loses_comment(tree: SyntaxTree, span: Span, code: str) -> bool:
