@@ -6,6 +6,7 @@ explicit stack over cached field lists gives all that the rules need for a small
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import fields
 from functools import cached_property
@@ -72,6 +73,8 @@ class _Fields(dict[type, tuple[str, ...]]):
 
 
 _FIELDS = _Fields()
+# What may stand between the end of a statement and the comment behind it.
+_BEHIND = re.compile(r"[ \t\f;]*(#[^\r\n]*)")
 _CONTAINERS = (list, tuple)
 # What LibCST may leave out of the code that it generates.
 _DROPPED = frozenset("\x0c\r\n\t ")
@@ -205,7 +208,7 @@ class SyntaxTree:
     def _spans(self) -> dict[cst.CSTNode, Span]:
         code, spans = record([self.root], self.root.default_indent, self.root.default_newline)
         # LibCST takes back the last newline of a text that has none, after it was counted.
-        spans[self.root] = Span(0, len(code))
+        whole = spans[self.root] = Span(0, len(self.text))
         if code == self.text:
             return spans
         offsets = _align(code, self.text)
@@ -216,7 +219,7 @@ class SyntaxTree:
             # The end is behind the last character of the node: what LibCST dropped there is outside.
             return Span(offsets[start], offsets[end - 1] + 1 if end > start else offsets[start])
 
-        return {node: moved(span) for node, span in spans.items()}
+        return {node: span if span is whole else moved(span) for node, span in spans.items()}
 
     def span(self, node: cst.CSTNode) -> Span:
         """Character offsets of ``node`` in ``text``, without the white space and comments around it.
@@ -237,6 +240,33 @@ class SyntaxTree:
             return inner
         return Span(self._spans[node.lpar[0]].start, self._spans[node.rpar[-1]].end)
 
+    def parentheses(self, node: cst.BaseExpression) -> int:
+        """How many pairs of parentheses an expression owns: ``(a)`` has one, the ``a`` of ``f(a)`` none."""
+        return len(node.lpar)
+
+    def takes_dot(self, node: cst.BaseExpression) -> bool:
+        """Whether ``.name`` may follow an expression as it stands, without parentheses around it."""
+        tight = isinstance(node, (cst.Name, cst.Attribute, cst.Call, cst.Subscript))
+        return tight or self.parentheses(node) > 0
+
+    def comment_behind(self, statement: cst.CSTNode) -> str | None:
+        """The comment at the end of the last line of a statement, with its sign."""
+        found = _BEHIND.match(self.text, self.span(statement).end)
+        return found and found[1]
+
+    def lines_above(self, statement: cst.CSTNode) -> list[str]:
+        """The comments directly above a statement, the nearest first; an empty text for an empty line."""
+        above: list[str] = []
+        start = _line_start(self.text, self.span(statement).start)
+        while start:
+            end = start
+            start = _line_start(self.text, end - 2 if self.text[end - 2 : end] == "\r\n" else end - 1)
+            line = self.text[start:end].strip()
+            if line and not line.startswith("#"):
+                break
+            above.append(line)
+        return above
+
     def line(self, node: cst.CSTNode) -> int:
         """The number of the line that ``node`` begins in, from 1; lines end as in Python."""
         return 1 + len(NEWLINE.findall(self.text, 0, self.span(node).start))
@@ -251,6 +281,11 @@ class SyntaxTree:
                 return text
         span = self.outer_span(node)
         return self.text[span.start : span.end]
+
+
+def _line_start(text: str, at: int) -> int:
+    start = text.rfind("\n", 0, at) + 1
+    return max(start, text.rfind("\r", start, at) + 1)
 
 
 def alike(one: cst.CSTNode, other: cst.CSTNode) -> bool:

@@ -84,7 +84,7 @@ def _detached(module: Module, call: cst.Call, tensor: cst.BaseExpression) -> Edi
         case cst.Attribute(attr=cst.Name(value="item") as method):
             # The name alone, so that the layout around it stays.
             return module.replace(method, "detach")
-    tight = isinstance(tensor, (cst.Name, cst.Attribute, cst.Call, cst.Subscript)) or tensor.lpar
+    tight = module.tree.takes_dot(tensor)
     return module.replace(call, f"{code}.detach()" if tight else f"({code}).detach()")
 
 

@@ -69,11 +69,15 @@ class Argument:
     """What a call passes for one parameter, with its value.
 
     ``given``, ``absent`` and ``unknown`` exclude one another; unknown is behind ``*args`` or ``**kwargs``.
-    ``value`` and ``constant`` are those of the default if the argument is absent.
     """
 
     bound: calls.Argument
-    value: Value
+    evaluate: Callable[[cst.CSTNode], Value]
+
+    @property
+    def value(self) -> Value:
+        """What the given expression evaluates to, found out when it is asked for."""
+        return self.evaluate(self.bound.node) if self.bound.node is not None else UNKNOWN
 
     @property
     def given(self) -> bool:
@@ -278,10 +282,10 @@ class Module:
 
         A tensor whose place the file does not show counts if the file as a whole runs on one.
         """
-        value = self.value(node)
-        if not value.tensorlike or value.device is Device.CPU:
+        if not self.for_accelerator(node):
             return False
-        return self.for_accelerator(node)
+        value = self.value(node)
+        return value.tensorlike and value.device is not Device.CPU
 
     # ------------------------------------------------------------------ calls
 
@@ -305,8 +309,7 @@ class Module:
 
     def argument(self, call: cst.Call, name: str) -> Argument:
         """What a call passes for the parameter ``name``."""
-        bound = self.call(call).get(name)
-        return Argument(bound, self.value(bound.node) if bound.node is not None else UNKNOWN)
+        return Argument(self.call(call).get(name), self.value)
 
     def _signature(self, call: cst.Call) -> tuple[calls.Signature | None, Sequence[cst.Call]]:
         dotted = self.qualified(call.func)

@@ -589,7 +589,7 @@ class _Body:
             if isinstance(current, (cst.Arg, cst.Attribute)):
                 waiting.append(current.value)
             else:
-                waiting.extend(current.children)
+                waiting.extend(self.module.tree.parts(current))
         return found
 
     def _others(self, given: Sequence[cst.BaseExpression], target: str) -> frozenset[str]:
