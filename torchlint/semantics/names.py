@@ -409,6 +409,8 @@ class Names:
             found = flow.reaching(at)
         else:
             found = [b for b in candidates if b.kind is not BindingKind.DELETE]
+        if len(found) < 2:
+            return tuple(found)
         return tuple(sorted(found, key=lambda b: self.tree.order[b.node]))
 
     def lookup(self, name: str, at: cst.CSTNode) -> Scope | None:
