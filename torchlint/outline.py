@@ -20,6 +20,7 @@ import libcst as cst
 from torchlint.conversion import Converter, Lines, NotOutlinedError, before_gap, behind_gap
 from torchlint.diagnostics import Span
 from torchlint.nodes import unchecked
+from torchlint.source import with_line_feeds
 from torchlint.syntax import SyntaxTree
 
 
@@ -38,7 +39,7 @@ class Outline(SyntaxTree):
             with warnings.catch_warnings(), unchecked():
                 warnings.simplefilter("ignore")
                 converter = Converter(text, self._lines)
-                root = converter.module(ast.parse(text))
+                root = converter.module(ast.parse(with_line_feeds(text)))
         except (SyntaxError, ValueError, KeyError, RecursionError, MemoryError) as error:
             raise NotOutlinedError(type(error).__name__) from error
         self._origins = converter.origins

@@ -241,7 +241,11 @@ def read_text(path: Path, most: int) -> str:
     Raises:
         SourceError: as `read_bytes`.
     """
-    text = read_bytes(path, most).decode("utf-8-sig", "replace")
+    return with_line_feeds(read_bytes(path, most).decode("utf-8-sig", "replace"))
+
+
+def with_line_feeds(text: str) -> str:
+    """``text`` with every newline LF, as the interpreter reads a file."""
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
