@@ -13,6 +13,7 @@ from pathlib import Path, PurePath
 
 from pathspec import GitIgnoreSpec
 
+from torchlint import globs
 from torchlint.options import Options, Pattern
 from torchlint.source import SourceError, read_text
 
@@ -83,7 +84,7 @@ def _spec(texts: tuple[str, ...], root: str) -> GitIgnoreSpec:
             body = "/" + body[len(base) :]
         # In a config file a leading `#` is part of the name, not a comment.
         lines.append(_composed(bang + ("\\" + body if body.startswith("#") else body)))
-    return GitIgnoreSpec.from_lines(lines)
+    return globs.spec(lines)
 
 
 class _Filter:
@@ -112,17 +113,20 @@ class _Filter:
 class _Ignored:
     """The ignore files that hold for a directory, outermost first; the innermost that speaks decides."""
 
-    def __init__(self, specs: tuple[tuple[Path, GitIgnoreSpec], ...] = ()) -> None:
+    def __init__(
+        self, specs: tuple[tuple[Path, GitIgnoreSpec], ...] = (), warnings: list[str] | None = None
+    ) -> None:
         self._specs = specs
+        self._warnings = [] if warnings is None else warnings
 
     def below(self, directory: Path) -> _Ignored:
         """With the ignore files that lie in ``directory`` itself."""
         own = tuple(
             (directory, spec)
-            for spec in (_ignore_file(directory / name) for name in IGNORE_FILES)
+            for spec in (_ignore_file(directory / name, self._warnings) for name in IGNORE_FILES)
             if spec is not None
         )
-        return _Ignored((*self._specs, *own)) if own else self
+        return _Ignored((*self._specs, *own), self._warnings) if own else self
 
     def matches(self, path: Path, directory: bool) -> bool:
         """Whether ``path`` is ignored."""
@@ -133,25 +137,26 @@ class _Ignored:
         return False
 
     @classmethod
-    def above(cls, directory: Path) -> _Ignored:
+    def above(cls, directory: Path, warnings: list[str]) -> _Ignored:
         """What holds for ``directory`` from outside: its repository's ignore files, and the user's own.
 
-        A directory that is itself ignored and yet named starts afresh: naming it overrules.
+        A directory that is itself ignored and yet named starts afresh: naming it overrules. What is not
+        heeded is told in ``warnings``.
         """
         top = repository(directory)
         if top is None:
-            return cls()
+            return cls((), warnings)
         specs: list[tuple[Path, GitIgnoreSpec]] = []
         for path in (_global_ignore_file(), top / ".git" / "info" / "exclude"):
-            spec = _ignore_file(path)
+            spec = _ignore_file(path, warnings)
             if spec is not None:
                 specs.append((top, spec))
-        ignored = cls(tuple(specs))
+        ignored = cls(tuple(specs), warnings)
         between = [up for up in reversed(directory.parents) if up == top or top in up.parents]
         for up in between:
             ignored = ignored.below(up)
         if directory != top and ignored.matches(directory, True):
-            return cls()
+            return cls((), warnings)
         return ignored
 
 
@@ -160,12 +165,19 @@ def _global_ignore_file() -> Path:
     return (Path(base) if base else Path("~/.config").expanduser()) / "git" / "ignore"
 
 
-def _ignore_file(path: Path) -> GitIgnoreSpec | None:
+def _ignore_file(path: Path, warnings: list[str]) -> GitIgnoreSpec | None:
+    """What an ignore file matches; None if there is none. Why one is not heeded is added to ``warnings``."""
     try:
-        lines = _composed(read_text(path, _LARGEST_IGNORE_FILE)).splitlines()
-        return GitIgnoreSpec.from_lines(lines)
-    except (SourceError, ValueError):
+        lines = _composed(read_text(path, _LARGEST_IGNORE_FILE)).split("\n")
+    except SourceError as error:
+        if os.path.isfile(path):  # noqa: PTH113 (pathlib raises where a folder may not be looked into)
+            warnings.append(f"{path} is not heeded: {error.reason.removeprefix('cannot read the file: ')}")
         return None
+    if len(lines) > globs.MOST_PATTERNS:
+        many = f"it has {len(lines)} lines, and {globs.MOST_PATTERNS} are allowed"
+        warnings.append(f"{path} is not heeded: {many}")
+        return None
+    return globs.spec(lines)
 
 
 def discover(
@@ -187,11 +199,11 @@ def discover(
     for path in paths:
         path = absolute(path)
         if path.is_dir():
-            if not (force_exclude and _excluded(path, True, options_for, respect_gitignore, root)):
+            if not (force_exclude and _excluded(path, True, options_for, respect_gitignore, root, warnings)):
                 found.update(_search(path, options_for, respect_gitignore, force_exclude, warnings))
-        elif not (force_exclude and _excluded(path, False, options_for, respect_gitignore, root)):
+        elif not (force_exclude and _excluded(path, False, options_for, respect_gitignore, root, warnings)):
             found.add(path)
-    return Discovery(tuple(_distinct(sorted(found))), tuple(warnings))
+    return Discovery(tuple(_distinct(sorted(found))), tuple(dict.fromkeys(warnings)))
 
 
 def _distinct(paths: Sequence[Path]) -> Iterator[Path]:
@@ -219,6 +231,7 @@ def _excluded(
     options_for: Callable[[Path], Options],
     respect_gitignore: bool,
     root: Path | None,
+    warnings: list[str],
 ) -> bool:
     """Whether a path that was named would have been left out of a search."""
     chosen = options_for(path if directory else path.parent)
@@ -231,7 +244,7 @@ def _excluded(
     top = repository(path.parent)
     if top is None:
         return False
-    ignored = _Ignored.above(top)
+    ignored = _Ignored.above(top, warnings)
     for up in reversed(parents[: list(parents).index(top) + 1]):
         ignored = ignored.below(up)
     return ignored.matches(path, directory)
@@ -254,7 +267,7 @@ def _search(
             made = filters[chosen] = (excludes if force_exclude else excludes.without(top), includes)
         return made
 
-    stack = [(top, _Ignored.above(top) if respect_gitignore else _Ignored())]
+    stack = [(top, _Ignored.above(top, warnings) if respect_gitignore else _Ignored())]
     while stack:
         directory, ignored = stack.pop()
         if respect_gitignore:

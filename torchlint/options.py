@@ -634,6 +634,11 @@ def _pattern(text: str, root: Path) -> Pattern:
             f"`{text}` is not a glob pattern: directories are separated by `/`, and nothing "
             "follows the backslash at its end"
         )
+    if "[" in text:
+        from torchlint import globs
+
+        if not globs.is_pattern(text):
+            raise ValueError(f"`{text}` is not a glob pattern: its `[` begins no set of characters")
     return Pattern(text, root)
 
 
