@@ -5,17 +5,18 @@ from __future__ import annotations
 import os
 import re
 import stat
-import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path, PurePath
+from typing import TYPE_CHECKING
 
-from pathspec import GitIgnoreSpec
-
-from torchlint import globs
 from torchlint.options import Options, Pattern
 from torchlint.source import SourceError, read_text
+
+# Most runs outside of repositories need it for no pattern.
+if TYPE_CHECKING:
+    from pathspec import GitIgnoreSpec
 
 IGNORE_FILES = (".gitignore", ".ignore")
 _WINDOWS = os.name == "nt"
@@ -69,11 +70,35 @@ def _relative(path: PurePath, root: PurePath, directory: bool) -> str:
 
 def _composed(text: str) -> str:
     """``text`` with accents and letters as one character: macOS has file names in which they are two."""
-    return text if text.isascii() else unicodedata.normalize("NFC", text)
+    if text.isascii():
+        return text
+    import unicodedata
+
+    return unicodedata.normalize("NFC", text)
+
+
+class _Names:
+    """Patterns of which each is a name or ``*.ending``, as most are: they take no search to match."""
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        self._names = {text for text in texts if not text.startswith("*")}
+        self._endings = tuple(text[1:] for text in texts if text.startswith("*"))
+
+    def match_file(self, path: str) -> bool:
+        """Whether a part of the path matches; as in git, a directory stands for what is in it."""
+        parts = path.split("/")
+        return not self._names.isdisjoint(parts) or any(part.endswith(self._endings) for part in parts)
+
+
+_NAME = re.compile(r"[A-Za-z0-9_.-]*[A-Za-z0-9_][A-Za-z0-9_.-]*|\*\.[A-Za-z0-9_.-]+")
 
 
 @lru_cache(maxsize=1024)
-def _spec(texts: tuple[str, ...], root: str) -> GitIgnoreSpec:
+def _spec(texts: tuple[str, ...], root: str) -> GitIgnoreSpec | _Names:
+    if all(map(_NAME.fullmatch, texts)):
+        return _Names(texts)
+    from torchlint import globs
+
     base = root.rstrip("/") + "/"
     lines = []
     for text in texts:
@@ -173,6 +198,8 @@ def _ignore_file(path: Path, warnings: list[str]) -> GitIgnoreSpec | None:
         if os.path.isfile(path):  # noqa: PTH113 (pathlib raises where a folder may not be looked into)
             warnings.append(f"{path} is not heeded: {error.reason.removeprefix('cannot read the file: ')}")
         return None
+    from torchlint import globs
+
     if len(lines) > globs.MOST_PATTERNS:
         many = f"it has {len(lines)} lines, and {globs.MOST_PATTERNS} are allowed"
         warnings.append(f"{path} is not heeded: {many}")

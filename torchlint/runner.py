@@ -459,7 +459,8 @@ def _pool(jobs: int) -> ProcessPoolExecutor:
         # Imported once, and shared by all workers. A rule pack may do anything when it is imported.
         own = {rule.check.__module__ for rule in registry.catalogue().values()}
         rules = sorted(name for name in own if name.startswith("torchlint.rules."))
-        context.set_forkserver_preload(["torchlint.fixer", "torchlint.outline", *rules])
+        preloaded = ["torchlint.semantics", "torchlint.fixer", "torchlint.outline", *rules]
+        context.set_forkserver_preload(preloaded)
     return ProcessPoolExecutor(jobs, context, initializer=_start_worker)
 
 
