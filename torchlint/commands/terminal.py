@@ -15,6 +15,7 @@ from typing import TextIO
 import click
 
 from torchlint.commands import completion
+from torchlint.commands.mistakes import Choice
 from torchlint.render.report import visible_lines
 
 FLAGS = frozenset(
@@ -40,7 +41,7 @@ def shared_parameters() -> list[click.Parameter]:
         click.Option(["--isolated"], is_flag=True, help="Look for no config file."),
         click.Option(
             ["--color"],
-            type=click.Choice(["auto", "always", "never"]),
+            type=Choice(["auto", "always", "never"]),
             default="auto",
             help="When to colour the output; auto heeds NO_COLOR and FORCE_COLOR.",
         ),

@@ -899,8 +899,8 @@ class Evaluation:
         """Whether other files may call a function or method: no underscore or function keeps it from them."""
         if self.module.in_notebook or self.module.function(function) is not None:
             return False
-        owners = [node for node in self.tree.ancestors(function) if isinstance(node, cst.ClassDef)]
-        names = (node.name.value for node in (function, *owners))
+        names = [function.name.value]
+        names += [node.name.value for node in self.tree.ancestors(function) if isinstance(node, cst.ClassDef)]
         return not any(name.startswith("_") and not name.endswith("__") for name in names)
 
     def _leaves(self, target: cst.BaseExpression) -> bool:
