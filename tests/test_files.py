@@ -147,10 +147,17 @@ def test_links_to_files_count_and_links_to_directories_do_not() -> None:
     assert found() == ["b.py", "real/a.py"]
 
 
-def test_a_dangling_link_is_kept_to_be_reported_unless_it_is_an_editors_lock() -> None:
+def test_a_dangling_link_is_a_warning_and_no_file_unless_it_is_named() -> None:
     Path("dangling.py").symlink_to("nowhere")
+    Path("round.py").symlink_to("round.py")
+    Path("data.bin").symlink_to("nowhere")
     Path(".#a.py").symlink_to("me@host.123")
-    assert found() == ["dangling.py"]
+    assert found() == []
+    assert found("dangling.py") == ["dangling.py"]
+    assert search().warnings == tuple(
+        f"{Path(name).absolute()} is a broken symbolic link, and was not checked"
+        for name in ("dangling.py", "round.py")
+    )
 
 
 def test_a_directory_called_like_a_program_is_searched() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import stat
@@ -218,7 +219,8 @@ def discover(
     """The files to check among ``paths``: files as named, directories searched.
 
     ``options_for`` gives the options of the files in a directory. A path that does not exist is kept, for
-    the run to report. Directory links are not followed. Excluded files that are named are kept unless
+    the run to report; a broken link that a search comes upon is a warning. Directory links are not followed.
+    Excluded files that are named are kept unless
     ``force_exclude``; of theirs, ``root``, the working directory without it, is where usual excludes begin.
     """
     found: set[Path] = set()
@@ -309,13 +311,17 @@ def _search(
         for entry in listing:
             path = Path(entry.path)
             is_directory = entry.is_dir(follow_symlinks=False) and not _is_junction(entry)
-            if not is_directory and not (includes.matches(path, False) and _is_program(entry)):
+            if not is_directory and not includes.matches(path, False):
                 continue
             if excludes.matches(path, is_directory) or ignored.matches(path, is_directory):
                 continue
             if is_directory:
                 stack.append((path, ignored))
-            else:
+            elif _is_broken(entry):
+                # Nobody named it, and there is nothing to check: an editor's lock (``.#name``) is no news.
+                if not entry.name.startswith(".#"):
+                    warnings.append(f"{path} is a broken symbolic link, and was not checked")
+            elif _is_program(entry):
                 yield path
 
 
@@ -324,9 +330,20 @@ def _is_junction(entry: os.DirEntry[str]) -> bool:
     return _WINDOWS and getattr(entry.stat(follow_symlinks=False), "st_reparse_tag", 0) == _MOUNT_POINT
 
 
+def _is_broken(entry: os.DirEntry[str]) -> bool:
+    """Whether it is a link that leads nowhere, or in a circle."""
+    if not entry.is_symlink():
+        return False
+    try:
+        entry.stat()
+    except OSError as error:
+        return error.errno != errno.EACCES
+    return False
+
+
 def _is_program(entry: os.DirEntry[str]) -> bool:
-    """A regular file or a link to one; a dangling link too, except an editor's lock (``.#name``)."""
+    """A regular file or a link to one; also what cannot be looked at, to be reported."""
     try:
         return stat.S_ISREG(entry.stat().st_mode)
     except OSError:
-        return not entry.name.startswith(".#")
+        return True

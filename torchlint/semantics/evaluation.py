@@ -868,7 +868,7 @@ class Evaluation:
         gradients = self.module.backpropagation
         if gradients.asked_for:
             return True
-        if self._returns_graph(function) and (not self.module.callers(function) or self._is_value(function)):
+        if self._hands_out_graph(function):
             return True
         for inner in self.tree.descendants(node):
             if isinstance(inner, cst.Assign) and gradients.carries_graph(inner.value):
@@ -881,6 +881,27 @@ class Evaluation:
                     if self._is_outside(item.place) and gradients.carries_graph(item.stored):
                         return True
         return False
+
+    def _hands_out_graph(self, function: cst.FunctionDef, hops: int = _HOPS) -> bool:
+        """Whether code that the file does not show may get a tensor with its graph from a function."""
+        if not self._returns_graph(function):
+            return False
+        callers = self.module.callers(function)
+        if not callers or self._is_value(function) or self._is_public(function):
+            return True
+        around = {self.module.function(call) for call in callers} - {function, None}
+        return any(
+            not isinstance(outer, cst.FunctionDef) or (hops and self._hands_out_graph(outer, hops - 1))
+            for outer in around
+        )
+
+    def _is_public(self, function: cst.FunctionDef) -> bool:
+        """Whether other files may call a function or method: no underscore or function keeps it from them."""
+        if self.module.in_notebook or self.module.function(function) is not None:
+            return False
+        names = [function.name.value]
+        names += [node.name.value for node in self.tree.ancestors(function) if isinstance(node, cst.ClassDef)]
+        return not any(name.startswith("_") and not name.endswith("__") for name in names)
 
     def _leaves(self, target: cst.BaseExpression) -> bool:
         """Whether what is assigned here can be read outside of the function."""

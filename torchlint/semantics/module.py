@@ -603,6 +603,11 @@ class Module:
         place = self._locate(self.tree.span(node).start)
         return f"line {place.row}" + ("" if place.cell is None else f" of cell {place.cell}")
 
+    @property
+    def in_notebook(self) -> bool:
+        """Whether the program is that of a notebook, which no other file imports."""
+        return self._locate is not None and self._locate(0).cell is not None
+
     def source(self, node: cst.CSTNode) -> str:
         """The text of a node as the file spells it."""
         return self.tree.source(node)
