@@ -6,6 +6,7 @@ explicit stack over cached field lists gives all that the rules need for a small
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import fields
 from functools import cached_property
@@ -100,6 +101,7 @@ class SyntaxTree:
         self.order: dict[cst.CSTNode, int] = {}
         self._by_type: dict[type, list[cst.CSTNode]] = {}
         self._mentioned: dict[str, bool] = {}
+        self._lasts: dict[cst.CSTNode, int] = {}
         self._walk()
 
     def _walk(self) -> None:
@@ -186,7 +188,35 @@ class SyntaxTree:
 
     def contains(self, outer: cst.CSTNode, inner: cst.CSTNode) -> bool:
         """Whether ``inner`` is ``outer`` or lies below it."""
-        return inner is outer or any(ancestor is outer for ancestor in self.ancestors(inner))
+        if inner is outer:
+            return True
+        start, place = self.order.get(outer), self.order.get(inner)
+        if start is None or place is None:
+            return False
+        return start < place <= self.last(outer)
+
+    def last(self, node: cst.CSTNode) -> int:
+        """The number of the last node below ``node``: all that lies in it has numbers from its own to this."""
+        found = self._lasts.get(node)
+        if found is None:
+            current: cst.CSTNode | None = node
+            below = node
+            while current is not None:
+                below, current = current, _last_part(current)
+            found = self._lasts[node] = self.order[below]
+        return found
+
+    def within(self, outer: cst.CSTNode, nodes: Sequence[Node]) -> Sequence[Node]:
+        """Those of some nodes in source order that are ``outer`` or lie below it, without going through all."""
+        order = self.order.__getitem__
+        start = bisect_left(nodes, order(outer), key=order)
+        return nodes[start : bisect_right(nodes, self.last(outer), start, key=order)]
+
+    def holds(self, outer: cst.CSTNode, nodes: Sequence[cst.CSTNode]) -> bool:
+        """Whether one of some nodes in source order is ``outer`` or lies below it."""
+        order = self.order.__getitem__
+        start = bisect_left(nodes, order(outer), key=order)
+        return start < len(nodes) and order(nodes[start]) <= self.last(outer)
 
     def statement(self, node: cst.CSTNode) -> cst.CSTNode:
         """The statement line or compound statement that holds ``node`` (itself if it is one)."""
@@ -251,6 +281,20 @@ class SyntaxTree:
                 return text
         span = self.outer_span(node)
         return self.text[span.start : span.end]
+
+
+def _last_part(node: cst.CSTNode) -> cst.CSTNode | None:
+    """The last of the code nodes directly below ``node``; None if there is none."""
+    for name in _FIELDS[node.__class__]:
+        child = getattr(node, name)
+        if child.__class__ in _NO_NODES:
+            continue
+        if child.__class__ not in _CONTAINERS:
+            return child  # type: ignore[no-any-return]
+        found = next((item for item in reversed(child) if item.__class__ not in _NO_NODES), None)
+        if found is not None:
+            return found  # type: ignore[no-any-return]
+    return None
 
 
 def alike(one: cst.CSTNode, other: cst.CSTNode) -> bool:
