@@ -102,6 +102,7 @@ class SyntaxTree:
         self._by_type: dict[type, list[cst.CSTNode]] = {}
         self._mentioned: dict[str, bool] = {}
         self._lasts: dict[cst.CSTNode, int] = {}
+        self._positions: dict[cst.CSTNode, int] = {}
         self._walk()
 
     def _walk(self) -> None:
@@ -172,6 +173,17 @@ class SyntaxTree:
                 else:
                     stack.append(child)
 
+    def position(self, statement: cst.CSTNode) -> int:
+        """How many statements stand above one in its block; 0 for what is no statement of a block."""
+        found = self._positions.get(statement)
+        if found is None:
+            body = getattr(self.parents.get(statement), "body", ())
+            self._positions[statement] = found = 0
+            if isinstance(body, Sequence):
+                self._positions.update(zip(body, range(len(body)), strict=True))
+                found = self._positions[statement]
+        return found
+
     def parts(self, node: cst.CSTNode) -> list[cst.CSTNode]:
         """The code nodes directly below ``node``, in source order."""
         found: list[cst.CSTNode] = []
@@ -211,6 +223,14 @@ class SyntaxTree:
         order = self.order.__getitem__
         start = bisect_left(nodes, order(outer), key=order)
         return nodes[start : bisect_right(nodes, self.last(outer), start, key=order)]
+
+    def between(self, first: cst.CSTNode, last: cst.CSTNode, *kinds: type[Node]) -> Iterator[Node]:
+        """The nodes of exactly these types that begin behind the start of one node and before another."""
+        order = self.order.__getitem__
+        for kind in kinds:
+            nodes = self.nodes(kind)
+            start = bisect_right(nodes, order(first), key=order)
+            yield from nodes[start : bisect_left(nodes, order(last), start, key=order)]
 
     def holds(self, outer: cst.CSTNode, nodes: Sequence[cst.CSTNode]) -> bool:
         """Whether one of some nodes in source order is ``outer`` or lies below it."""

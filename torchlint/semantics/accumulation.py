@@ -15,6 +15,7 @@ import libcst as cst
 from torchlint.diagnostics import Edit, Fix
 from torchlint.semantics.api.results import FUNCTIONAL_LOSSES, NN_LOSSES
 from torchlint.semantics.names import Binding, BindingKind
+from torchlint.semantics.remembered import remembered
 from torchlint.semantics.retention import may_be_no_tensor
 from torchlint.semantics.usage import Effect, accumulator_start, tensor_instead_of_number
 from torchlint.semantics.values import Kind
@@ -191,8 +192,13 @@ def holds_arrays(module: Module, target: cst.BaseExpression) -> bool:
     return binding is not None and accumulator_start(module, binding) is Effect.BREAKS
 
 
-def writes_to(module: Module, binding: Binding, hops: int = _HOPS) -> bool:
+def writes_to(module: Module, binding: Binding) -> bool:
     """Whether the tensor that ``binding`` holds is changed in place: by a method, ``out=``, a collective."""
+    return _writes_to(module, binding, _HOPS)
+
+
+@remembered
+def _writes_to(module: Module, binding: Binding, hops: int) -> bool:
     for use in module.uses(binding):
         parent = module.tree.parent(use)
         if isinstance(parent, cst.Attribute) and parent.attr.value in ("data", "grad"):
@@ -226,7 +232,7 @@ def _written_by(module: Module, arg: cst.Arg, hops: int) -> bool:
         return False
     bound = module.call(call)
     return any(
-        bound.get(name).node is arg.value and writes_to(module, binding, hops - 1)
+        bound.get(name).node is arg.value and _writes_to(module, binding, hops - 1)
         for name, bindings in module.names.scope_of(callee).bindings.items()
         for binding in bindings
         if binding.kind is BindingKind.PARAMETER
