@@ -48,7 +48,7 @@ class Outline(SyntaxTree):
     def _spans(self) -> dict[cst.CSTNode, Span]:
         raise NotOutlinedError("positions of punctuation")
 
-    @property
+    @cached_property
     def comments(self) -> list[Span]:
         """The places of the comments are not in an outline.
 

@@ -6,6 +6,7 @@ explicit stack over cached field lists gives all that the rules need for a small
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import fields
@@ -101,6 +102,7 @@ class SyntaxTree:
         self.order: dict[cst.CSTNode, int] = {}
         self._by_type: dict[type, list[cst.CSTNode]] = {}
         self._mentioned: dict[str, bool] = {}
+        self._matched: dict[re.Pattern[str], bool] = {}
         self._lasts: dict[cst.CSTNode, int] = {}
         self._positions: dict[cst.CSTNode, int] = {}
         self._walk()
@@ -114,6 +116,13 @@ class SyntaxTree:
         found = self._mentioned.get(words)
         if found is None:
             found = self._mentioned[words] = words in self.text
+        return found
+
+    def matches(self, pattern: re.Pattern[str]) -> bool:
+        """Whether a pattern is found in the text of the file, which is searched once for each."""
+        found = self._matched.get(pattern)
+        if found is None:
+            found = self._matched[pattern] = pattern.search(self.text) is not None
         return found
 
     @cached_property
@@ -275,10 +284,15 @@ class SyntaxTree:
         """
         return self._spans[node]
 
-    @property
+    @cached_property
     def comments(self) -> list[Span]:
         """Where the comments are, in source order."""
         return sorted(span for node, span in self._spans.items() if isinstance(node, cst.Comment))
+
+    def comments_between(self, start: int, end: int) -> list[Span]:
+        """The comments that begin at ``start`` or behind it and before ``end``."""
+        first = bisect_left(self.comments, start, key=lambda span: span.start)
+        return self.comments[first : bisect_left(self.comments, end, first, key=lambda span: span.start)]
 
     def outer_span(self, node: cst.CSTNode) -> Span:
         """As ``span``, with the parentheses that the expression itself owns."""
@@ -289,7 +303,11 @@ class SyntaxTree:
 
     def line(self, node: cst.CSTNode) -> int:
         """The number of the line that ``node`` begins in, from 1; lines end as in Python."""
-        return 1 + len(NEWLINE.findall(self.text, 0, self.span(node).start))
+        return 1 + bisect_right(self._line_ends, self.span(node).start)
+
+    @cached_property
+    def _line_ends(self) -> list[int]:
+        return [newline.end() for newline in NEWLINE.finditer(self.text)]
 
     def source(self, node: cst.CSTNode) -> str:
         """The text of ``node`` exactly as the file spells it, its own parentheses included."""

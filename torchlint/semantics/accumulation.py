@@ -252,20 +252,43 @@ def _aliased(module: Module, target: cst.BaseExpression) -> bool:
     """
     tree = module.tree
     text = tree.source(target)
-    sums = [a for a in tree.nodes(cst.AugAssign) if tree.source(a.target) == text]
-    resets = [
-        a for a in tree.nodes(cst.Assign) if any(tree.source(each.target) == text for each in a.targets)
-    ]
+    resets = _resets(module).get(text, [])
     function = module.function(target)
-    for read in tree.nodes(type(target)):
-        if tree.source(read) != text or not _is_held(module, read):
+    sums = [add for add in _sums(module).get(text, []) if module.function(add) is function]
+    for read in _spelt(module, type(target)).get(text, []) if sums else ():
+        if module.function(read) is not function or not _is_held(module, read):
             continue
-        for add in sums:
-            if module.function(add) is not function or module.function(read) is not function:
-                continue
-            if _grows_after(module, read, add, resets):
-                return True
+        if any(_grows_after(module, read, add, resets) for add in sums):
+            return True
     return False
+
+
+@remembered
+def _spelt(module: Module, kind: type[cst.BaseExpression]) -> dict[str, list[cst.BaseExpression]]:
+    """The expressions of one type by their text."""
+    found: dict[str, list[cst.BaseExpression]] = {}
+    for node in module.tree.nodes(kind):
+        found.setdefault(module.tree.source(node), []).append(node)
+    return found
+
+
+@remembered
+def _sums(module: Module) -> dict[str, list[cst.AugAssign]]:
+    """The statements ``x += …`` by the text of what they add to."""
+    found: dict[str, list[cst.AugAssign]] = {}
+    for add in module.tree.nodes(cst.AugAssign):
+        found.setdefault(module.tree.source(add.target), []).append(add)
+    return found
+
+
+@remembered
+def _resets(module: Module) -> dict[str, list[cst.Assign]]:
+    """The assignments by the text of what they assign to."""
+    found: dict[str, list[cst.Assign]] = {}
+    for statement in module.tree.nodes(cst.Assign):
+        for text in {module.tree.source(each.target) for each in statement.targets}:
+            found.setdefault(text, []).append(statement)
+    return found
 
 
 def _is_held(module: Module, read: cst.CSTNode) -> bool:

@@ -125,6 +125,7 @@ class Names:
         self._scope_of: dict[cst.CSTNode, Scope] = {tree.root: self.module_scope}
         self._reaching: dict[cst.CSTNode, tuple[Binding, ...]] = {}
         self._uses: dict[Binding, list[cst.Name]] = {}
+        self._read_from: dict[str, dict[Scope, list[cst.Name]]] = {}
         self._flows: dict[tuple[Scope, str], _Flow] = {}
         self._qualified: dict[cst.CSTNode, str | None] = {}
         self._dotted: dict[tuple[Scope, str], bool] = {}
@@ -430,8 +431,23 @@ class Names:
         """The reads that this definition reaches, in source order, nested scopes included."""
         found = self._uses.get(binding)
         if found is None:
-            reads = self.reads.get(binding.name, [])
-            found = self._uses[binding] = [read for read in reads if binding in self.bindings(read)]
+            for other in binding.scope.bindings.get(binding.name, ()):
+                self._uses[other] = []
+            found = self._uses.setdefault(binding, [])
+            for read in self._reads_of(binding.name).get(binding.scope, ()):
+                for reaching in self.bindings(read):
+                    self._uses[reaching].append(read)
+        return found
+
+    def _reads_of(self, name: str) -> dict[Scope, list[cst.Name]]:
+        """The reads of a spelling, in source order, by the scope that binds it for them."""
+        found = self._read_from.get(name)
+        if found is None:
+            found = self._read_from[name] = {}
+            for read in self.reads.get(name, ()):
+                scope = self.lookup(name, read)
+                if scope is not None:
+                    found.setdefault(scope, []).append(read)
         return found
 
     # ------------------------------------------------------------------ dotted names

@@ -229,6 +229,7 @@ def after_a_guard(module: Module, node: cst.CSTNode) -> bool:
     block = module.tree.parent(statement)
     if not isinstance(block, cst.IndentedBlock):
         return False
+
     def decides(other: cst.CSTNode) -> bool | None:
         if isinstance(other, cst.If) and any(asks_device(module, other.test)):
             return True

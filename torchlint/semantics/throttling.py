@@ -264,7 +264,9 @@ class Throttling:
                 guards.found += [(order[statement], one) for one in dict.fromkeys(said) if one not in known]
         return found
 
-    def _last_left(self, block: cst.IndentedBlock | cst.SimpleStatementSuite | cst.Module, ending: str) -> int:
+    def _last_left(
+        self, block: cst.IndentedBlock | cst.SimpleStatementSuite | cst.Module, ending: str
+    ) -> int:
         """The last place at which a statement may leave a block before it comes to its end; -1 if none does.
 
         ``if fine: return x`` above ``raise``, ``if not found: continue`` above ``return``. A statement in
