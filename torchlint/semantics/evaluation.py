@@ -580,7 +580,7 @@ class Evaluation:
 
     def _says_so(self, function: cst.FunctionDef) -> bool:
         """``preprocess(x, no_grad=False)``"""
-        return "no_grad=False" in self.tree.text and any(
+        return self.tree.mentions("no_grad=False") and any(
             isinstance(arg, cst.Arg)
             and arg.keyword is not None
             and arg.keyword.value == "no_grad"

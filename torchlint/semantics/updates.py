@@ -110,7 +110,7 @@ def update_loop(loop: cst.For, module: Module) -> UpdateLoop | None:
 
 def _without_torch(module: Module) -> bool:
     """Whether the file is written for another framework, whose parameters look the same."""
-    return "torch" not in module.tree.text and module.program.imports(tuple(OTHER_FRAMEWORKS))
+    return not module.tree.mentions("torch") and module.program.imports(tuple(OTHER_FRAMEWORKS))
 
 
 def runs_every_step(found: UpdateLoop, module: Module) -> bool:
