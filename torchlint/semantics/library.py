@@ -666,6 +666,9 @@ class Library:
         graph = join_graphs(v.graph for v in tensors)
         if graph is not Graph.DETACHED and node is not None and self.evaluator.grad_off(node):
             graph = Graph.DETACHED
+        if graph is Graph.DETACHED and any(v.kind is Kind.UNKNOWN for v in operands):
+            if node is None or not self.evaluator.grad_off(node):
+                graph = Graph.UNKNOWN
         # A number or an unknown operand does not move the result; a tensor of an unknown place might.
         return Value(Kind.TENSOR, device=join_devices(v.device for v in tensors), graph=graph)
 
