@@ -112,7 +112,10 @@ class Clues:
             return TENSOR
         if any(asked_by_dimension(self.tree.parent(where), self.tree) for where, _ in self._uses_of(node)):
             return TENSOR
-        if {"zero_grad", "step"} <= used or "param_groups" in used:
+        if "zero_grad" in used and any(attr == "step" or attr.startswith("step_and") for attr in used):
+            # ``step_and_update_lr`` is what optimizers with a schedule of their own have.
+            return Value(Kind.OPTIMIZER)
+        if "param_groups" in used:
             return Value(Kind.OPTIMIZER)
         if used & {"named_parameters", "parameters", "named_modules"} or {"eval", "train"} <= used:
             return MODULE
