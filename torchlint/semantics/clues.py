@@ -51,6 +51,19 @@ class Clues:
                 found.setdefault(spelt, []).append((attribute, attribute.attr.value))
         return found
 
+    @cached_property
+    def trained_results(self) -> frozenset[tuple[str, str, tuple[int | None, ...]]]:
+        """The variables that are backpropagated: name, function whose result it is, place in the result."""
+        found = set()
+        for attribute in self.tree.nodes(cst.Attribute):
+            if attribute.attr.value != "backward" or not isinstance(attribute.value, cst.Name):
+                continue
+            for binding in self.names.bindings(attribute.value):
+                maker = dotted_text(binding.value.func) if isinstance(binding.value, cst.Call) else None
+                if maker is not None:
+                    found.add((binding.name, maker, binding.path))
+        return frozenset(found)
+
     def has_items(self, name: cst.Name) -> bool:
         """Whether a variable is asked for its items or keys, which no tensor has."""
         return name.value in self._mappings and bool(self.used_attributes(name) & _ITEMS)
@@ -114,7 +127,10 @@ class Clues:
             return TENSOR
         if any(asked_by_dimension(self.tree.parent(where), self.tree) for where, _ in self._uses_of(node)):
             return TENSOR
-        if {"zero_grad", "step"} <= used or "param_groups" in used:
+        if "zero_grad" in used and any(attr == "step" or attr.startswith("step_and") for attr in used):
+            # ``step_and_update_lr`` is what optimizers with a schedule of their own have.
+            return Value(Kind.OPTIMIZER)
+        if "param_groups" in used:
             return Value(Kind.OPTIMIZER)
         if used & {"named_parameters", "parameters", "named_modules"} or {"eval", "train"} <= used:
             return MODULE
