@@ -352,6 +352,8 @@ def _copied(module: Module, call: cst.Call) -> cst.BaseExpression | None:
                 and runs_given_model(module, tensor)
             ):
                 return tensor
+            if moved and computed_elsewhere(module, tensor):
+                return tensor
         case "to":
             moved = to_host(module, call)
         case "copy_":
@@ -495,7 +497,9 @@ def shape_wait(module: Module, node: cst.Call | cst.Subscript) -> bool:
         method = True
     else:
         return False
-    if not module.on_device(operand):
+    # Only a tensor can be given to these functions of torch, and only a tensor has ``masked_select``.
+    takes_tensors = qualified is not None or func.attr.value == "masked_select"  # type: ignore[attr-defined]
+    if not module.on_device(operand) and not (takes_tensors and computed_elsewhere(module, operand)):
         return False
     if any(_passed(module, node, argument) for argument in sync.absent):
         read = given_as(node, *sync.absent[0]) if qualified in _READ_SIZES else None
