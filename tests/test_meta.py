@@ -24,6 +24,7 @@ from torchlint.testing import cases
 # A module may import those that stand before it; modules on one line may import each other.
 LAYERS = (
     ("torchlint.toml",),
+    ("torchlint.globs",),
     ("torchlint.store",),
     ("torchlint.installation",),
     ("torchlint.stopwatch",),

@@ -13,6 +13,7 @@ A finding is known by its fingerprint; the line is there for people. Paths are r
 from __future__ import annotations
 
 import json
+import os
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -115,13 +116,10 @@ class Baseline:
         findings = f"[\n{listed}\n  ]" if listed else "[]"
         data = f'{{\n  "version": {VERSION},\n  "findings": {findings}\n}}\n'.encode()
         try:
-            if not self.path.exists():
-                self.path.touch()
-            return write_atomically(self.path, data, read_bytes(self.path), "the baseline")
+            old = read_bytes(self.path) if os.path.exists(self.path) else None  # noqa: PTH110 (pathlib may raise)
+            return write_atomically(self.path, data, old, "the baseline")
         except SourceError as error:
             raise BaselineError(f"{self.path}: {error.reason}") from None
-        except OSError as error:
-            raise BaselineError(f"{self.path}: cannot write the baseline: {error.strerror}") from None
 
 
 def entries(source: Source, diagnostics: Sequence[Diagnostic], root: Path) -> list[Entry]:

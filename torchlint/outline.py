@@ -22,7 +22,7 @@ import libcst as cst
 from torchlint.conversion import Converter, Lines, NotOutlinedError, before_gap, behind_gap
 from torchlint.diagnostics import Span
 from torchlint.nodes import unchecked
-from torchlint.source import NEWLINE
+from torchlint.source import NEWLINE, with_line_feeds
 from torchlint.syntax import SyntaxTree, record
 
 # What stands in front of the name of a function or class.
@@ -44,7 +44,7 @@ class Outline(SyntaxTree):
             with warnings.catch_warnings(), unchecked():
                 warnings.simplefilter("ignore")
                 self._converter = Converter(text, self._lines)
-                root = self._converter.module(ast.parse(text))
+                root = self._converter.module(ast.parse(with_line_feeds(text)))
         except (SyntaxError, ValueError, KeyError, RecursionError, MemoryError) as error:
             raise NotOutlinedError(type(error).__name__) from error
         self._origins = self._converter.origins

@@ -152,7 +152,7 @@ def _strings_around(tree: SyntaxTree, edits: Edits) -> Iterator[cst.FormattedStr
 def _loses_comment(tree: SyntaxTree, span: Span, code: str) -> bool:
     if "#" not in tree.text[span.start : span.end]:
         return False
-    inside = (c for c in tree.comments if span.start <= c.start and c.end <= span.end)
+    inside = (c for c in tree.comments_between(span.start, span.end) if c.end <= span.end)
     return any(tree.text[c.start : c.end] not in code for c in inside)
 
 

@@ -100,6 +100,8 @@ def tensor_created_on_host(call: cst.Call, module: Module) -> Iterator[Finding]:
     move = move_to_accelerator(module, call)
     if move is None or not module.accelerated or module.phase(call) is Phase.DATASET:
         return
+    if not move.shown and module.phase(call) is Phase.SETUP:  # parameters are on the host as yet
+        return
     if isinstance(tensor, cst.Name):
         yield from _moved_later(module, made, move, tensor)
     elif not _scalar_each_step(module, made):

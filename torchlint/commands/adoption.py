@@ -50,7 +50,7 @@ class Adoption:
         """Those of ``files`` that the change touches.
 
         Raises:
-            click.UsageError: fixes would have to be made in files that are not as they are staged.
+            Failure: fixes would have to be made in files that are not as they are staged.
         """
         changes = self._changes
         if changes is None:
@@ -68,7 +68,7 @@ class Adoption:
                 changed = changes.of(path)
                 if changed is not None and changed.content is not None:
                     flag = "--fix" if chosen.writes else "--add-noqa"
-                    raise click.UsageError(
+                    raise Failure(
                         f"{flag} cannot change what is staged of {path}, which has changes that are not "
                         "staged; stage or stash them, or leave out --staged"
                     )

@@ -14,6 +14,7 @@ from typing import TextIO
 import click
 
 from torchlint.commands import completion
+from torchlint.commands.mistakes import Choice
 
 FLAGS = frozenset(
     {"--isolated", "-q", "--quiet", "-s", "--silent", "-v", "--verbose"},
@@ -38,7 +39,7 @@ def shared_parameters() -> list[click.Parameter]:
         click.Option(["--isolated"], is_flag=True, help="Look for no config file."),
         click.Option(
             ["--color"],
-            type=click.Choice(["auto", "always", "never"]),
+            type=Choice(["auto", "always", "never"]),
             default="auto",
             help="When to colour the output; auto heeds NO_COLOR and FORCE_COLOR.",
         ),

@@ -120,10 +120,21 @@ def _rule(rule: Rule) -> dict[str, Any]:
         "defaultConfiguration": {"level": rule.severity.value},
         "properties": {
             "tags": _tags(rule),
-            "precision": "high",
+            "precision": _precision(rule),
             "problem.severity": _PROBLEMS[rule.severity],
         },
     }
+
+
+def _precision(rule: Rule) -> str:
+    """How many readers of a finding would act on it, as far as the catalogue says; nobody counted them.
+
+    What is opt-in is so because most programs have a reason for it, and a note is advice that depends on
+    the program. Nothing is `very-high`, which a count would have to show.
+    """
+    if rule.opt_in:
+        return "low"
+    return "medium" if rule.severity is Severity.NOTE else "high"
 
 
 def _tags(rule: Rule) -> list[str]:

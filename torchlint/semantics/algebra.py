@@ -210,9 +210,7 @@ def loses_comment(module: Module, statement: cst.CSTNode) -> bool:
     span = module.tree.span(statement)
     end = module.tree.text.find("\n", span.end)
     end = len(module.tree.text) if end < 0 else end
-    if "#" not in module.tree.text[span.start : end]:
-        return False
-    return any(span.start <= comment.start < end for comment in module.tree.comments)
+    return bool(module.tree.comments_between(span.start, end))
 
 
 def same_factors(module: Module, factors: Sequence[cst.BaseExpression]) -> bool:

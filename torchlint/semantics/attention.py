@@ -932,7 +932,7 @@ def spelt_steps(found: Attention) -> Iterator[str]:
 
 def has_fused_form(module: Module, node: cst.CSTNode) -> bool:
     """Whether the function or class around has a fused form, too, so that this one is there on purpose."""
-    if not any(word in module.tree.text for word in _FUSED):
+    if not any(module.tree.mentions(word) for word in _FUSED):
         return False
     around: list[cst.CSTNode] = []
     owner = module.tree.enclosing(node, cst.ClassDef)

@@ -113,7 +113,7 @@ def settings_above(module: Module, setting: Setting, wanted: re.Pattern[str]) ->
 
 def inherited_by_others(module: Module) -> bool:
     """Whether the file starts other processes, which get what it sets."""
-    return _FOR_OTHERS.search(module.tree.text) is not None
+    return module.tree.matches(_FOR_OTHERS)
 
 
 # --- what has run by then ---------------------------------------------------------------------------

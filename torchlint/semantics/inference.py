@@ -692,10 +692,16 @@ class Inference:
                 return SHAPE
             if attr == "dtype" or attr.endswith("_dtype"):
                 return DTYPE
+            if attr == "grad" and base.kind is Kind.UNKNOWN and not self._is_called(node):
+                return TENSOR.attached(Graph.DETACHED)
             if not LOSS_NAME.match(attr):
                 # ``self.stft_loss`` is a criterion or a switch as often as a tensor.
                 return self._merge_device(self.clues.by_name(attr, node), result)
         return result
+
+    def _is_called(self, node: cst.Attribute) -> bool:
+        call = self.tree.parent(node)
+        return isinstance(call, cst.Call) and call.func is node
 
     @cached_property
     def _defines_shapes(self) -> bool:

@@ -135,6 +135,8 @@ class Module:
         self.tree = tree
         self.settings = settings
         self._locate = locate
+        self.answers: dict[Callable[..., Any], dict[tuple[Any, ...], Any]] = {}
+        """What functions of the model said of this one; see `torchlint.semantics.remembered`."""
 
     def close(self) -> None:
         """Forget everything that was worked out; the model answers nothing any more.
@@ -383,6 +385,17 @@ class Module:
         """The calls in this file that run a function of this file."""
         return self.inference.callgraph.callers(function)
 
+    def calls_in(self, function: Function | None) -> list[cst.Call]:
+        """The calls of a function itself, in source order, or those of the module outside of functions."""
+        return self._calls_in.get(function, [])
+
+    @cached_property
+    def _calls_in(self) -> dict[Function | None, list[cst.Call]]:
+        found: dict[Function | None, list[cst.Call]] = {}
+        for call in self.tree.nodes(cst.Call):
+            found.setdefault(self.function(call), []).append(call)
+        return found
+
     def function(self, node: cst.CSTNode) -> Function | None:
         """The function or lambda whose body holds a node; a decorator or default is outside it."""
         scope = self.names.scope(node)
@@ -602,6 +615,11 @@ class Module:
             return f"line {self.tree.line(node)}"
         place = self._locate(self.tree.span(node).start)
         return f"line {place.row}" + ("" if place.cell is None else f" of cell {place.cell}")
+
+    @property
+    def in_notebook(self) -> bool:
+        """Whether the program is that of a notebook, which no other file imports."""
+        return self._locate is not None and self._locate(0).cell is not None
 
     def source(self, node: cst.CSTNode) -> str:
         """The text of a node as the file spells it."""

@@ -77,7 +77,7 @@ def _average(loop: cst.For, module: Module) -> Fix | None:
     if module.qualified(loop.iter.func) != "builtins.zip":
         return None
     mix = _Mixing(module, frozenset(lists)).read(_statements(loop.body))
-    if mix is None or _MIXED.search(module.tree.text):
+    if mix is None or module.tree.matches(_MIXED):
         return None
     target, source, kept = mix
     spelling = module.spell(_AVERAGE, loop)

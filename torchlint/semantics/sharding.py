@@ -56,7 +56,7 @@ def superseded(wrapper: Wrapper, module: Module) -> bool:
     parallelism = module.parallelism
     if wrapper.name != FSDP or module.is_test or parallelism.of(Wrapping.FULLY_SHARD):
         return False
-    if not has_second_generation(module) or "fully_shard" in module.tree.text:
+    if not has_second_generation(module) or module.tree.mentions("fully_shard"):
         return False
     first = next(w for w in parallelism.of(Wrapping.FSDP) if w.name == FSDP and not single_unit(w, module))
     return first is wrapper
@@ -267,7 +267,7 @@ def _made_again(optimizer: cst.Call, site: cst.CSTNode, module: Module) -> bool:
             return True
         if call is not optimizer and module.value(call).kind is Kind.OPTIMIZER:
             return True
-    return "param_groups" in tree.text and any(
+    return tree.mentions("param_groups") and any(
         isinstance(tree.parent(attribute), (cst.AssignTarget, cst.Subscript))
         for attribute in tree.nodes(cst.Attribute)
         if attribute.attr.value == "param_groups" and tree.order[attribute] > behind
