@@ -22,7 +22,7 @@ from torchlint.semantics.synchronisation import trail, waiting_place, when
     fix="safe",
     on=cst.Call,
     mentions=("torch|lightning|accelerate", ".cuda(|.to(|device"),
-    remedy="Move it once, in front of the loop",
+    remedy="Move it once, before the loop",
 )
 def repeated_transfer(call: cst.Call, module: Module) -> Iterator[Finding]:
     """## What it does
@@ -111,10 +111,10 @@ def _remedy(module: Module, call: cst.Call, repeated: Repeated) -> str:
         buffer = f'{inline(module, moved.value)}.register_buffer("{moved.attr.value}", …)'
         return f"Make it a buffer, `{buffer}`, which moves along with the module, and leave the move out here"
     if repeated.whole_module:
-        return f"Move it in front of the loop: `{inline(module, call)}`"
+        return f"Move it before the loop: `{inline(module, call)}`"
     method = call.func.attr.value if isinstance(call.func, cst.Attribute) else "to"
     new = f"moved_{moved.value.lower()}" if isinstance(moved, cst.Name) else "moved"
-    advice = f"Move it once, in front of the loop: `{new} = {name}.{method}({'…' if call.args else ''})`"
+    advice = f"Move it once, before the loop: `{new} = {name}.{method}({'…' if call.args else ''})`"
     if isinstance(module.tree.parent(call), (cst.Assign, cst.Arg)):
         advice += f", and write to copies of that only, `{new}.clone()`"
     return advice

@@ -85,7 +85,7 @@ def allocator_configured_too_late(node: cst.Assign | cst.Call, module: Module) -
             f"`{setting.variable}` is set {when}; set it above that",
             fix=_fix(setting, used, module),
             remedy=f"Set `{setting.variable}` above the line that makes torch read it",
-            related=((used, "here"),),
+            related=((used, "torch reads it here"),),
         )
 
 

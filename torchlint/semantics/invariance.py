@@ -1,6 +1,6 @@
 """Tensors and modules that a hot loop does not change, and moves to the device at each step all the same.
 
-``needless_move`` finds them, and ``hoisted`` writes the move in front of the loop.
+``needless_move`` finds them, and ``hoisted`` writes the move before the loop.
 """
 
 from __future__ import annotations
@@ -251,7 +251,7 @@ def hoisted(module: Module, repeated: Repeated) -> Fix | None:
         return None
     above = rewriting.insert_before(module.tree, loop, f"{root.value} = {code}")
     edits = module.replace(call, root.value)
-    message = f"Move `{root.value}` once, in front of the loop"
+    message = f"Move `{root.value}` once, before the loop"
     value = bindings[0].value
     alone = value is not None and not bindings[0].path and fresh(module, value)
     if worst is Fate.READ and alone and module.value(moved).graph is Graph.DETACHED:
@@ -265,7 +265,7 @@ def _statement_hoisted(module: Module, call: cst.Call, loop: cst.For | cst.While
         return None
     above = rewriting.insert_before(module.tree, loop, module.source(parent))
     message = (
-        f"Move `{module.source(call.func.value)}` once, in front of the loop"
+        f"Move `{module.source(call.func.value)}` once, before the loop"
         if isinstance(call.func, cst.Attribute)
         else "Move it once"
     )
