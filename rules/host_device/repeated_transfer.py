@@ -124,6 +124,9 @@ def _message(module: Module, repeated: Repeated) -> str:
     code, often = module.source(repeated.moved), when(module, repeated.hot)
     name = "this" if "\n" in code else f"`{code}`"
     if repeated.whole_module:
-        return f"{name} is there after the first move, and all of it is gone through {often}; move it once"
+        cure = "leave the move out" if isinstance(repeated.moved, cst.Attribute) else "move it once"
+        return (
+            f"{name} stays on the device, and each move goes through all of its parameters, {often}; {cure}"
+        )
     cure = "make it a buffer" if isinstance(repeated.moved, cst.Attribute) else "move it once"
     return f"{name} never changes and is copied to the device {often}; {cure}"

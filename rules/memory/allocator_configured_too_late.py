@@ -133,4 +133,4 @@ def _unread(setting: Setting, module: Module) -> Iterator[Finding]:
 
 
 def _fix(setting: Setting, used: cst.CSTNode, module: Module) -> Fix | None:
-    return module.unsafe("Set it earlier", moved_up(module, setting, used))
+    return module.unsafe("Set it above that", moved_up(module, setting, used))

@@ -183,8 +183,24 @@ def reason(diagnostic: Diagnostic) -> str:
 
 _WORD = re.compile(r"\w+")
 _IN_ANY_ADVICE = frozenset(
-    {"a", "add", "an", "and", "call", "drop", "in", "instead", "it", "itself", "make", "of", "or", "pass"}
-    | {"put", "set", "that", "the", "to", "try", "use", "which", "with", "write"}
+    {
+        "a",
+        "add",
+        "an",
+        "and",
+        "call",
+        "drop",
+        "first",
+        "in",
+        "instead",
+        "it",
+        "itself",
+        "make",
+        "of",
+        "or",
+        "pass",
+    }
+    | {"put", "set", "that", "the", "them", "to", "try", "use", "which", "with", "write"}
 )
 
 
