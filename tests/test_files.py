@@ -224,3 +224,24 @@ def test_the_repository_of_a_folder() -> None:
     touch("a/b/c.py")
     assert repository(Path.cwd()) == repository(Path.cwd() / "a" / "b") == Path.cwd()
     assert repository(Path.cwd().parent) is None
+
+
+def test_an_ignore_file_with_a_line_that_is_no_pattern_is_heeded() -> None:
+    touch("a.py", "b.py")
+    touch(".gitignore", text="[z-a]\nb.py\\\nb.py\n")
+    assert found() == ["a.py"]
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("b.py\n" + "#" * 1_000_000, "it has 1000005 bytes, and 1000000 are allowed"),
+        ("b.py\n" * 10_000, "it has 10001 lines, and 10000 are allowed"),
+    ],
+)
+def test_an_ignore_file_that_is_a_bomb_is_told_once_and_not_heeded(text: str, told: str) -> None:
+    touch("a.py", "b.py")
+    touch(".gitignore", text=text)
+    result = search(".", "a.py", force_exclude=True)
+    assert [path.name for path in result.files] == ["a.py", "b.py"]
+    assert result.warnings == (f"{Path.cwd() / '.gitignore'} is not heeded: {told}",)

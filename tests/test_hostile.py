@@ -361,6 +361,25 @@ def test_a_config_that_is_a_bomb_is_refused(text: str, told: str) -> None:
         toml.loads("x = " + "[" * 20_000)
 
 
+def test_wildcards_of_a_project_take_time_in_proportion() -> None:
+    Path("a" * 200 + ".py").write_text(PROGRAM)
+    bomb = "*a" * 60 + "*b"
+    Path(".gitignore").write_text(f"{bomb}\n")
+    Path("torchlint.toml").write_text(
+        f'extend-exclude = ["{bomb}"]\nper-file-ignores = {{"{bomb}" = ["TL601"]}}\n'
+    )
+    started = time.perf_counter()
+    assert "TL601" in lint("--output-format", "concise").stdout
+    assert time.perf_counter() - started < 3
+
+
+@pytest.mark.parametrize("pattern", ["[z-a]", "a[[z-a]"])
+def test_a_pattern_of_a_config_that_is_none_is_refused(pattern: str) -> None:
+    Path("torchlint.toml").write_text(f'exclude = ["{pattern}"]\n')
+    result = lint(".")
+    assert (result.exit_code, "is not a glob pattern" in result.stderr) == (2, True)
+
+
 # --- nothing is echoed raw ---------------------------------------------------------------------------------
 
 NAMES = ("a\n::error::b.py", "::error::c.py", "\x1b[31md\x9b.py", "\u202ee.py", "##vso[f]##[g].py", "-h.py")

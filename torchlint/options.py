@@ -632,6 +632,11 @@ def _pattern(text: str, root: Path) -> Pattern:
             f"`{text}` is not a glob pattern: directories are separated by `/`, and a backslash takes the "
             "special character behind it literally"
         )
+    if "[" in text:
+        from torchlint import globs
+
+        if not globs.is_pattern(text):
+            raise ValueError(f"`{text}` is not a glob pattern: its `[` begins no set of characters")
     return Pattern(text, root)
 
 

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from packaging.version import InvalidVersion, Version
 
-from torchlint import installation, toml
+from torchlint import installation
 from torchlint.releases import RELEASES
 from torchlint.source import SourceError, read_text
 
@@ -505,6 +505,8 @@ def _from_lock(text: str, package: str) -> Iterator[Target]:
 
 @lru_cache(maxsize=4)
 def _toml(text: str) -> Mapping[str, Any]:
+    from torchlint import toml
+
     try:
         return toml.loads(text)
     except toml.TOMLDecodeError:

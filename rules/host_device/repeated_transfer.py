@@ -13,6 +13,7 @@ from torchlint.semantics.places import Phase
 from torchlint.semantics.remedies import inline, step_of
 from torchlint.semantics.roundtrips import copied_back_from
 from torchlint.semantics.synchronisation import trail, waiting_place, when
+from torchlint.semantics.values import Kind
 
 
 @rule(
@@ -105,6 +106,8 @@ def _stay(module: Module, copy: cst.CSTNode) -> str:
 def _remedy(module: Module, call: cst.Call, repeated: Repeated) -> str:
     """Where to move instead, by what is moved and what becomes of it."""
     moved, name = repeated.moved, inline(module, repeated.moved)
+    if isinstance(moved, cst.Attribute) and not _is_part(module, moved):
+        return f"Move it once, where `{name}` is given its value, and leave the move out here"
     if isinstance(moved, cst.Attribute) and repeated.whole_module:
         return f"Remove `{inline(module, call)}`: a submodule moves along with the module that it is part of"
     if isinstance(moved, cst.Attribute):
@@ -124,9 +127,14 @@ def _message(module: Module, repeated: Repeated) -> str:
     code, often = module.source(repeated.moved), when(module, repeated.hot)
     name = "this" if "\n" in code else f"`{code}`"
     if repeated.whole_module:
-        cure = "leave the move out" if isinstance(repeated.moved, cst.Attribute) else "move it once"
+        cure = "leave the move out" if _is_part(module, repeated.moved) else "move it once"
         return (
             f"{name} stays on the device, and each move goes through all of its parameters, {often}; {cure}"
         )
-    cure = "make it a buffer" if isinstance(repeated.moved, cst.Attribute) else "move it once"
+    cure = "make it a buffer" if _is_part(module, repeated.moved) else "move it once"
     return f"{name} never changes and is copied to the device {often}; {cure}"
+
+
+def _is_part(module: Module, moved: cst.BaseExpression) -> bool:
+    """Whether it is an attribute of a module, along with which it can move."""
+    return isinstance(moved, cst.Attribute) and module.value(moved.value).kind is Kind.MODULE

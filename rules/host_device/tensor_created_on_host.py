@@ -100,6 +100,8 @@ def tensor_created_on_host(call: cst.Call, module: Module) -> Iterator[Finding]:
     move = move_to_accelerator(module, call)
     if move is None or not module.accelerated or module.phase(call) is Phase.DATASET:
         return
+    if not move.shown and module.phase(call) is Phase.SETUP:  # parameters are on the host as yet
+        return
     if isinstance(tensor, cst.Name):
         yield from _moved_later(module, made, move, tensor)
     elif not _scalar_each_step(module, made):
@@ -188,7 +190,7 @@ def _remove_move(module: Module, move: Move, name: cst.Name) -> Edits | None:
 
 def _has_comment(module: Module, statement: cst.CSTNode) -> bool:
     return (
-        isinstance(statement, cst.SimpleStatementLine) and statement.trailing_whitespace.comment is not None
+        isinstance(statement, cst.SimpleStatementLine) and module.tree.comment_behind(statement) is not None
     )
 
 

@@ -23,10 +23,10 @@ from torchlint.commands.adoption import Adoption
 from torchlint.commands.mistakes import Choice
 from torchlint.commands.terminal import WINDOWS, Terminal, is_terminal, shared_parameters
 from torchlint.config import ConfigError, Resolver, Settings
-from torchlint.diagnostics import Diagnostic, Severity
+from torchlint.diagnostics import UNTREATED, Diagnostic, Severity
 from torchlint.files import absolute, discover, repository
 from torchlint.options import Kind, LintSettings, Options, Section, Setting
-from torchlint.render.report import STDIN, UNTREATED, Report, visible, visible_lines
+from torchlint.render.report import STDIN, Report, visible, visible_lines
 from torchlint.rule import Rule
 
 if TYPE_CHECKING:

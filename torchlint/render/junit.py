@@ -6,8 +6,8 @@ from itertools import groupby
 from pathlib import Path, PurePath
 from xml.etree import ElementTree as ET
 
-from torchlint.diagnostics import Diagnostic
-from torchlint.render.report import UNTREATED, Report, reason, visible, without_cell
+from torchlint.diagnostics import UNTREATED, Diagnostic
+from torchlint.render.report import Report, reason, visible, without_cell
 
 _DECLARATION = '<?xml version="1.0" encoding="UTF-8"?>\n'
 _OUTCOMES = ("failure", "error", "skipped")

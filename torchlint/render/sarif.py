@@ -16,12 +16,12 @@ from urllib.parse import quote_from_bytes
 
 from torchlint import __version__, effects
 from torchlint.checker import CRASH, SYNTAX_ERROR
-from torchlint.diagnostics import Diagnostic, Fix, Position, Severity
+from torchlint.diagnostics import UNTREATED, Diagnostic, Fix, Position, Severity
 from torchlint.fingerprints import fingerprints
 from torchlint.links import home, page
 from torchlint.render.columns import in_utf16
 from torchlint.render.json import dumps
-from torchlint.render.report import STDIN, UNTREATED, Report, Text, reason, without_cell
+from torchlint.render.report import STDIN, Report, Text, reason, without_cell
 from torchlint.rule import Rule
 
 MOST_RESULTS = 25_000

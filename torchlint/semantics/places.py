@@ -162,6 +162,7 @@ class Places:
         self._hot: dict[cst.CSTNode, Hot | None] = {}
         self._hot_functions: dict[tuple[Function, bool, _Conditions], Hot | None] = {}
         self._guarded: dict[cst.CSTNode, bool] = {}
+        self._computing: dict[cst.CSTNode, bool] = {}
 
     # ------------------------------------------------------------------ loops
 
@@ -322,7 +323,7 @@ class Places:
             done = self._work_of(function)
             return done if done.heat is not Heat.COLD or done.steps else None
         if isinstance(func, cst.Name) and called.kind is Kind.UNKNOWN:
-            if runs_given_model(self.module, call):
+            if runs_given_model(self.module, call) or self._gives_model_tensors(call):
                 return _Work(Heat.HOT, False, f"the loop runs `{func.value}` on the device")
             func = self._other_name_of(func)
         if isinstance(func, cst.Attribute) and called.kind is not Kind.CLASS:
@@ -339,6 +340,18 @@ class Places:
             value = bindings[0].value
             return value if isinstance(value, cst.Attribute) else func
         return func
+
+    def _gives_model_tensors(self, call: cst.Call) -> bool:
+        """``out = evaluate(model, images)``: whether a function is given a model and tensors for it."""
+        if isinstance(self.tree.parent(call), cst.Expr) or not self._gets_tensor(call):
+            return False
+        for argument in call.args:
+            given = argument.value
+            while isinstance(given, cst.Attribute) and self.module.value(given).kind is Kind.UNKNOWN:
+                given = given.value  # what belongs to a model
+            if self.module.value(given).kind is Kind.MODULE:
+                return True
+        return False
 
     def _gets_tensor(self, call: cst.Call) -> bool:
         """``model.get_codes(images)``: whether a call is given what is on an accelerator."""
@@ -368,11 +381,12 @@ class Places:
 
     def computes(self, node: cst.CSTNode) -> bool:
         """Whether ``node`` holds a call that gives the device a whole step of work."""
-        for part in self.tree.descendants(node):
-            done = self._work_of_call(part) if isinstance(part, cst.Call) else None
-            if done is not None and (done.heat is Heat.HOT or done.steps):
-                return True
-        return False
+        found = self._computing.get(node)
+        if found is None:
+            done = map(self._work_of_call, self.tree.within(node, self.tree.nodes(cst.Call)))
+            found = any(work is not None and (work.heat is Heat.HOT or work.steps) for work in done)
+            self._computing[node] = found
+        return found
 
     def over_loader(self, loop: Loop) -> bool:
         """Whether the loop goes over the batches of a loader."""

@@ -262,7 +262,7 @@ class Program:
     @cached_property
     def compiles(self) -> bool:
         """Whether anything is compiled, traced, exported or captured."""
-        return _COMPILING.search(self.tree.text) is not None
+        return self.tree.matches(_COMPILING)
 
     def imports(self, packages: tuple[str, ...]) -> bool:
         """Whether the file imports one of these packages, or something of them."""
@@ -580,7 +580,7 @@ class Program:
     @cached_property
     def _leaves_precision_open(self) -> bool:
         """Whether an option of the program says in which precision it computes."""
-        if _METRICS.search(self.tree.text) is None:
+        if not self.tree.matches(_METRICS):
             for attribute in self.tree.nodes(cst.Attribute):
                 if _CHOSEN.match(attribute.attr.value) and OPTIONS_NAME.search(
                     self.module.source(attribute.value)
