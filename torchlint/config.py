@@ -156,10 +156,7 @@ def _values(document: Mapping[str, Any], layer: Layer, root: Path) -> Mapping[st
     for key, value in document.items():
         name = known.get(key)
         if name is None:
-            flag = key in map(options.key, options.settings())
-            hint = f"; it is only given by `--{key}`" if flag else did_you_mean(key, [*known, "extend"])
-            hint = hint or "; `torchlint config` lists those known"
-            raise layer.error(key, f"unknown key `{key}`{hint}") from None
+            raise layer.error(key, f"unknown key `{key}`{_hint(key, value)}") from None
         try:
             values[name] = options.convert(name, value, root)
         except ValueError as error:
@@ -167,6 +164,18 @@ def _values(document: Mapping[str, Any], layer: Layer, root: Path) -> Mapping[st
     return values
 
 
+def _hint(key: str, value: object) -> str:
+    """What may have been meant by a key that does not exist."""
+    if key == "tool" and isinstance(value, dict):
+        return "; in this file keys stand at the top, without `[tool.torchlint]`"
+    if key in _TABLES_OF_RUFF and isinstance(value, dict):
+        return f"; there are no tables: what ruff has in `{key}` stands beside the other keys"
+    if key in map(options.key, options.settings()):
+        return f"; it is only given by `--{key}`"
+    return did_you_mean(key, [*options.config_keys(), "extend"]) or "; `torchlint config` lists those known"
+
+
+_TABLES_OF_RUFF = frozenset({"lint", "format"})
 _HEADER = re.compile(r"\s*\[+([^\[\]]+)\]")
 _ASSIGNED = re.compile(r"\s*([\w\-.\"' ]+?)\s*=")
 

@@ -625,11 +625,12 @@ def convert(name: str, value: object, root: Path) -> Any:
 
 
 def _pattern(text: str, root: Path) -> Pattern:
-    # In .gitignore syntax a backslash takes the next character literally, and needs one.
-    if re.fullmatch(r"(?:[^\\]|\\.)*", text, re.DOTALL) is None:
+    # In .gitignore syntax a backslash takes the next character literally. Before one that has no meaning, or
+    # before two stars, it is there to separate directories, and would match nothing.
+    if re.fullmatch(r"(?:[^\\]|\\(?![A-Za-z0-9_.]|\*\*).)*", text, re.DOTALL) is None:
         raise ValueError(
-            f"`{text}` is not a glob pattern: directories are separated by `/`, and nothing "
-            "follows the backslash at its end"
+            f"`{text}` is not a glob pattern: directories are separated by `/`, and a backslash takes the "
+            "special character behind it literally"
         )
     if "[" in text:
         from torchlint import globs

@@ -117,7 +117,9 @@ def _scalar_each_step(module: Module, made: Factory) -> bool:
 
 def _message(module: Module, made: Factory) -> str:
     name = module.tree.source(made.call.func)
-    return f"`{name}` makes the tensor in host memory, from where it is copied; `device=` makes it in place"
+    return (
+        f"`{name}` makes the tensor in host memory, from where it is copied; `device=` makes it on the device"
+    )
 
 
 def _only_value(module: Module, name: cst.Name) -> cst.BaseExpression | None:
