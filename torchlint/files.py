@@ -72,7 +72,8 @@ def _composed(text: str) -> str:
     return text if text.isascii() else unicodedata.normalize("NFC", text)
 
 
-@lru_cache(maxsize=1024)
+# As many as the largest config has, or each would be made anew for each file.
+@lru_cache(maxsize=16_384)
 def _spec(texts: tuple[str, ...], root: str) -> GitIgnoreSpec:
     base = root.rstrip("/") + "/"
     lines = []
