@@ -21,6 +21,7 @@ from torchlint.rule import Rule
 from torchlint.selectors import Selection, UnknownSelectorError
 from torchlint.source import SourceError, read_bytes
 
+_LONGEST_CHAIN, _LONGEST_LINE = 20, 200
 FILE_NAMES = (".torchlint.toml", "torchlint.toml", "pyproject.toml")
 COMMAND_LINE = "the command line"
 _LARGEST = 1_000_000
@@ -109,13 +110,20 @@ def _read(path: Path, seen: tuple[Path, ...]) -> tuple[Layer, ...] | None:
 def _extended(layer: Layer, value: object, seen: tuple[Path, ...]) -> tuple[Layer, ...]:
     if not isinstance(value, str):
         raise layer.error("extend", f"`extend` must be {Kind.PATH.value} to another config file")
+    if len(seen) > _LONGEST_CHAIN:
+        raise layer.error("extend", f"more than {_LONGEST_CHAIN} config files extend each other")
     path = seen[-1].parent / Path(os.path.expandvars(value)).expanduser()
-    if not path.is_file():
-        raise layer.error("extend", f"`extend` names {path}, which is not a file")
+    # Told as it is written: what a variable holds is not for everybody who reads the log of a build.
+    if not _is_file(path):
+        raise layer.error("extend", f"`extend` names {_cut(value)}, which is not a file")
     layers = _read(path, seen)
     if layers is None:
-        raise layer.error("extend", f"`extend` names {path}, which has no `[tool.torchlint]` table")
+        raise layer.error("extend", f"`extend` names {_cut(value)}, which has no `[tool.torchlint]` table")
     return layers
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _LONGEST_LINE else f"{text[:_LONGEST_LINE]}…"
 
 
 def inline(text: str, root: Path) -> Layer:
@@ -207,7 +215,10 @@ def _parts(dotted: str) -> list[str]:
 
 def _caret(line: str, row: int, start: int, end: int) -> str:
     gutter = " " * len(str(row))
-    shown = line.replace("\t", " ")
+    first = max(0, min(start, len(line) - _LONGEST_LINE))
+    cut = line[first : first + _LONGEST_LINE]
+    shown = ("…" if first else "") + cut.replace("\t", " ") + ("…" if first + len(cut) < len(line) else "")
+    start, end = start - first + bool(first), min(end, first + _LONGEST_LINE) - first + bool(first)
     return f"\n{gutter} |\n{row} | {shown}\n{gutter} | {' ' * start}{'^' * max(1, end - start)}"
 
 
