@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from benchmarks.fuzz import execution, grammar, properties
+from benchmarks.fuzz import execution, grammar, layout, properties
 from torchlint.checker import check
 from torchlint.source import Source
 
@@ -50,7 +50,7 @@ def test_many_rules_are_met() -> None:
 @pytest.mark.parametrize("number", range(10))
 def test_another_layout_is_the_same_program(number: int) -> None:
     before, random = PROGRAMS[number], Random(number)
-    texts = [grammar.dressed(before, random) for _ in range(4)]
+    texts = [layout.dressed(before, random) for _ in range(4)]
     assert any(text != before for text in texts)
     for text in texts:
         assert ast.dump(ast.parse(text)) == ast.dump(ast.parse(before))
