@@ -21,9 +21,12 @@ _DEEPEST = 7
 
 def program(random: Random) -> str:
     """A program, with LF at the end of each line; `layout.dressed` gives it an odd layout."""
-    text = _expand(START, random, 0)
-    text = re.sub(r"\n[ \t]*(?=\n)", "\n", text).strip("\n") + "\n"
-    return respelt(text, random)
+    return respelt(expanded(START, random), random)
+
+
+def expanded(text: str, random: Random) -> str:
+    """``text`` with a production in each of its places."""
+    return re.sub(r"\n[ \t]*(?=\n)", "\n", _expand(text, random, 0)).strip("\n") + "\n"
 
 
 @cache

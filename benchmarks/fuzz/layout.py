@@ -194,6 +194,8 @@ def _chosen(places: list[tuple[int, int]], text: str, random: Random) -> list[tu
 def _edited(text: str, edits: list[tuple[int, int, str]]) -> str:
     """``text`` after those edits, given last first, that leave the program what it is."""
     meaning = _meaning(text)
+    if meaning is None:
+        return text
     for start, end, new in edits:
         changed = text[:start] + new + text[end:]
         if _meaning(changed) == meaning:

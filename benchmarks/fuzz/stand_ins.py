@@ -83,7 +83,7 @@ class _Accelerator:
         self.mixed_precision = _told(options).get("mixed_precision")
 
 
-class _Pretrained(nn.Module):
+class _Pretrained(nn.Module):  # type: ignore[misc]
     def __init__(self, name: str, **options: Any) -> None:
         super().__init__()
         self.options = {"name": name, **options}
