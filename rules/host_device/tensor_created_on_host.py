@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from torchlint.diagnostics import Applicability, Edit, Fix, Span
+from torchlint.diagnostics import Applicability, Edit, Fix
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.api.results import LEGACY_CONSTRUCTORS
 from torchlint.semantics.factories import Factory, created_on, factory
@@ -197,11 +197,7 @@ def _has_comment(module: Module, statement: cst.CSTNode) -> bool:
 def _without_suffix(module: Module, call: cst.Call) -> Edits | None:
     """Take ``.to(…)`` off what it is called on; None if a comment stands in it."""
     assert isinstance(call.func, cst.Attribute)
-    start = module.tree.outer_span(call.func.value).end
-    end = module.tree.span(call).end
-    if "#" in module.tree.text[start:end]:
-        return None
-    return (Edit(Span(start, end), ""),)
+    return module.cut_off(call.func.value, call)
 
 
 def _fix(module: Module, made: Factory, move: Move, removal: Edits | None) -> Fix | None:
