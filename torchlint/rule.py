@@ -75,6 +75,14 @@ def _longest_run(word: str) -> str:
     return max(re.findall("[A-Za-z0-9_]+", word), key=len, default="")
 
 
+def _occurs(word: str, text: str | Words) -> bool:
+    """Whether a text contains a word, or the same with a space in front of its ``=`` or ``(``.
+
+    ``range = (-1, 1)`` and ``loss.item ()`` are spelt so by some.
+    """
+    return word in text or (word[-1:] in ("=", "(") and f"{word[:-1]} {word[-1]}" in text)
+
+
 @dataclass(frozen=True, slots=True)
 class Rule:
     """One code of the catalogue.
@@ -117,7 +125,7 @@ class Rule:
 
     def may_fire(self, text: str | Words) -> bool:
         """Whether ``text`` contains what the rule needs to find anything; for many rules as `Words`."""
-        return all(any(word in text for word in group.split("|")) for group in self.mentions)
+        return all(any(_occurs(word, text) for word in group.split("|")) for group in self.mentions)
 
     def concerns(self, text: str | Words) -> bool:
         """Whether ``text`` is of the kind of programs that the rule is about, whether or not it may fire."""
