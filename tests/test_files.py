@@ -147,10 +147,17 @@ def test_links_to_files_count_and_links_to_directories_do_not() -> None:
     assert found() == ["b.py", "real/a.py"]
 
 
-def test_a_dangling_link_is_kept_to_be_reported_unless_it_is_an_editors_lock() -> None:
+def test_a_dangling_link_is_a_warning_and_no_file_unless_it_is_named() -> None:
     Path("dangling.py").symlink_to("nowhere")
+    Path("round.py").symlink_to("round.py")
+    Path("data.bin").symlink_to("nowhere")
     Path(".#a.py").symlink_to("me@host.123")
-    assert found() == ["dangling.py"]
+    assert found() == []
+    assert found("dangling.py") == ["dangling.py"]
+    assert search().warnings == tuple(
+        f"{Path(name).absolute()} is a broken symbolic link, and was not checked"
+        for name in ("dangling.py", "round.py")
+    )
 
 
 def test_a_directory_called_like_a_program_is_searched() -> None:
@@ -217,3 +224,24 @@ def test_the_repository_of_a_folder() -> None:
     touch("a/b/c.py")
     assert repository(Path.cwd()) == repository(Path.cwd() / "a" / "b") == Path.cwd()
     assert repository(Path.cwd().parent) is None
+
+
+def test_an_ignore_file_with_a_line_that_is_no_pattern_is_heeded() -> None:
+    touch("a.py", "b.py")
+    touch(".gitignore", text="[z-a]\nb.py\\\nb.py\n")
+    assert found() == ["a.py"]
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("b.py\n" + "#" * 1_000_000, "it has 1000005 bytes, and 1000000 are allowed"),
+        ("b.py\n" * 10_000, "it has 10001 lines, and 10000 are allowed"),
+    ],
+)
+def test_an_ignore_file_that_is_a_bomb_is_told_once_and_not_heeded(text: str, told: str) -> None:
+    touch("a.py", "b.py")
+    touch(".gitignore", text=text)
+    result = search(".", "a.py", force_exclude=True)
+    assert [path.name for path in result.files] == ["a.py", "b.py"]
+    assert result.warnings == (f"{Path.cwd() / '.gitignore'} is not heeded: {told}",)

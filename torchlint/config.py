@@ -14,7 +14,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from torchlint import __version__, options, selectors, target, toml
+from torchlint import __version__, options, selectors, target
 from torchlint.files import absolute, matches
 from torchlint.options import Kind, LintSettings, Options, did_you_mean
 from torchlint.rule import Rule
@@ -86,6 +86,8 @@ def _read(path: Path, seen: tuple[Path, ...]) -> tuple[Layer, ...] | None:
         raise ConfigError(f"cannot read {path}: it is not UTF-8") from error
     if path.name == "pyproject.toml" and "torchlint" not in text:
         return None
+    from torchlint import toml
+
     try:
         document: Any = toml.loads(text)
     except toml.TOMLDecodeError as error:
@@ -123,6 +125,8 @@ def inline(text: str, root: Path) -> Layer:
         ConfigError: it is not TOML, or no known key.
     """
     origin = f"`--config {text}`"
+    from torchlint import toml
+
     try:
         document = toml.loads(text)
     except toml.TOMLDecodeError as error:
@@ -198,7 +202,7 @@ def _caret(line: str, row: int, start: int, end: int) -> str:
     return f"\n{gutter} |\n{row} | {shown}\n{gutter} | {' ' * start}{'^' * max(1, end - start)}"
 
 
-def _syntax_error(path: Path, text: str, error: toml.TOMLDecodeError) -> ConfigError:
+def _syntax_error(path: Path, text: str, error: ValueError) -> ConfigError:
     match = re.search(r"^(.*) \(at line (\d+), column (\d+)\)$", str(error))
     if match is None:
         return ConfigError(f"{path} is not valid TOML: {error}")

@@ -75,6 +75,11 @@ def _longest_run(word: str) -> str:
     return max(re.findall("[A-Za-z0-9_]+", word), key=len, default="")
 
 
+@cache
+def _groups(mentions: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
+    return tuple(tuple(group.split("|")) for group in mentions)
+
+
 @dataclass(frozen=True, slots=True)
 class Rule:
     """One code of the catalogue.
@@ -117,11 +122,17 @@ class Rule:
 
     def may_fire(self, text: str | Words) -> bool:
         """Whether ``text`` contains what the rule needs to find anything; for many rules as `Words`."""
-        return all(any(word in text for word in group.split("|")) for group in self.mentions)
+        for group in _groups(self.mentions):
+            for word in group:
+                if word in text:
+                    break
+            else:
+                return False
+        return True
 
     def concerns(self, text: str | Words) -> bool:
         """Whether ``text`` is of the kind of programs that the rule is about, whether or not it may fire."""
-        subjects = [words for group in self.mentions if "torch" in (words := group.split("|"))]
+        subjects = [words for words in _groups(self.mentions) if "torch" in words]
         return all(any(word in text for word in words) for words in subjects)
 
 

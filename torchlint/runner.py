@@ -391,6 +391,9 @@ def _sweep(unswept: int) -> int:
     if unswept < _SWEEP_BYTES:
         return unswept
     gc.collect()
+    if not gc.get_freeze_count():
+        # By now all modules are there, and need not be searched again.
+        gc.freeze()
     return 0
 
 
@@ -456,7 +459,8 @@ def _pool(jobs: int) -> ProcessPoolExecutor:
         # Imported once, and shared by all workers. A rule pack may do anything when it is imported.
         own = {rule.check.__module__ for rule in registry.catalogue().values()}
         rules = sorted(name for name in own if name.startswith("torchlint.rules."))
-        context.set_forkserver_preload(["torchlint.fixer", "torchlint.outline", *rules])
+        preloaded = ["torchlint.semantics", "torchlint.fixer", "torchlint.outline", *rules]
+        context.set_forkserver_preload(preloaded)
     return ProcessPoolExecutor(jobs, context, initializer=_start_worker)
 
 

@@ -21,14 +21,12 @@ from functools import cached_property, partial
 from itertools import chain
 
 from torchlint import parsing
-from torchlint.diagnostics import Applicability, Diagnostic, Edit, Fix, Span
+from torchlint.diagnostics import UNTREATED, Applicability, Diagnostic, Edit, Fix, Span
 from torchlint.options import closest, did_you_mean
 from torchlint.rule import Rule
 from torchlint.source import Source
 
 UNUSED, INVALID = "TL002", "TL003"
-# A program that cannot be read, and a rule that crashed, are not matters of taste.
-NEVER_SUPPRESSED = frozenset({"TL000", "TL001"})
 
 _MAY_SUPPRESS = re.compile(r"noqa|torchlint\s*:", re.IGNORECASE)
 _NOQA = re.compile(r"#\s*noqa(?![\w-])(?P<colon>\s*:)?", re.IGNORECASE)
@@ -376,7 +374,7 @@ class Suppressions:
         return [diagnostic for diagnostic in diagnostics if not self._suppresses(diagnostic)]
 
     def _suppresses(self, diagnostic: Diagnostic) -> bool:
-        if diagnostic.code in NEVER_SUPPRESSED:
+        if diagnostic.code in UNTREATED:
             return False
         found = False
         rows, wide = self._reach

@@ -188,7 +188,7 @@ def _remove_move(module: Module, move: Move, name: cst.Name) -> Edits | None:
 
 def _has_comment(module: Module, statement: cst.CSTNode) -> bool:
     return (
-        isinstance(statement, cst.SimpleStatementLine) and statement.trailing_whitespace.comment is not None
+        isinstance(statement, cst.SimpleStatementLine) and module.tree.comment_behind(statement) is not None
     )
 
 

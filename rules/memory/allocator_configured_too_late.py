@@ -122,7 +122,7 @@ def _unread(setting: Setting, module: Module) -> Iterator[Finding]:
     lower = module.target.lower
     if setting.variable != COMMON_VARIABLE or lower is None or not module.target.admits_below("2.9"):
         return
-    if CUDA_VARIABLE not in module.tree.text:
+    if not module.tree.mentions(CUDA_VARIABLE):
         yield Finding(
             setting.name,
             f"before torch 2.9 `{COMMON_VARIABLE}` is not read; all releases read `{CUDA_VARIABLE}`",

@@ -7,18 +7,16 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from torchlint import links
 from torchlint.diagnostics import Applicability, Diagnostic, Position, Severity
-from torchlint.rule import Rule
-from torchlint.source import Part
+
+if TYPE_CHECKING:
+    from torchlint.rule import Rule
+    from torchlint.source import Part
 
 STDIN = Path("-")
 """The path of findings in standard input that was given no name."""
-
-UNTREATED = frozenset({"TL000", "TL001"})
-"""The codes of findings about a file that could not be treated at all, or not by every rule."""
 
 Color = str
 _ANSI: Mapping[str, int] = {"red": 31, "green": 32, "yellow": 33, "blue": 34, "cyan": 36}
@@ -98,6 +96,8 @@ class Report:
         """Where the rule is documented; None as long as that has no known address."""
         if diagnostic.url is not None or diagnostic.code not in self.rules:
             return diagnostic.url
+        from torchlint import links
+
         return links.page(self.rules[diagnostic.code])
 
     def paint(self, text: str, color: Color = "", *, bold: bool = False) -> str:

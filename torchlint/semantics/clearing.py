@@ -74,7 +74,7 @@ class Uncleared:
 
 def uncleared(call: cst.Call, module: Module) -> Uncleared | None:
     """How a step goes on with the gradients of the steps before; None if that cannot be proved."""
-    if any(hook in module.tree.text for hook in _HOOKS):
+    if any(module.tree.mentions(hook) for hook in _HOOKS):
         return None
     for iteration in module.iterations.running(call) if module.may_repeat(call) else ():
         found = _Search(iteration, module).uncleared(call)

@@ -9,7 +9,7 @@ import libcst as cst
 
 from torchlint.semantics.api import results
 from torchlint.semantics.conventions import CRITERION_NAME, LOSS_NAME
-from torchlint.semantics.names import BindingKind
+from torchlint.semantics.names import BindingKind, dotted_text
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import Kind
 
@@ -75,9 +75,7 @@ def _bound(module: Module, node: cst.Name, binding: Binding, hops: int) -> bool 
         return not binding.path and is_row(module, binding.value, hops - 1)
     if binding.value is None or binding.kind is not BindingKind.ASSIGN:
         return False
-    by_name = LOSS_NAME.match(
-        node.value
-    ) is not None and "backward" in module.inference.clues.used_attributes(node)
+    by_name = LOSS_NAME.match(node.value) is not None and _is_trained_on(module, node, binding)
     if binding.path:
         return None if by_name else False
     if module.value(binding.value).kind is Kind.NUMBER:
@@ -90,8 +88,23 @@ def _bound(module: Module, node: cst.Name, binding: Binding, hops: int) -> bool 
     found = has_no_dimension(module, binding.value, hops - 1)
     if found is False and by_name and isinstance(binding.value, cst.Call):
         # What a model or another file computes as a loss, and is backpropagated.
-        return None if module.qualified(binding.value.func) is None else False
+        made = module.qualified(binding.value.func)
+        return None if made is None or not made.startswith(("torch.", "builtins.")) else False
     return found
+
+
+def _is_trained_on(module: Module, node: cst.Name, binding: Binding) -> bool:
+    """Whether a variable is backpropagated, or one of its name that the same function gives elsewhere.
+
+    ``loss = score(model, batch)`` is trained on in one function and reported by another.
+    """
+    clues = module.inference.clues
+    if "backward" in clues.used_attributes(node):
+        return True
+    if not isinstance(binding.value, cst.Call):
+        return False
+    maker = dotted_text(binding.value.func)
+    return maker is not None and (node.value, maker, binding.path) in clues.trained_results
 
 
 def is_row(module: Module, node: cst.BaseExpression, hops: int = _HOPS) -> bool:

@@ -58,7 +58,7 @@ def device_evidence(tree: SyntaxTree, names: Names, inference: Inference) -> Evi
     """Weigh the calls, keywords, strings and imports of a file."""
     if _names_device(tree) or _imports_framework(tree, names) or _moves(tree, names, inference):
         return Evidence.ACCELERATOR
-    if _WHERE_MODEL_IS.search(tree.text) is not None:
+    if tree.matches(_WHERE_MODEL_IS):
         return Evidence.ACCELERATOR
     return Evidence.LIBRARY if defined_for_others(tree, names, inference) else Evidence.CPU
 

@@ -100,7 +100,12 @@ class Inference:
         A definition that depends on itself (``x = f(x)`` in a loop) contributes nothing of its own: its
         value is the least that agrees with everything else that it depends on.
         """
-        known: Value = self._settled.get(node) or self.fixpoint.ask(node, self._evaluate, _VALUES)
+        known: Value | None = self._settled.get(node)
+        if known is None:
+            if node.__class__ in _LITERALS:
+                known = self._settled[node] = self._evaluate(node)
+            else:
+                known = self.fixpoint.ask(node, self._evaluate, _VALUES)
         return known
 
     def _place_of(self, question: cst.CSTNode | tuple[str, cst.CSTNode]) -> tuple[int, str]:
@@ -700,6 +705,8 @@ class Inference:
                 return SHAPE
             if attr == "dtype" or attr.endswith("_dtype"):
                 return DTYPE
+            if attr == "grad" and base.kind is Kind.UNKNOWN and not self._is_called(node):
+                return TENSOR.attached(Graph.DETACHED)
             if not LOSS_NAME.match(attr):
                 # ``self.stft_loss`` is a criterion or a switch as often as a tensor.
                 return self._merge_device(self.clues.by_name(attr, node), result)
@@ -713,6 +720,10 @@ class Inference:
             and asked.value is node
             and asked.attr.value in ("item", "cpu", "cuda", "detach", "clone", "copy_", "fill_", "zero_")
         )
+
+    def _is_called(self, node: cst.Attribute) -> bool:
+        call = self.tree.parent(node)
+        return isinstance(call, cst.Call) and call.func is node
 
     @cached_property
     def _defines_shapes(self) -> bool:
@@ -1177,3 +1188,5 @@ _BY_TYPE: dict[type[cst.CSTNode], Callable[[Inference, Any], Value]] = {
     cst.Await: Inference._awaited,
     cst.FunctionDef: Inference._returned,
 }
+# What leans on nothing else needs none of the care that questions take.
+_LITERALS = frozenset({cst.Integer, cst.Float, cst.Imaginary, cst.SimpleString})

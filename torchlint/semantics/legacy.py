@@ -137,8 +137,7 @@ def cast_by_hand(module: Module, call: cst.Call) -> str:
 
 
 def _default_device_changes(module: Module) -> bool:
-    text = module.tree.text
-    return "set_default_device" in text or "with torch.device" in text
+    return module.tree.mentions("set_default_device") or module.tree.mentions("with torch.device")
 
 
 def modern_cast(module: Module, call: cst.Call) -> Fix | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
@@ -118,6 +118,7 @@ class Phases:
         self._asking: set[Function] = set()
         self._steps: dict[cst.CSTNode | None, list[tuple[cst.Call, bool]]] | None = None
         self._switches: dict[Function | None, list[tuple[int, cst.Call, Phase]]] | None = None
+        self._trained: dict[Function | None, tuple[list[int], list[int]]] = {}
         self._collators: set[cst.CSTNode] | None = None
 
     def phase(self, node: cst.CSTNode) -> Phase:
@@ -353,14 +354,12 @@ class Phases:
         begin = bisect_left(modes, order[block], key=lambda place: place[0])
         if begin >= end:
             return None
-        siblings = block.body
-        index = next(i for i, statement in enumerate(siblings) if statement is child)
-        for statement in reversed(siblings[:index]):
-            inside = [place for place in modes[begin:end] if place[0] >= order[statement]]
-            if not inside:
-                continue
-            end = bisect_left(modes, order[statement], key=lambda place: place[0])
-            last = inside[-1]
+        while begin < end:
+            last = modes[end - 1]
+            statement = self._statement_in(block, last[1])
+            start = bisect_left(modes, order[statement], key=lambda place: place[0])
+            inside = modes[start:end]
+            end = start
             match statement:
                 case cst.If():
                     if last[2] is Phase.TRAINING and statement.orelse is None:
@@ -378,6 +377,15 @@ class Phases:
                     return last[2]
         return None
 
+    def _statement_in(self, block: cst.CSTNode, node: cst.CSTNode) -> cst.CSTNode:
+        """The statement of a block that holds ``node``."""
+        child = node
+        for parent in self.tree.ancestors(node):
+            if parent is block:
+                break
+            child = parent
+        return child
+
     def _trained_after(
         self,
         node: cst.CSTNode,
@@ -386,23 +394,25 @@ class Phases:
         function: Function | None,
     ) -> bool:
         """Whether the model that ``eval()`` was called on is not the one trained below it in the block."""
-        order = self.tree.order
-        later = [
-            order[call]
-            for call, certain in self._training(function)
-            if certain and order[call] >= order[node] and self.tree.contains(block, call)
-        ]
-        if not later:
+        certain, back = self._trained_at(function)
+        later = bisect_left(certain, self.tree.order[node])
+        # What begins below the node ends with the block, or stands below it.
+        if later == len(certain) or certain[later] > self.tree.last(block):
             return False
-        back = [
-            place
-            for place, _, phase in self._modes(function)
-            if phase is Phase.TRAINING and switch[0] < place < min(later)
-        ]
-        if back:
+        between = bisect_right(back, switch[0])
+        if between < len(back) and back[between] < certain[later]:
             return False
         subject = node.func if isinstance(node, cst.Call) else None
         return subject is None or dotted_text(subject) != dotted_text(_receiver(switch[1]))
+
+    def _trained_at(self, function: Function | None) -> tuple[list[int], list[int]]:
+        """Where a function certainly trains, and where it puts a model into training mode."""
+        found = self._trained.get(function)
+        if found is None:
+            steps = {self.tree.order[call] for call, certain in self._training(function) if certain}
+            back = [place for place, _, phase in self._modes(function) if phase is Phase.TRAINING]
+            found = self._trained[function] = sorted(steps), back
+        return found
 
     # ------------------------------------------------------------------ training steps
 

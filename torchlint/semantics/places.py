@@ -162,6 +162,7 @@ class Places:
         self._hot: dict[cst.CSTNode, Hot | None] = {}
         self._hot_functions: dict[tuple[Function, bool, _Conditions], Hot | None] = {}
         self._guarded: dict[cst.CSTNode, bool] = {}
+        self._computing: dict[cst.CSTNode, bool] = {}
 
     # ------------------------------------------------------------------ loops
 
@@ -368,11 +369,12 @@ class Places:
 
     def computes(self, node: cst.CSTNode) -> bool:
         """Whether ``node`` holds a call that gives the device a whole step of work."""
-        for part in self.tree.descendants(node):
-            done = self._work_of_call(part) if isinstance(part, cst.Call) else None
-            if done is not None and (done.heat is Heat.HOT or done.steps):
-                return True
-        return False
+        found = self._computing.get(node)
+        if found is None:
+            done = map(self._work_of_call, self.tree.within(node, self.tree.nodes(cst.Call)))
+            found = any(work is not None and (work.heat is Heat.HOT or work.steps) for work in done)
+            self._computing[node] = found
+        return found
 
     def over_loader(self, loop: Loop) -> bool:
         """Whether the loop goes over the batches of a loader."""
