@@ -6,6 +6,7 @@ import libcst as cst
 
 from torchlint.diagnostics import Fix
 from torchlint.rule import NOTE, WARNING, Finding, rule
+from torchlint.semantics.clearing import wraps_optimizer
 from torchlint.semantics.gradients import zeroed_gradient
 from torchlint.semantics.module import Module
 from torchlint.semantics.values import MISSING, Kind
@@ -94,6 +95,8 @@ def _zero_grad(call: cst.Call, owner: cst.BaseExpression, module: Module) -> Ite
         return
     known = value.cls is not None or value.definition is not None
     if not known and module.inference.clues.used_attributes(owner) & _OF_WRAPPERS:
+        return
+    if not known and wraps_optimizer(module, owner):
         return
     edits = module.set_argument(call, "set_to_none", "True")
     gradients = module.gradients

@@ -133,7 +133,7 @@ def _remedy(module: Module, call: cst.Call, tensor: cst.BaseExpression, hot: Hot
     if module.qualified(call.func) == "builtins.range":
         return "Take the bound from a size, which the host knows, such as `x.shape[1]`"
     kept = without_graph(module, tensor, copied=changed_later(module, tensor))
-    if wanted or _is_key(module, call):
+    if wanted or (_is_key(module, call) and not in_forward(hot)):
         return f"Collect {kept} in a list and go through it after the loop, read at once with `.tolist()`"
     if _spelling(call) == ".get_scale()" or (shown(module, call) and not runs_as_function(hot)):
         return f"Read it every 100 steps, {now_and_then(module, hot)}"

@@ -209,7 +209,8 @@ def _fix(module: Module, made: Factory, move: Move, removal: Edits | None) -> Fi
         suffix = module.tree.span(move.call).end
         if len(removal) != 1 or removal[0].content or removal[0].span.end != suffix:
             return None
-        removal, dtype = (Edit(removal[0].span, f".to({dtype})"),), None
+        gap = module.tree.text[removal[0].span.start : suffix].partition(".")[0]  # a line of its own
+        removal, dtype = (Edit(removal[0].span, f"{gap}.to({dtype})"),), None
     creation = created_on(module, made, move.code, dtype)
     message = f"Create the tensor with `device={move.code}`"
     if made.leaf or made.overlapping or not move.certain or (made.random and module.seeded):

@@ -35,7 +35,7 @@ from torchlint.semantics.conventions import STEP_FUNCTION
 from torchlint.semantics.fixpoint import Fixpoint
 from torchlint.semantics.gradmode import Grad, GradModes
 from torchlint.semantics.names import BindingKind, Names
-from torchlint.semantics.origins import runs_given_model
+from torchlint.semantics.origins import hands_over_model, runs_given_model
 from torchlint.semantics.phases import Phase, Phases, is_training_step
 from torchlint.semantics.reach import gathered
 from torchlint.semantics.repetition import repeats_part
@@ -325,7 +325,7 @@ class Places:
             done = self._work_of(function)
             return done if done.heat is not Heat.COLD or done.steps else None
         if isinstance(func, cst.Name) and called.kind is Kind.UNKNOWN:
-            if runs_given_model(self.module, call) or self._gives_model_tensors(call):
+            if runs_given_model(self.module, call) or hands_over_model(self.module, call):
                 return _Work(Heat.HOT, False, f"the loop runs `{func.value}` on the device")
             func = self._other_name_of(func)
         if isinstance(func, cst.Attribute) and called.kind is not Kind.CLASS:
@@ -342,18 +342,6 @@ class Places:
             value = bindings[0].value
             return value if isinstance(value, cst.Attribute) else func
         return func
-
-    def _gives_model_tensors(self, call: cst.Call) -> bool:
-        """``out = evaluate(model, images)``: whether a function is given a model and tensors for it."""
-        if isinstance(self.tree.parent(call), cst.Expr) or not self._gets_tensor(call):
-            return False
-        for argument in call.args:
-            given = argument.value
-            while isinstance(given, cst.Attribute) and self.module.value(given).kind is Kind.UNKNOWN:
-                given = given.value  # what belongs to a model
-            if self.module.value(given).kind is Kind.MODULE:
-                return True
-        return False
 
     def _gets_tensor(self, call: cst.Call) -> bool:
         """``model.get_codes(images)``: whether a call is given what is on an accelerator."""
