@@ -779,7 +779,7 @@ def test_show_settings_tells_where_they_come_from() -> None:
     told = lint("--show-settings", "--fail-on", "note", "a.py").stdout
     assert f"# Settings of {Path.cwd()}/a.py\n# config: {Path.cwd()}/torchlint.toml\n" in told
     assert "# rules: ZZ101, ZZ102, ZZ201, ZZ901\n" in told
-    assert "# target torch: >=2.1.0 (requirements.txt)\n" in told
+    assert f"# target torch: >=2.1.0 ({Path('requirements.txt').absolute()})\n" in told
     assert 'fail-on = "note"\n' in told
 
 

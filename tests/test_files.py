@@ -227,27 +227,6 @@ def test_the_repository_of_a_folder() -> None:
     assert repository(Path.cwd().parent) is None
 
 
-@pytest.mark.parametrize("text", ["build", ".git", "node_modules", "a.b-c", "*.py", "*.tar.gz", "*.ipynb"])
-def test_names_match_as_they_do_in_git(text: str) -> None:
-    from pathspec import GitIgnoreSpec
-
-    simple, spec = files._spec((text,), "/p"), GitIgnoreSpec.from_lines([text])
-    assert not isinstance(simple, GitIgnoreSpec)
-    name = text.replace("*", "x")
-    for path in (
-        *(name, f"{name}/", f"a/{name}", f"a/{name}/", f"a/{name}/b/c.txt", f"x{name}", f"{name}x"),
-        *(name.upper(), f"a{name}/b", text[1:], f"a/{text[1:]}/b", "a/b.c", "", "/"),
-    ):
-        assert simple.match_file(path) == spec.match_file(path), path
-
-
-@pytest.mark.parametrize("text", ["a/b", "/a", "a/", "!a", "a*", "*", "[ab].py", "#a", " a", "..", "ä"])
-def test_other_patterns_are_left_to_the_library(text: str) -> None:
-    from pathspec import GitIgnoreSpec
-
-    assert isinstance(files._spec((text,), "/p"), GitIgnoreSpec)
-
-
 def test_an_ignore_file_with_a_line_that_is_no_pattern_is_heeded() -> None:
     touch("a.py", "b.py")
     touch(".gitignore", text="[z-a]\nb.py\\\nb.py\n")
@@ -267,3 +246,24 @@ def test_an_ignore_file_that_is_a_bomb_is_told_once_and_not_heeded(text: str, to
     result = search(".", "a.py", force_exclude=True)
     assert [path.name for path in result.files] == ["a.py", "b.py"]
     assert result.warnings == (f"{Path.cwd() / '.gitignore'} is not heeded: {told}",)
+
+
+@pytest.mark.parametrize("text", ["build", ".git", "node_modules", "a.b-c", "*.py", "*.tar.gz", "*.ipynb"])
+def test_names_match_as_they_do_in_git(text: str) -> None:
+    from pathspec import GitIgnoreSpec
+
+    simple, spec = files._spec((text,), "/p"), GitIgnoreSpec.from_lines([text])
+    assert not isinstance(simple, GitIgnoreSpec)
+    name = text.replace("*", "x")
+    for path in (
+        *(name, f"{name}/", f"a/{name}", f"a/{name}/", f"a/{name}/b/c.txt", f"x{name}", f"{name}x"),
+        *(name.upper(), f"a{name}/b", text[1:], f"a/{text[1:]}/b", "a/b.c", "", "/"),
+    ):
+        assert simple.match_file(path) == spec.match_file(path), path
+
+
+@pytest.mark.parametrize("text", ["a/b", "/a", "a/", "!a", "a*", "*", "[ab].py", "#a", " a", "..", "ä"])
+def test_other_patterns_are_left_to_the_library(text: str) -> None:
+    from pathspec import GitIgnoreSpec
+
+    assert isinstance(files._spec((text,), "/p"), GitIgnoreSpec)

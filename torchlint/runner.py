@@ -22,7 +22,15 @@ from torchlint.diagnostics import Diagnostic, Position, Span
 from torchlint.options import LintSettings
 from torchlint.registry import RegistryError
 from torchlint.scope import Scope
-from torchlint.source import NOTEBOOK, Source, SourceError, StaleSourceError, read_bytes, write_atomically
+from torchlint.source import (
+    NOTEBOOK,
+    Source,
+    SourceError,
+    StaleSourceError,
+    read_bytes,
+    too_large,
+    write_atomically,
+)
 from torchlint.stopwatch import Seconds
 
 # A run that finds every file known, and most do, needs neither what checks nor what starts processes.
@@ -169,7 +177,7 @@ def run_text(
     one of many on the way to another.
     """
     try:
-        source = Source.from_bytes(data, path)
+        source = _source(data, path, settings.max_file_size)
     except SourceError as error:
         return Result(path, (_untreated(path, error),)), None
     if mode.only_looks:
@@ -187,6 +195,22 @@ def run_text(
     fixed = fixer.fix(source, settings, scope)
     diff = difference(source, fixed.source) if mode.diff and fixed.applied else None
     return Result(path, tuple(fixed.diagnostics), fixed.applied, diff, known=fixed.known), fixed.source
+
+
+def _source(data: bytes, path: Path, most: int) -> Source:
+    """What ``data`` says; of a notebook no more than ``most`` characters may be code, if that is not 0.
+
+    Raises:
+        SourceError: it is no text, or too large.
+    """
+    allowed = most * (_NOTEBOOK_FACTOR if path.suffix == NOTEBOOK else 1)
+    if most and len(data) > allowed:
+        raise too_large(len(data), allowed)
+    source = Source.from_bytes(data, path)
+    if most and len(source.text) > most:
+        size = len(source.text)
+        raise SourceError(f"cannot read the file: it has {size} characters of code, and {most} are allowed")
+    return source
 
 
 def _found(source: Source, settings: LintSettings) -> tuple[Diagnostic, ...]:

@@ -6,6 +6,7 @@ import libcst as cst
 
 from torchlint.diagnostics import Fix
 from torchlint.rule import NOTE, WARNING, Finding, rule
+from torchlint.semantics.clearing import wraps_optimizer
 from torchlint.semantics.gradients import zeroed_gradient
 from torchlint.semantics.module import Module
 from torchlint.semantics.values import MISSING, Kind
@@ -95,6 +96,8 @@ def _zero_grad(call: cst.Call, owner: cst.BaseExpression, module: Module) -> Ite
     known = value.cls is not None or value.definition is not None
     if not known and module.inference.clues.used_attributes(owner) & _OF_WRAPPERS:
         return
+    if not known and wraps_optimizer(module, owner):
+        return
     edits = module.set_argument(call, "set_to_none", "True")
     gradients = module.gradients
     told = gradients.taken_for_granted or gradients.tells_none(call)
@@ -106,7 +109,7 @@ def _zero_grad(call: cst.Call, owner: cst.BaseExpression, module: Module) -> Ite
             "before torch 2.0, `zero_grad()` fills the gradients with zeros instead of setting them to None"
         )
     yield Finding(
-        call, message, fix=make("Set the gradients to None", edits), severity=WARNING if asked else NOTE
+        call, message, fix=make("Pass `set_to_none=True`", edits), severity=WARNING if asked else NOTE
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from torchlint.diagnostics import Applicability, Edit, Fix, Span
+from torchlint.diagnostics import Applicability, Edit, Fix
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.api.results import LEGACY_CONSTRUCTORS
 from torchlint.semantics.factories import Factory, created_on, factory
@@ -117,7 +117,9 @@ def _scalar_each_step(module: Module, made: Factory) -> bool:
 
 def _message(module: Module, made: Factory) -> str:
     name = module.tree.source(made.call.func)
-    return f"`{name}` makes the tensor in host memory, from where it is copied; `device=` makes it in place"
+    return (
+        f"`{name}` makes the tensor in host memory, from where it is copied; `device=` makes it on the device"
+    )
 
 
 def _only_value(module: Module, name: cst.Name) -> cst.BaseExpression | None:
@@ -195,11 +197,7 @@ def _has_comment(module: Module, statement: cst.CSTNode) -> bool:
 def _without_suffix(module: Module, call: cst.Call) -> Edits | None:
     """Take ``.to(…)`` off what it is called on; None if a comment stands in it."""
     assert isinstance(call.func, cst.Attribute)
-    start = module.tree.outer_span(call.func.value).end
-    end = module.tree.span(call).end
-    if "#" in module.tree.text[start:end]:
-        return None
-    return (Edit(Span(start, end), ""),)
+    return module.cut_off(call.func.value, call)
 
 
 def _fix(module: Module, made: Factory, move: Move, removal: Edits | None) -> Fix | None:
@@ -211,7 +209,8 @@ def _fix(module: Module, made: Factory, move: Move, removal: Edits | None) -> Fi
         suffix = module.tree.span(move.call).end
         if len(removal) != 1 or removal[0].content or removal[0].span.end != suffix:
             return None
-        removal, dtype = (Edit(removal[0].span, f".to({dtype})"),), None
+        gap = module.tree.text[removal[0].span.start : suffix].partition(".")[0]  # a line of its own
+        removal, dtype = (Edit(removal[0].span, f"{gap}.to({dtype})"),), None
     creation = created_on(module, made, move.code, dtype)
     message = f"Create the tensor with `device={move.code}`"
     if made.leaf or made.overlapping or not move.certain or (made.random and module.seeded):

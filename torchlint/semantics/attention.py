@@ -349,7 +349,19 @@ def _over_keys(module: Module, softmax: Operation, chain: _Chain) -> bool:
         return True
     if scores.name in ("bmm", "baddbmm"):
         return number == 2
+    if number == 2 and scores.name == "matmul":
+        return _of_three(module, scores)
     return number == 3 and scores.name == "matmul"
+
+
+def _of_three(module: Module, scores: Operation) -> bool:
+    """``torch.matmul(q, k.transpose(1, 2))``: whether the keys show that scores have three dimensions."""
+    queries, keys = (module.dataflow.operations.of(operand) for operand in scores.operands[:2])
+    if keys is None or keys.name not in ("transpose", "permute"):
+        return False
+    numbers = [module.dataflow.operations.integer(o) for o in _dimensions(keys)]
+    swapped = set(numbers) == {1, 2} if keys.name == "transpose" else numbers == [0, 2, 1]
+    return swapped and (queries is None or queries.name not in ("transpose", "permute"))
 
 
 def _labels(module: Module, operation: Operation) -> list[list[str]] | None:

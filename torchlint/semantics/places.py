@@ -35,8 +35,9 @@ from torchlint.semantics.conventions import STEP_FUNCTION
 from torchlint.semantics.fixpoint import Fixpoint
 from torchlint.semantics.gradmode import Grad, GradModes
 from torchlint.semantics.names import BindingKind, Names
-from torchlint.semantics.origins import runs_given_model
+from torchlint.semantics.origins import hands_over_model, runs_given_model
 from torchlint.semantics.phases import Phase, Phases, is_training_step
+from torchlint.semantics.reach import gathered
 from torchlint.semantics.repetition import repeats_part
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.throttling import (
@@ -163,6 +164,7 @@ class Places:
         self._hot_functions: dict[tuple[Function, bool, _Conditions], Hot | None] = {}
         self._guarded: dict[cst.CSTNode, bool] = {}
         self._computing: dict[cst.CSTNode, bool] = {}
+        self._outside_main: dict[Function, frozenset[bool]] = {}
 
     # ------------------------------------------------------------------ loops
 
@@ -323,7 +325,7 @@ class Places:
             done = self._work_of(function)
             return done if done.heat is not Heat.COLD or done.steps else None
         if isinstance(func, cst.Name) and called.kind is Kind.UNKNOWN:
-            if runs_given_model(self.module, call) or self._gives_model_tensors(call):
+            if runs_given_model(self.module, call) or hands_over_model(self.module, call):
                 return _Work(Heat.HOT, False, f"the loop runs `{func.value}` on the device")
             func = self._other_name_of(func)
         if isinstance(func, cst.Attribute) and called.kind is not Kind.CLASS:
@@ -340,18 +342,6 @@ class Places:
             value = bindings[0].value
             return value if isinstance(value, cst.Attribute) else func
         return func
-
-    def _gives_model_tensors(self, call: cst.Call) -> bool:
-        """``out = evaluate(model, images)``: whether a function is given a model and tensors for it."""
-        if isinstance(self.tree.parent(call), cst.Expr) or not self._gets_tensor(call):
-            return False
-        for argument in call.args:
-            given = argument.value
-            while isinstance(given, cst.Attribute) and self.module.value(given).kind is Kind.UNKNOWN:
-                given = given.value  # what belongs to a model
-            if self.module.value(given).kind is Kind.MODULE:
-                return True
-        return False
 
     def _gets_tensor(self, call: cst.Call) -> bool:
         """``model.get_codes(images)``: whether a call is given what is on an accelerator."""
@@ -813,31 +803,18 @@ class Places:
         function = self.module.function(node)
         if function is None:
             return False
-        seen: set[Function] = {function}
-        waiting: list[Function] = [function]
-        while waiting:
-            current = waiting.pop()
-            places: list[cst.BaseExpression] = list(self.module.callers(current))
-            if isinstance(current, cst.FunctionDef):
-                places.extend(self._references(current))
-            if not places:
-                outer = self.module.function(current)
-                if outer is None:
-                    return False
-                places = [current] if isinstance(current, cst.Lambda) else []
-                if not places and outer not in seen:
-                    seen.add(outer)
-                    waiting.append(outer)
-            for place in places:
-                if self._below_guard(place):
-                    continue
-                outer = self.module.function(place)
-                if outer is None:
-                    return False
-                if outer not in seen:
-                    seen.add(outer)
-                    waiting.append(outer)
-        return True
+        return not gathered(function, self._run_outside_main, self._outside_main)
+
+    def _run_outside_main(self, function: Function) -> tuple[list[bool], list[Function]]:
+        """Whether a function is run at the top level without a guard, and the functions that run it."""
+        places: list[cst.CSTNode] = list(self.module.callers(function))
+        if isinstance(function, cst.FunctionDef):
+            places.extend(self._references(function))
+        if not places and (isinstance(function, cst.FunctionDef) or self.module.function(function) is None):
+            outers = [self.module.function(function)]
+        else:
+            outers = [self.module.function(p) for p in places or [function] if not self._below_guard(p)]
+        return [True] if None in outers else [], [outer for outer in outers if outer is not None]
 
     def _below_guard(self, node: cst.CSTNode) -> bool:
         child = node
