@@ -18,8 +18,10 @@ from click.testing import CliRunner, Result
 
 from torchlint import cli, options, target, toml
 from torchlint.commands import build
+from torchlint.config import Resolver
 from torchlint.diagnostics import Diagnostic
 from torchlint.options import LintSettings
+from torchlint.registry import rules
 from torchlint.render import full
 from torchlint.render.report import Report
 from torchlint.runner import Mode, run_text
@@ -257,6 +259,15 @@ def test_what_is_no_file_is_neither_read_nor_waited_for() -> None:
     assert any("loop.py:1:1: TL001" in line for line in result.stdout.splitlines())
 
 
+def test_a_name_that_is_too_long_for_the_system_is_that_of_no_file() -> None:
+    name = "a" * 5_000
+    result = lint("--output-format", "concise", f"{name}.py", "--config", f"{name}.toml", "--isolated")
+    assert (result.exit_code, "is neither a file nor TOML" in result.stderr) == (2, True)
+    result = lint("--output-format", "concise", f"{name}.py", f"{name}/b.py")
+    assert result.stdout.count("TL001 cannot read the file: file name too long") == 2
+    assert Resolver(rules()).lint(Path(f"/{name}/b.py")).rules
+
+
 def test_a_config_that_is_no_file_is_none() -> None:
     os.mkfifo("torchlint.toml")
     Path("a.py").write_text(PROGRAM)
@@ -468,7 +479,16 @@ def test_a_notebook_that_is_a_bomb_is_told(text: Callable[[], str], told: str) -
 
 # --- nothing is echoed raw ---------------------------------------------------------------------------------
 
-NAMES = ("a\n::error::b.py", "::error::c.py", "\x1b[31md\x9b.py", "\u202ee.py", "##vso[f]##[g].py", "-h.py")
+NAMES = (
+    "a\n::error::b.py",
+    "\u2028::error::b.py",
+    "\u2066\x85b.py",
+    "::error::c.py",
+    "\x1b[31md\x9b.py",
+    "\u202ee.py",
+    "##vso[f]##[g].py",
+    "-h.py",
+)
 
 
 def assert_tame(text: str) -> None:
