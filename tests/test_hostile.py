@@ -450,7 +450,7 @@ def test_a_baseline_that_is_a_bomb_is_told(project: Path) -> None:
     result = lint("--baseline", "b.json", "--update-baseline", ".")
     assert result.exit_code == 0, result.stderr
     assert_tame(result.stdout + result.stderr)
-    assert [item["path"] for item in json.loads(Path("b.json").read_text())["findings"]] == ["a.py"]
+    assert {item["path"] for item in json.loads(Path("b.json").read_text())["findings"]} == {"a.py"}
 
 
 def notebook(*sources: str | list[str]) -> str:
