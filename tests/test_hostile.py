@@ -249,14 +249,16 @@ def test_what_is_no_file_is_neither_read_nor_waited_for() -> None:
         server.bind("s.py")
         result = lint("--output-format", "concise", ".", "zero.py", "pipe.py", "s.py", "/dev/zero")
     told = sorted(line.partition(" ")[2] for line in result.stdout.splitlines() if "TL001" in line)
-    assert [text.partition(": ")[2] for text in told if "links" not in text] == [
+    assert [text.partition(": ")[2] for text in told] == [
         "it is a device",
         "it is a device",
         "it is a pipe",
         "it is a socket",
     ]
     assert "a.py:9:9: TL601" in result.stdout
-    assert any("loop.py:1:1: TL001" in line for line in result.stdout.splitlines())
+    assert "loop.py is a broken symbolic link, and was not checked" in result.stderr
+    named = lint("--output-format", "concise", "loop.py")
+    assert (named.exit_code, named.stdout.partition(" TL001 ")[0]) == (1, "loop.py:1:1:")
 
 
 def test_a_name_that_is_too_long_for_the_system_is_that_of_no_file() -> None:
@@ -338,17 +340,17 @@ BOMBS = {
 def test_a_declaration_that_is_a_bomb_declares_nothing(name: str) -> None:
     file, text = BOMBS[name]
     Path(file).write_text(text)
-    started = time.perf_counter()
+    started = time.process_time()
     found = detect(Path.cwd() / "a.py")
-    assert time.perf_counter() - started < 3
+    assert time.process_time() - started < 3
     assert found == target.installed() or found.lower is None
 
 
 def test_of_countless_declarations_some_are_read() -> None:
     Path("requirements.txt").write_text("".join(f"torch>=2.{number}\n" for number in range(50_000)))
-    started = time.perf_counter()
+    started = time.process_time()
     assert str(detect(Path.cwd() / "a.py").lower) == "2.0.0"
-    assert time.perf_counter() - started < 3
+    assert time.process_time() - started < 3
 
 
 @pytest.mark.parametrize(
@@ -377,9 +379,9 @@ def test_wildcards_of_a_project_take_time_in_proportion() -> None:
     Path("torchlint.toml").write_text(
         f'extend-exclude = ["{bomb}"]\nper-file-ignores = {{"{bomb}" = ["TL601"]}}\n'
     )
-    started = time.perf_counter()
+    started = time.process_time()
     assert "TL601" in lint("--output-format", "concise").stdout
-    assert time.perf_counter() - started < 3
+    assert time.process_time() - started < 3
 
 
 def test_a_pattern_of_a_config_that_is_none_matches_nothing() -> None:

@@ -20,10 +20,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from torchlint.diagnostics import Diagnostic
+from torchlint.diagnostics import UNTREATED, Diagnostic
 from torchlint.fingerprints import fingerprints, relative
 from torchlint.source import Source, SourceError, exists, read_bytes, write_atomically
-from torchlint.suppressions import NEVER_SUPPRESSED
 
 VERSION = 1
 _LINE_WIDTH = 100
@@ -129,7 +128,7 @@ def entries(source: Source, diagnostics: Sequence[Diagnostic], root: Path) -> li
     names = fingerprints(diagnostics, lambda _: source.text, root)
     found = []
     for item, name in zip(diagnostics, names, strict=True):
-        if item.code not in NEVER_SUPPRESSED:
+        if item.code not in UNTREATED:
             line = _shown(source.line(source.position(item.span.start).row))
             found.append(Entry(relative(item.path, root), item.code, line, name))
     return found

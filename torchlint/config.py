@@ -14,7 +14,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from torchlint import __version__, options, selectors, target, toml
+from torchlint import __version__, options, selectors, target
 from torchlint.files import absolute, matches
 from torchlint.options import Kind, LintSettings, Options, did_you_mean
 from torchlint.rule import Rule
@@ -87,6 +87,8 @@ def _read(path: Path, seen: tuple[Path, ...]) -> tuple[Layer, ...] | None:
         raise ConfigError(f"cannot read {path}: it is not UTF-8") from error
     if path.name == "pyproject.toml" and "torchlint" not in text:
         return None
+    from torchlint import toml
+
     try:
         document: Any = toml.loads(text)
     except toml.TOMLDecodeError as error:
@@ -131,6 +133,8 @@ def inline(text: str, root: Path) -> Layer:
         ConfigError: it is not TOML, or no known key.
     """
     origin = f"`--config {text}`"
+    from torchlint import toml
+
     try:
         document = toml.loads(text)
     except toml.TOMLDecodeError as error:
@@ -160,10 +164,7 @@ def _values(document: Mapping[str, Any], layer: Layer, root: Path) -> Mapping[st
     for key, value in document.items():
         name = known.get(key)
         if name is None:
-            flag = key in map(options.key, options.settings())
-            hint = f"; it is only given by `--{key}`" if flag else did_you_mean(key, [*known, "extend"])
-            hint = hint or "; `torchlint config` lists those known"
-            raise layer.error(key, f"unknown key `{key}`{hint}") from None
+            raise layer.error(key, f"unknown key `{key}`{_hint(key, value)}") from None
         try:
             values[name] = options.convert(name, value, root)
         except ValueError as error:
@@ -171,6 +172,18 @@ def _values(document: Mapping[str, Any], layer: Layer, root: Path) -> Mapping[st
     return values
 
 
+def _hint(key: str, value: object) -> str:
+    """What may have been meant by a key that does not exist."""
+    if key == "tool" and isinstance(value, dict):
+        return "; in this file keys stand at the top, without `[tool.torchlint]`"
+    if key in _TABLES_OF_RUFF and isinstance(value, dict):
+        return f"; there are no tables: what ruff has in `{key}` stands beside the other keys"
+    if key in map(options.key, options.settings()):
+        return f"; it is only given by `--{key}`"
+    return did_you_mean(key, [*options.config_keys(), "extend"]) or "; `torchlint config` lists those known"
+
+
+_TABLES_OF_RUFF = frozenset({"lint", "format"})
 _HEADER = re.compile(r"\s*\[+([^\[\]]+)\]")
 _ASSIGNED = re.compile(r"\s*([\w\-.\"' ]+?)\s*=")
 
@@ -209,7 +222,7 @@ def _caret(line: str, row: int, start: int, end: int) -> str:
     return f"\n{gutter} |\n{row} | {shown}\n{gutter} | {' ' * start}{'^' * max(1, end - start)}"
 
 
-def _syntax_error(path: Path, text: str, error: toml.TOMLDecodeError) -> ConfigError:
+def _syntax_error(path: Path, text: str, error: ValueError) -> ConfigError:
     match = re.search(r"^(.*) \(at line (\d+), column (\d+)\)$", str(error))
     if match is None:
         return ConfigError(f"{path} is not valid TOML: {error}")

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import stat
-import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path, PurePath
+from typing import TYPE_CHECKING
 
-from pathspec import GitIgnoreSpec
-
-from torchlint import globs
 from torchlint.options import Options, Pattern
 from torchlint.source import SourceError, exists, is_file, is_folder, read_text
+
+# Most runs outside of repositories need it for no pattern.
+if TYPE_CHECKING:
+    from pathspec import GitIgnoreSpec
 
 IGNORE_FILES = (".gitignore", ".ignore")
 _WINDOWS = os.name == "nt"
@@ -69,12 +71,36 @@ def _relative(path: PurePath, root: PurePath, directory: bool) -> str:
 
 def _composed(text: str) -> str:
     """``text`` with accents and letters as one character: macOS has file names in which they are two."""
-    return text if text.isascii() else unicodedata.normalize("NFC", text)
+    if text.isascii():
+        return text
+    import unicodedata
+
+    return unicodedata.normalize("NFC", text)
+
+
+class _Names:
+    """Patterns of which each is a name or ``*.ending``, as most are: they take no search to match."""
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        self._names = {text for text in texts if not text.startswith("*")}
+        self._endings = tuple(text[1:] for text in texts if text.startswith("*"))
+
+    def match_file(self, path: str) -> bool:
+        """Whether a part of the path matches; as in git, a directory stands for what is in it."""
+        parts = path.split("/")
+        return not self._names.isdisjoint(parts) or any(part.endswith(self._endings) for part in parts)
+
+
+_NAME = re.compile(r"[A-Za-z0-9_.-]*[A-Za-z0-9_][A-Za-z0-9_.-]*|\*\.[A-Za-z0-9_.-]+")
 
 
 # As many as the largest config has, or each would be made anew for each file.
 @lru_cache(maxsize=16_384)
-def _spec(texts: tuple[str, ...], root: str) -> GitIgnoreSpec:
+def _spec(texts: tuple[str, ...], root: str) -> GitIgnoreSpec | _Names:
+    if all(map(_NAME.fullmatch, texts)):
+        return _Names(texts)
+    from torchlint import globs
+
     base = root.rstrip("/") + "/"
     lines = []
     for text in texts:
@@ -174,6 +200,8 @@ def _ignore_file(path: Path, warnings: list[str]) -> GitIgnoreSpec | None:
         if is_file(path):
             warnings.append(f"{path} is not heeded: {error.reason.removeprefix('cannot read the file: ')}")
         return None
+    from torchlint import globs
+
     if len(lines) > globs.MOST_PATTERNS:
         many = f"it has {len(lines)} lines, and {globs.MOST_PATTERNS} are allowed"
         warnings.append(f"{path} is not heeded: {many}")
@@ -192,7 +220,8 @@ def discover(
     """The files to check among ``paths``: files as named, directories searched.
 
     ``options_for`` gives the options of the files in a directory. A path that does not exist is kept, for
-    the run to report. Directory links are not followed. Excluded files that are named are kept unless
+    the run to report; a broken link that a search comes upon is a warning. Directory links are not followed.
+    Excluded files that are named are kept unless
     ``force_exclude``; of theirs, ``root``, the working directory without it, is where usual excludes begin.
     """
     found: set[Path] = set()
@@ -283,13 +312,17 @@ def _search(
         for entry in listing:
             path = Path(entry.path)
             is_directory = entry.is_dir(follow_symlinks=False) and not _is_junction(entry)
-            if not is_directory and not (includes.matches(path, False) and _is_program(entry)):
+            if not is_directory and not includes.matches(path, False):
                 continue
             if excludes.matches(path, is_directory) or ignored.matches(path, is_directory):
                 continue
             if is_directory:
                 stack.append((path, ignored))
-            else:
+            elif _is_broken(entry):
+                # Nobody named it, and there is nothing to check: an editor's lock (``.#name``) is no news.
+                if not entry.name.startswith(".#"):
+                    warnings.append(f"{path} is a broken symbolic link, and was not checked")
+            elif _is_program(entry):
                 yield path
 
 
@@ -298,9 +331,20 @@ def _is_junction(entry: os.DirEntry[str]) -> bool:
     return _WINDOWS and getattr(entry.stat(follow_symlinks=False), "st_reparse_tag", 0) == _MOUNT_POINT
 
 
+def _is_broken(entry: os.DirEntry[str]) -> bool:
+    """Whether it is a link that leads nowhere, or in a circle."""
+    if not entry.is_symlink():
+        return False
+    try:
+        entry.stat()
+    except OSError as error:
+        return error.errno != errno.EACCES
+    return False
+
+
 def _is_program(entry: os.DirEntry[str]) -> bool:
-    """A regular file or a link to one; a dangling link too, except an editor's lock (``.#name``)."""
+    """A regular file or a link to one; also what cannot be looked at, to be reported."""
     try:
         return stat.S_ISREG(entry.stat().st_mode)
     except OSError:
-        return not entry.name.startswith(".#")
+        return True

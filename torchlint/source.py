@@ -11,9 +11,7 @@ import contextlib
 import io
 import os
 import re
-import shutil
 import stat
-import tempfile
 import time
 import tokenize
 from bisect import bisect_right
@@ -309,6 +307,8 @@ def write_atomically(
 
 
 def _replace(target: Path, data: bytes) -> None:
+    import shutil
+
     with _beside(target, data) as temporary:
         if (owner := _owner(target)) != _owner(temporary):
             # A superuser who fixes a file, as in a container, does not take it away from its owner.
@@ -330,6 +330,8 @@ def _make(target: Path, data: bytes) -> None:
 @contextlib.contextmanager
 def _beside(target: Path, data: bytes) -> Iterator[Path]:
     """A file beside ``target`` that holds ``data``, on the disk; it is gone unless it was renamed."""
+    import tempfile
+
     descriptor, name = tempfile.mkstemp(dir=target.parent, prefix=".torchlint-", suffix=".tmp")
     try:
         with os.fdopen(descriptor, "wb") as file:

@@ -12,6 +12,7 @@ from torchlint.rule import ERROR, Finding, rule
 from torchlint.semantics.conventions import OPTIONS_NAME
 from torchlint.semantics.module import Module
 from torchlint.semantics.names import BindingKind, dotted_text
+from torchlint.semantics.remembered import remembered
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import Graph, Kind, Value
 
@@ -157,7 +158,7 @@ def _is_own_name(name: str, owner: Value, module: Module) -> bool:
 def _respelt(node: cst.Attribute, owner: Value, assignment: cst.Assign | None, module: Module) -> Fix | None:
     message = "Spell it `requires_grad`"
     if assignment is None:
-        make = module.safe if owner.leaf and _all_reached(node.attr.value, module) else module.unsafe
+        make = module.safe if owner.leaf and _all_reached(module, node.attr.value) else module.unsafe
         return make(message, module.replace(node.attr, "requires_grad"))
     wanted = module.value(assignment.value).constant
     if owner.kind is Kind.MODULE:
@@ -168,7 +169,7 @@ def _respelt(node: cst.Attribute, owner: Value, assignment: cst.Assign | None, m
     if owner.graph is Graph.ATTACHED and not owner.leaf and wanted is not True:
         return None
     certain = owner.leaf or (wanted is False and owner.kind is Kind.TENSOR and owner.graph is Graph.DETACHED)
-    make = module.safe if certain and _all_reached(node.attr.value, module) else module.unsafe
+    make = module.safe if certain and _all_reached(module, node.attr.value) else module.unsafe
     return make(message, module.replace(node.attr, "requires_grad"))
 
 
@@ -182,7 +183,8 @@ def _remedy(node: cst.Attribute, owner: Value, assignment: cst.Assign | None, mo
     return f"Write `{tensor} = {tensor}.detach()`"
 
 
-def _all_reached(name: str, module: Module) -> bool:
+@remembered
+def _all_reached(module: Module, name: str) -> bool:
     """Whether every use of the name in the file is one that is respelt along."""
     tree = module.tree
     uses = [node for node in tree.nodes(cst.Attribute) if node.attr.value == name]
