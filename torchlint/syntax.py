@@ -217,7 +217,7 @@ class SyntaxTree:
         return start < place <= self.last(outer)
 
     def last(self, node: cst.CSTNode) -> int:
-        """The number of the last node below ``node``: all that lies in it has numbers from its own to this."""
+        """The number of the last node below ``node``: what lies in it has numbers from its own to this."""
         found = self._lasts.get(node)
         if found is None:
             current: cst.CSTNode | None = node
@@ -228,7 +228,7 @@ class SyntaxTree:
         return found
 
     def within(self, outer: cst.CSTNode, nodes: Sequence[Node]) -> Sequence[Node]:
-        """Those of some nodes in source order that are ``outer`` or lie below it, without going through all."""
+        """Those of some nodes in source order that are ``outer`` or lie below it, found by bisection."""
         order = self.order.__getitem__
         start = bisect_left(nodes, order(outer), key=order)
         return nodes[start : bisect_right(nodes, self.last(outer), start, key=order)]

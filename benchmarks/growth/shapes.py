@@ -1,7 +1,7 @@
 """Texts of many shapes that can be made as long as wanted.
 
-A shape is a function of a number ``n`` that gives a program with ``n`` of something: calls in a loop, classes,
-names, levels of nesting. ``SHAPES`` has all of them by name, each with the number to begin with.
+A shape is a function of a number ``n`` that gives a program with ``n`` of something: calls in a loop,
+classes, names, levels of nesting. ``SHAPES`` has all of them by name, each with the number to begin with.
 """
 
 from __future__ import annotations
