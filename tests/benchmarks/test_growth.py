@@ -113,4 +113,5 @@ def test_the_exponent_is_that_of_the_characters() -> None:
     assert measuring.exponent(taken) == pytest.approx(2)
     assert measuring.exponent(taken, "TL101") == pytest.approx(1)
     assert measuring.exponent(taken, "TL102") is None, "too short to tell"
-    assert measuring.dominating(taken) == [("TL101", 2.0, pytest.approx(1))]
+    ((part, seconds, growth),) = measuring.dominating(taken)
+    assert (part, seconds, growth) == ("TL101", 2.0, measuring.exponent(taken, "TL101"))

@@ -29,7 +29,9 @@ _COMPREHENSIONS = frozenset({cst.ListComp, cst.SetComp, cst.GeneratorExp, cst.Di
 _DEFINITIONS = frozenset({cst.FunctionDef, cst.ClassDef, cst.Lambda})
 _DOTTED: frozenset[type] = frozenset({cst.Name, cst.Attribute})
 _SCOPED = _COMPREHENSIONS | _DEFINITIONS
-_BLOCKS = frozenset({cst.IndentedBlock, cst.Module, cst.SimpleStatementLine, cst.SimpleStatementSuite})
+_BLOCKS: frozenset[type] = frozenset(
+    {cst.IndentedBlock, cst.Module, cst.SimpleStatementLine, cst.SimpleStatementSuite}
+)
 _BETWEEN_SCOPES = frozenset({cst.CompFor, cst.Parameters, cst.Param})
 
 
