@@ -74,6 +74,8 @@ class _Fields(dict[type, tuple[str, ...]]):
 
 
 _FIELDS = _Fields()
+# What may stand between the end of a statement and the comment behind it.
+_BEHIND = re.compile(r"[ \t\f;]*(#[^\r\n]*)")
 _CONTAINERS = (list, tuple)
 # What LibCST may leave out of the code that it generates.
 _DROPPED = frozenset("\x0c\r\n\t ")
@@ -264,7 +266,7 @@ class SyntaxTree:
     def _spans(self) -> dict[cst.CSTNode, Span]:
         code, spans = record([self.root], self.root.default_indent, self.root.default_newline)
         # LibCST takes back the last newline of a text that has none, after it was counted.
-        spans[self.root] = Span(0, len(code))
+        whole = spans[self.root] = Span(0, len(self.text))
         if code == self.text:
             return spans
         offsets = _align(code, self.text)
@@ -275,7 +277,7 @@ class SyntaxTree:
             # The end is behind the last character of the node: what LibCST dropped there is outside.
             return Span(offsets[start], offsets[end - 1] + 1 if end > start else offsets[start])
 
-        return {node: moved(span) for node, span in spans.items()}
+        return {node: span if span is whole else moved(span) for node, span in spans.items()}
 
     def span(self, node: cst.CSTNode) -> Span:
         """Character offsets of ``node`` in ``text``, without the white space and comments around it.
@@ -291,6 +293,8 @@ class SyntaxTree:
 
     def comments_between(self, start: int, end: int) -> list[Span]:
         """The comments that begin at ``start`` or behind it and before ``end``."""
+        if "#" not in self.text[start:end]:
+            return []
         first = bisect_left(self.comments, start, key=lambda span: span.start)
         return self.comments[first : bisect_left(self.comments, end, first, key=lambda span: span.start)]
 
@@ -300,6 +304,33 @@ class SyntaxTree:
         if not isinstance(node, cst.BaseExpression) or not node.lpar:
             return inner
         return Span(self._spans[node.lpar[0]].start, self._spans[node.rpar[-1]].end)
+
+    def parentheses(self, node: cst.BaseExpression) -> int:
+        """How many pairs of parentheses an expression owns: ``(a)`` has one, the ``a`` of ``f(a)`` none."""
+        return len(node.lpar)
+
+    def takes_dot(self, node: cst.BaseExpression) -> bool:
+        """Whether ``.name`` may follow an expression as it stands, without parentheses around it."""
+        tight = isinstance(node, (cst.Name, cst.Attribute, cst.Call, cst.Subscript))
+        return tight or self.parentheses(node) > 0
+
+    def comment_behind(self, statement: cst.CSTNode) -> str | None:
+        """The comment at the end of the last line of a statement, with its sign."""
+        found = _BEHIND.match(self.text, self.span(statement).end)
+        return found and found[1]
+
+    def lines_above(self, statement: cst.CSTNode) -> list[str]:
+        """The comments directly above a statement, the nearest first; an empty text for an empty line."""
+        above: list[str] = []
+        start = _line_start(self.text, self.span(statement).start)
+        while start:
+            end = start
+            start = _line_start(self.text, end - 2 if self.text[end - 2 : end] == "\r\n" else end - 1)
+            line = self.text[start:end].strip()
+            if line and not line.startswith("#"):
+                break
+            above.append(line)
+        return above
 
     def line(self, node: cst.CSTNode) -> int:
         """The number of the line that ``node`` begins in, from 1; lines end as in Python."""
@@ -319,6 +350,11 @@ class SyntaxTree:
                 return text
         span = self.outer_span(node)
         return self.text[span.start : span.end]
+
+
+def _line_start(text: str, at: int) -> int:
+    start = text.rfind("\n", 0, at) + 1
+    return max(start, text.rfind("\r", start, at) + 1)
 
 
 def _last_part(node: cst.CSTNode) -> cst.CSTNode | None:

@@ -35,10 +35,12 @@ _OWN = frozenset({"self", "cls", "ctx"})
     on=cst.Attribute,
     mentions=(
         "torch",
+        # Every beginning of `_MISSPELT`, and the name of the method where it is not called.
         (
-            "require_gr|require_Gr|require_ga|required_gr|required_ga|requres|reqries|requries|requiers|requieres"
-            "|requirs|reqires|reqiures|reuqires|requires_ga|requires_grd|requires_grads|requires_gradd"
-            "|requires_gradient|requires_Gr|requiresgr|requiregr|requires_grad_ =|requires_grad_="
+            "require_g|require_G|requireg|requireG|required_g|required_G|requiredg|requiredG|requiresg|requiresG"
+            "|requires_G|requires_ga|requires_grd|requires_grads|requires_gradd|requires_gradient"
+            "|requre|reqries|requries|requiers|requieres|requirs|reqires|reqiures|reuqires"
+            "|requires_grad_ |requires_grad_\t|requires_grad_=|requires_grad_)|requires_grad_\\"
         ),
     ),
 )

@@ -164,7 +164,7 @@ def argument(module: Module, node: cst.BaseExpression) -> str:
     code = module.source(node)
     if isinstance(node, (cst.Tuple, cst.GeneratorExp, cst.NamedExpr, cst.Yield)):
         return code
-    for _ in node.lpar:
+    for _ in range(module.tree.parentheses(node)):
         code = code[1:-1].strip() if code.startswith("(") else code
     return code
 

@@ -60,6 +60,19 @@ class Clues:
                 found.setdefault(spelt, []).append((attribute, attribute.attr.value))
         return found
 
+    @cached_property
+    def trained_results(self) -> frozenset[tuple[str, str, tuple[int | None, ...]]]:
+        """The variables that are backpropagated: name, function whose result it is, place in the result."""
+        found = set()
+        for attribute in self.tree.nodes(cst.Attribute):
+            if attribute.attr.value != "backward" or not isinstance(attribute.value, cst.Name):
+                continue
+            for binding in self.names.bindings(attribute.value):
+                maker = dotted_text(binding.value.func) if isinstance(binding.value, cst.Call) else None
+                if maker is not None:
+                    found.add((binding.name, maker, binding.path))
+        return frozenset(found)
+
     def has_items(self, name: cst.Name) -> bool:
         """Whether a variable is asked for its items or keys, which no tensor has."""
         return name.value in self._mappings and bool(self.used_attributes(name) & _ITEMS)
@@ -117,6 +130,8 @@ class Clues:
 
     def by_use(self, node: cst.CSTNode) -> Value:
         """What a variable must be, given what is asked of it nearby."""
+        if self._is_cut_and_copied(node):
+            return TENSOR
         used = self._used(node)
         if used.shows is None:
             used.shows = self._shown_by(used)
@@ -132,7 +147,10 @@ class Clues:
             return TENSOR
         if any(asked_by_dimension(self.tree.parent(where), self.tree) for where, _ in uses.places):
             return TENSOR
-        if {"zero_grad", "step"} <= used or "param_groups" in used:
+        if "zero_grad" in used and any(attr == "step" or attr.startswith("step_and") for attr in used):
+            # ``step_and_update_lr`` is what optimizers with a schedule of their own have.
+            return Value(Kind.OPTIMIZER)
+        if "param_groups" in used:
             return Value(Kind.OPTIMIZER)
         if used & {"named_parameters", "parameters", "named_modules"} or {"eval", "train"} <= used:
             return MODULE
@@ -141,6 +159,30 @@ class Clues:
         if self._placed_in_place(uses):
             return MODULE
         return UNKNOWN
+
+    def _is_cut_and_copied(self, node: cst.CSTNode) -> bool:
+        """Whether the function writes ``x[:, 4].cpu()``: arrays have such slices, but are on the host."""
+        spelt = dotted_text(node)
+        if spelt is None or spelt not in self._copied_slices:
+            return False
+        return not isinstance(node, cst.Name) or self.names.lookup(spelt, node) in self._copied_slices[spelt]
+
+    @cached_property
+    def _copied_slices(self) -> dict[str, set[Scope | None]]:
+        """By variable: where one is bound that slices along several dimensions are copied from."""
+        found: dict[str, set[Scope | None]] = {}
+        for attribute in self.tree.nodes(cst.Attribute):
+            match attribute:
+                case cst.Attribute(
+                    value=cst.Subscript(value=owner, slice=[_, _, *_] as slices),
+                    attr=cst.Name("cpu" | "cuda" | "detach"),
+                ) if any(isinstance(part.slice, cst.Slice) for part in slices):
+                    spelt = dotted_text(owner)
+                    if spelt is not None:
+                        found.setdefault(spelt, set()).add(self.names.lookup(spelt, attribute))
+                case _:
+                    pass
+        return found
 
     def _placed_in_place(self, uses: _Used) -> bool:
         """Whether the file writes ``x.to(device)``, ``x.cuda()`` or ``x.eval()`` as a statement of its own.

@@ -56,6 +56,10 @@ _MODULE_MEMBERS = frozenset(
 _DATA = re.compile(
     r"(?:loader|batch(?:es)?|data(?:set)?|samples|images)$|_(?:iter|iterator|ds|dl)$", re.IGNORECASE
 )
+# Functions that choose what is done in an environment.
+_ACTS = re.compile(
+    r"^_?(?:(?:select|choose|get|take|pick|compute|sample|best|greedy)_(?:\w+_)?actions?|act|action)$"
+)
 _FILLING = frozenset({"append", "appendleft", "extend", "insert", "add", "put", "setdefault"})
 # What is asked of a result that only its shape matters of.
 _OF_SHAPES = frozenset({"shape", "size", "dim", "ndim", "numel", "dtype", "device", "type"})
@@ -105,6 +109,7 @@ class Evaluation:
         self.module = module
         self.tree = module.tree
         self._shared: dict[cst.FunctionDef, bool] = {}
+        self._acting: dict[cst.FunctionDef, bool] = {}
 
     def recorded(self, call: cst.Call) -> Region | None:
         """What to put under ``no_grad`` because of the forward pass ``call``; None if it is none or meant.
@@ -345,6 +350,8 @@ class Evaluation:
         phase = module.phase(call)
         if phase is Phase.SETUP and self._is_of_inference_script(call):
             phase = Phase.EVALUATION
+        if phase in (Phase.UNKNOWN, Phase.TRAINING) and self._only_acts(module.function(call)):
+            phase = Phase.EVALUATION
         if phase not in (Phase.EVALUATION, Phase.TRAINING) or module.grad(call) is not Grad.ON:
             return False
         passes = self._is_forward_pass(call) or self._is_shared_pass(call)
@@ -355,6 +362,34 @@ class Evaluation:
         if self._is_switched_on(call):
             return False
         return module.value(call).graph is not Graph.DETACHED and not self._proves_no_graph(call)
+
+    def _only_acts(self, function: cst.CSTNode | None) -> bool:
+        """Whether a function chooses actions for an environment, and gives nothing else to anyone.
+
+        What it returns is in host memory. One that keeps the probabilities of its actions learns by them.
+        """
+        if not isinstance(function, cst.FunctionDef) or not _ACTS.match(function.name.value):
+            return False
+        if function not in self._acting:
+            self._acting[function] = self._hands_out_actions(function)
+        return self._acting[function]
+
+    def _hands_out_actions(self, function: cst.FunctionDef) -> bool:
+        returns = False
+        for inner in self.tree.descendants(function.body):
+            match inner:
+                case cst.Return(value=value) if value is not None:
+                    returns = True
+                    if not self._is_of_host(self.module.value(value)):
+                        return False
+                case cst.Call(func=cst.Attribute(attr=cst.Name(name))) if name in _FILLING:
+                    if not all(self._is_of_host(self.module.value(arg.value)) for arg in inner.args):
+                        return False
+                case cst.Yield():
+                    return False
+                case _ if self._writes_tensor(inner):
+                    return False
+        return returns
 
     def _is_of_inference_script(self, call: cst.Call) -> bool:
         """Whether a call is at the level of the module in a file that loads weights and trains nothing.
@@ -876,7 +911,7 @@ class Evaluation:
         gradients = self.module.backpropagation
         if gradients.asked_for:
             return True
-        if self._returns_graph(function) and (not self.module.callers(function) or self._is_value(function)):
+        if self._hands_out_graph(function):
             return True
         for inner in self.tree.descendants(node):
             if isinstance(inner, cst.Assign) and gradients.carries_graph(inner.value):
@@ -889,6 +924,27 @@ class Evaluation:
                     if self._is_outside(item.place) and gradients.carries_graph(item.stored):
                         return True
         return False
+
+    def _hands_out_graph(self, function: cst.FunctionDef, hops: int = _HOPS) -> bool:
+        """Whether code that the file does not show may get a tensor with its graph from a function."""
+        if not self._returns_graph(function):
+            return False
+        callers = self.module.callers(function)
+        if not callers or self._is_value(function) or self._is_public(function):
+            return True
+        around = {self.module.function(call) for call in callers} - {function, None}
+        return any(
+            not isinstance(outer, cst.FunctionDef) or (hops and self._hands_out_graph(outer, hops - 1))
+            for outer in around
+        )
+
+    def _is_public(self, function: cst.FunctionDef) -> bool:
+        """Whether other files may call a function or method: no underscore or function keeps it from them."""
+        if self.module.in_notebook or self.module.function(function) is not None:
+            return False
+        names = [function.name.value]
+        names += [node.name.value for node in self.tree.ancestors(function) if isinstance(node, cst.ClassDef)]
+        return not any(name.startswith("_") and not name.endswith("__") for name in names)
 
     def _leaves(self, target: cst.BaseExpression) -> bool:
         """Whether what is assigned here can be read outside of the function."""

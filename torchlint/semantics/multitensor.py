@@ -260,7 +260,7 @@ class _Mixing:
     def _code(self, node: cst.BaseExpression) -> str:
         """The source of an expression without the parentheses around it."""
         text = self.module.source(node)
-        for _ in node.lpar:
+        for _ in range(self.module.tree.parentheses(node)):
             text = text.removeprefix("(").removesuffix(")").strip()
         return text
 

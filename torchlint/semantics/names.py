@@ -102,6 +102,10 @@ class Binding:
     imported: str | None = None
 
 
+# What files call the libraries that every file of a project imports.
+_BROUGHT_ALONG = {"torch": "torch", "nn": "torch.nn", "F": "torch.nn.functional", "optim": "torch.optim"}
+
+
 @dataclass(eq=False, slots=True)
 class AttributeBinding:
     """An assignment to an attribute, ``owner.attr = value``; ``path`` as in ``Binding``."""
@@ -414,6 +418,8 @@ class Names:
             found = flow.reaching(at)
         else:
             found = [b for b in candidates if b.kind is not BindingKind.DELETE]
+        if len(found) < 2:
+            return tuple(found)
         return tuple(sorted(found, key=lambda b: self.tree.order[b.node]))
 
     def lookup(self, name: str, at: cst.CSTNode) -> Scope | None:
@@ -492,7 +498,22 @@ class Names:
             dotted = canonical(f"{module}.{name.value}")
             if self._known(dotted):
                 return dotted
-        return f"builtins.{name.value}" if name.value in _BUILTINS else None
+        if name.value in _BUILTINS:
+            return f"builtins.{name.value}"
+        return self._brought_along(name) if self.star_modules else None
+
+    def _brought_along(self, name: cst.Name) -> str | None:
+        """What a name means that only a star import of another file of the project can have brought in.
+
+        ``from modeling.deeplab import *`` brings the imports of that file: ``torch``, ``nn``.
+        """
+        library = _BROUGHT_ALONG.get(name.value)
+        if library is None or name.value == library:
+            return library
+        asked = self.tree.parent(name)
+        if not isinstance(asked, cst.Attribute) or asked.value is not name or not self.tree.mentions("torch"):
+            return None
+        return library if self._known(f"{library}.{asked.attr.value}") else None
 
     def _may_be_dotted(self, name: str, scope: Scope) -> bool:
         """Whether any definition of a name gives it a dotted name, whichever of them reach the read."""
@@ -627,7 +648,7 @@ class _Flow:
         self._left: dict[tuple[cst.CSTNode, bool], tuple[list[Binding], bool]] = {}
         self._rounds: dict[cst.CSTNode, list[Binding]] = {}
         for binding in sorted(bindings, key=lambda b: tree.order[b.node]):
-            child = binding.node
+            child: cst.CSTNode = binding.node
             self.within.setdefault(child, []).append(binding)
             for node in tree.ancestors(child):
                 self.within.setdefault(node, []).append(binding)

@@ -354,8 +354,10 @@ class Phases:
         if not modes:
             return None
         order = self.tree.order
-        end = bisect_left(modes, order[child], key=lambda place: place[0])
         begin = bisect_left(modes, order[block], key=lambda place: place[0])
+        end = bisect_left(modes, order[self._in_line(child, node)], key=lambda place: place[0])
+        if begin < end and modes[end - 1][0] >= order[child]:
+            return self._left_by(modes[end - 1], node, block, function)
         if begin >= end:
             return None
         while begin < end:
@@ -376,9 +378,7 @@ class Phases:
                 case cst.FunctionDef() | cst.ClassDef():
                     continue
                 case _:
-                    if last[2] is Phase.EVALUATION and self._trained_after(node, last, block, function):
-                        return Phase.TRAINING
-                    return last[2]
+                    return self._left_by(last, node, block, function)
         return None
 
     def _statement_in(self, block: cst.CSTNode, node: cst.CSTNode) -> cst.CSTNode:
@@ -389,6 +389,24 @@ class Phases:
                 break
             child = parent
         return child
+
+    def _in_line(self, statement: cst.CSTNode, node: cst.CSTNode) -> cst.CSTNode:
+        """The statement of a line, ``a; b``, that holds ``node``."""
+        if not isinstance(statement, cst.SimpleStatementLine):
+            return statement
+        return next((part for part in statement.body if self.tree.contains(part, node)), statement)
+
+    def _left_by(
+        self,
+        switch: tuple[int, cst.Call, Phase],
+        node: cst.CSTNode,
+        block: cst.CSTNode,
+        function: Function | None,
+    ) -> Phase:
+        """The mode behind a switch that is always made."""
+        if switch[2] is Phase.EVALUATION and self._trained_after(node, switch, block, function):
+            return Phase.TRAINING
+        return switch[2]
 
     def _trained_after(
         self,

@@ -35,7 +35,7 @@ from torchlint.semantics.conventions import STEP_FUNCTION
 from torchlint.semantics.fixpoint import Fixpoint
 from torchlint.semantics.gradmode import Grad, GradModes
 from torchlint.semantics.names import BindingKind, Names
-from torchlint.semantics.origins import runs_given_model
+from torchlint.semantics.origins import hands_over_model, runs_given_model
 from torchlint.semantics.phases import Phase, Phases, is_training_step
 from torchlint.semantics.reach import gathered
 from torchlint.semantics.repetition import repeats_part
@@ -325,7 +325,7 @@ class Places:
             done = self._work_of(function)
             return done if done.heat is not Heat.COLD or done.steps else None
         if isinstance(func, cst.Name) and called.kind is Kind.UNKNOWN:
-            if runs_given_model(self.module, call):
+            if runs_given_model(self.module, call) or hands_over_model(self.module, call):
                 return _Work(Heat.HOT, False, f"the loop runs `{func.value}` on the device")
             func = self._other_name_of(func)
         if isinstance(func, cst.Attribute) and called.kind is not Kind.CLASS:

@@ -189,21 +189,21 @@ def _taken(optimizer: cst.Call, module: Module) -> Iterator[tuple[cst.CSTNode, c
                 value = bindings[0].value if len(bindings) == 1 and not bindings[0].path else None
                 if isinstance(value, (cst.List, cst.ListComp, cst.Dict)) or _is_list(value, module):
                     assert value is not None
-                    yield from ((value, model) for model in _asked(value))
+                    yield from ((value, model) for model in _asked(value, module))
 
 
 def _is_list(value: cst.BaseExpression | None, module: Module) -> bool:
     return isinstance(value, cst.Call) and module.qualified(value.func) in ("builtins.list", "builtins.tuple")
 
 
-def _asked(value: cst.CSTNode) -> Iterator[cst.BaseExpression]:
+def _asked(value: cst.CSTNode, module: Module) -> Iterator[cst.BaseExpression]:
     """The models whose parameters an expression takes."""
     match value:
         case cst.Call(func=cst.Attribute(value=model, attr=cst.Name(word))) if word in _KEEPS_PARAMETERS:
             yield model
         case _:
-            for child in value.children:
-                yield from _asked(child)
+            for child in module.tree.parts(value):
+                yield from _asked(child, module)
 
 
 def _sites(wrapper: Wrapper, module: Module) -> Iterator[tuple[cst.Call, cst.BaseExpression]]:

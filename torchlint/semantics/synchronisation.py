@@ -31,7 +31,7 @@ from torchlint.semantics.api.results import (
     TENSOR_METHODS,
 )
 from torchlint.semantics.dimensions import has_no_dimension
-from torchlint.semantics.origins import computed_elsewhere, runs_given_model
+from torchlint.semantics.origins import computed_elsewhere, hands_over_model, runs_given_model
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.spellings import given_as, last_name
 from torchlint.semantics.throttling import FUNCTIONS
@@ -352,6 +352,8 @@ def _copied(module: Module, call: cst.Call) -> cst.BaseExpression | None:
                 and runs_given_model(module, tensor)
             ):
                 return tensor
+            if moved and module.accelerated and _given_by_model(module, tensor):
+                return tensor
         case "to":
             moved = to_host(module, call)
         case "copy_":
@@ -364,6 +366,13 @@ def _copied(module: Module, call: cst.Call) -> cst.BaseExpression | None:
         case _:
             return _given_to_numpy(module, call)
     return tensor if moved and module.on_device(tensor) else None
+
+
+def _given_by_model(module: Module, node: cst.BaseExpression) -> bool:
+    """Whether a variable holds what a function of another file got from a model on the device."""
+    bindings = module.bindings(node) if isinstance(node, cst.Name) else []
+    made = bindings[0].value if len(bindings) == 1 and not bindings[0].path else None
+    return isinstance(made, cst.Call) and hands_over_model(module, made)
 
 
 def _becomes_array(module: Module, node: cst.CSTNode) -> bool:
@@ -495,7 +504,9 @@ def shape_wait(module: Module, node: cst.Call | cst.Subscript) -> bool:
         method = True
     else:
         return False
-    if not module.on_device(operand):
+    # Only a tensor can be given to these functions of torch, and only a tensor has ``masked_select``.
+    takes_tensors = qualified is not None or func.attr.value == "masked_select"  # type: ignore[attr-defined]
+    if not module.on_device(operand) and not (takes_tensors and computed_elsewhere(module, operand)):
         return False
     if any(_passed(module, node, argument) for argument in sync.absent):
         read = given_as(node, *sync.absent[0]) if qualified in _READ_SIZES else None

@@ -120,7 +120,7 @@ class _Layer:
 
 def off_grid(module: Module) -> Iterator[OffGrid]:
     """The sizes of layers and batches in a file that an engineer can choose, and has not put on the grid."""
-    if not any(_is_off(int(number.evaluated_value)) for number in module.tree.nodes(cst.Integer)):
+    if not any(_is_off(int(text, 0)) for text in {n.value for n in module.tree.nodes(cst.Integer)}):
         return
     calls = [call for call in module.tree.nodes(cst.Call) if _last_name(call) in _LAST_NAMES]
     if not calls or module.is_test or module.tree.matches(_GIVEN) or not module.accelerated:
