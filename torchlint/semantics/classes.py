@@ -88,15 +88,17 @@ class ClassInfo:
     methods: dict[str, cst.FunctionDef]
     heir_of_lightning: bool = False
     _attributes: dict[str, list[AttributeBinding]] = field(default_factory=dict)
+    _lineage: tuple[ClassInfo, ...] = ()
 
     @property
     def lineage(self) -> tuple[ClassInfo, ...]:
         """The class and its ancestors in this file, nearest first."""
-        found: dict[ClassInfo, None] = {self: None}
-        for parent in self.parents:
-            for info in parent.lineage:
-                found.setdefault(info)
-        return tuple(found)
+        if not self._lineage:
+            found: dict[ClassInfo, None] = {self: None}
+            for parent in self.parents:
+                found.update(dict.fromkeys(parent.lineage))
+            self._lineage = tuple(found)
+        return self._lineage
 
     @property
     def lightning(self) -> bool:
@@ -124,6 +126,7 @@ class Classes:
         self._infos: dict[cst.ClassDef, ClassInfo] = {}
         self._owners: dict[cst.CSTNode, cst.ClassDef | None] = {}
         self._pending: set[cst.ClassDef] = set()
+        self._assigned: dict[str, dict[cst.ClassDef, list[AttributeBinding]]] = {}
         self._heirs: dict[cst.ClassDef, list[cst.ClassDef]] | None = None
 
     def info(self, node: cst.ClassDef) -> ClassInfo:
@@ -243,14 +246,22 @@ class Classes:
         """The assignments ``self.attr = …`` in the methods of a class and of its ancestors here."""
         found = info._attributes.get(attr)
         if found is None:
-            lineage = {ancestor.node for ancestor in info.lineage}
-            found = [
-                binding
-                for binding in self.names.attributes.get(attr, ())
-                if self.instance_class(binding.target.value) in lineage
-                and binding.kind is not BindingKind.DELETE
-            ]
+            assigned = self._assigned_to(attr)
+            lineage = dict.fromkeys(ancestor.node for ancestor in info.lineage)
+            found = [binding for node in lineage for binding in assigned.get(node, ())]
+            found.sort(key=lambda binding: self.tree.order[binding.target])
             info._attributes[attr] = found
+        return found
+
+    def _assigned_to(self, attr: str) -> dict[cst.ClassDef, list[AttributeBinding]]:
+        """The assignments ``self.attr = …`` by the class in whose methods they stand."""
+        found = self._assigned.get(attr)
+        if found is None:
+            found = self._assigned[attr] = {}
+            for binding in self.names.attributes.get(attr, ()):
+                cls = self.instance_class(binding.target.value)
+                if cls is not None and binding.kind is not BindingKind.DELETE:
+                    found.setdefault(cls, []).append(binding)
         return found
 
     def instance_class(self, node: cst.CSTNode) -> cst.ClassDef | None:
