@@ -63,11 +63,20 @@ class Words:
         found = self._known.get(word)
         if found is None:
             run = _longest_run(word)
-            found = self._known[word] = run in self._runs and (run == word or word in self._text)
+            found = self._known[word] = run in self._runs and (
+                run == word or word in self._text or _loosely(word).search(self._text) is not None
+            )
         return found
 
 
 _APART = {code: " " for code in range(128) if not (chr(code).isalnum() or chr(code) == "_")}
+
+
+@cache
+def _loosely(word: str) -> re.Pattern[str]:
+    """``word`` with white space, brackets and comments between its parts, as few people lay it out."""
+    parts = re.findall(r"\w+|[^\w\s]", word)
+    return re.compile(r"(?:[\s()\\]|#[^\n]{0,200}\n)*".join(map(re.escape, parts)))
 
 
 @cache

@@ -17,6 +17,7 @@ from torchlint.semantics.spellings import last_name
     fix="unsafe",
     on=cst.Call,
     mentions=("torch", "backward", "retain_graph"),
+    remedy="Leave `retain_graph` out",
 )
 def backward_retains_graph(call: cst.Call, module: Module) -> Iterator[Finding]:
     """## What it does

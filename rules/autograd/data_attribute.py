@@ -39,6 +39,7 @@ _HEAD = re.compile(r"^torch\.(?:nn\.init|distributed|cuda\.comm|_foreach_\w+)\b"
     fix="unsafe",
     on=cst.Attribute,
     mentions=("torch", ".data"),
+    remedy="Use `detach()`",
 )
 def data_attribute(node: cst.Attribute, module: Module) -> Iterator[Finding]:
     """## What it does

@@ -23,6 +23,7 @@ _OF_WRAPPERS = frozenset(
     fix="safe",
     on=(cst.Call, cst.AugAssign, cst.Assign),
     mentions=("grad",),
+    remedy="Set the gradients to `None`",
 )
 def grad_zeroed_in_place(node: cst.Call | cst.AugAssign | cst.Assign, module: Module) -> Iterator[Finding]:
     """## What it does

@@ -18,6 +18,7 @@ from torchlint.semantics.module import Module
     fix="unsafe",
     on=cst.Call,
     mentions=("torch", "load_state_dict"),
+    remedy='Pass `map_location="cpu"`',
 )
 def checkpoint_loaded_on_device(call: cst.Call, module: Module) -> Iterator[Finding]:
     """
