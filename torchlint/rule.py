@@ -74,7 +74,7 @@ _APART = {code: " " for code in range(128) if not (chr(code).isalnum() or chr(co
 
 @cache
 def _loosely(word: str) -> re.Pattern[str]:
-    """``word`` with white space, brackets and comments between its parts, as few people lay it out."""
+    """``word`` with white space, brackets and comments between its parts: `loss.item ()`, `(x.to)(y)`."""
     parts = re.findall(r"\w+|[^\w\s]", word)
     return re.compile(r"(?:[\s()\\]|#[^\n]{0,200}\n)*".join(map(re.escape, parts)))
 
@@ -82,6 +82,12 @@ def _loosely(word: str) -> re.Pattern[str]:
 @cache
 def _longest_run(word: str) -> str:
     return max(re.findall("[A-Za-z0-9_]+", word), key=len, default="")
+
+
+@cache
+def _groups(mentions: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
+    """The words of each group."""
+    return tuple(tuple(group.split("|")) for group in mentions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,12 +132,20 @@ class Rule:
 
     def may_fire(self, text: str | Words) -> bool:
         """Whether ``text`` contains what the rule needs to find anything; for many rules as `Words`."""
-        return all(any(word in text for word in group.split("|")) for group in self.mentions)
+        words = Words(text) if isinstance(text, str) else text
+        for group in _groups(self.mentions):
+            for word in group:
+                if word in words:
+                    break
+            else:
+                return False
+        return True
 
     def concerns(self, text: str | Words) -> bool:
         """Whether ``text`` is of the kind of programs that the rule is about, whether or not it may fire."""
-        subjects = [words for group in self.mentions if "torch" in (words := group.split("|"))]
-        return all(any(word in text for word in words) for words in subjects)
+        words = Words(text) if isinstance(text, str) else text
+        subjects = [group for group in _groups(self.mentions) if "torch" in group]
+        return all(any(word in words for word in group) for group in subjects)
 
 
 def rule(

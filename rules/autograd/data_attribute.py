@@ -79,8 +79,7 @@ def data_attribute(node: cst.Attribute, module: Module) -> Iterator[Finding]:
     owner = node.value
     if isinstance(owner, cst.Attribute) and owner.attr.value in ("grad", "data"):
         return
-    value = module.value(owner)
-    if value.kind is not Kind.TENSOR or value.graph is not Graph.ATTACHED:
+    if not _may_cut_graph(node, owner, module):
         return
     if (
         module.is_test
@@ -96,6 +95,28 @@ def data_attribute(node: cst.Attribute, module: Module) -> Iterator[Finding]:
         f"`{name}.data` goes behind autograd's back; `{name}.detach()` gives the same values, and is checked",
         fix=module.unsafe("Use `detach()`", module.replace(node, f"{name}.detach()")),
     )
+
+
+def _may_cut_graph(node: cst.Attribute, owner: cst.BaseExpression, module: Module) -> bool:
+    """Whether this is the data of a tensor with a graph, or of what can hardly be anything else.
+
+    ``Variable(x.data)`` and ``x.data.cpu()`` take a tensor; ``.data`` has a purpose there only if that has a
+    graph. What a model of another file returns is one tensor if it is asked for what only tensors have.
+    """
+    value = module.value(owner)
+    if value.graph is Graph.DETACHED or value.kind not in (Kind.TENSOR, Kind.BATCH, Kind.UNKNOWN):
+        return False
+    parent = module.tree.parent(node)
+    asked = parent.attr.value if isinstance(parent, cst.Attribute) else ""
+    if value.graph is Graph.ATTACHED:
+        if value.kind is Kind.TENSOR:
+            return True
+        known = module.inference.clues.used_attributes(owner) | {asked}
+        return value.kind is Kind.BATCH and bool(known & results.TENSOR_METHODS.keys())
+    if asked == "cpu":
+        return True
+    call = module.tree.parent(parent) if isinstance(parent, cst.Arg) else None
+    return isinstance(call, cst.Call) and module.qualified(call.func) == "torch.autograd.Variable"
 
 
 def _is_indexed(node: cst.Attribute, module: Module) -> bool:

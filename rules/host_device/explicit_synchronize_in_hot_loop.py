@@ -87,7 +87,7 @@ def explicit_synchronize_in_hot_loop(call: cst.Call, module: Module) -> Iterator
     code = inline(module, call)
     remedy = f"Remove `{code if code != '…' else step_of(module, call)}`"
     if _is_timed(module, call):
-        remedy = "Time with `torch.cuda.Event(enable_timing=True)`, and read the events behind the loop"
+        remedy = "Time with `torch.cuda.Event(enable_timing=True)`, and read the events after the loop"
     yield Finding(call, message, related=trail(module, hot), remedy=as_spelt(module, call, remedy))
 
 
@@ -107,7 +107,16 @@ def _measures(module: Module, call: cst.Call, hot: Hot) -> bool:
         return True
     places = [place for place in (*hot.path, hot.loop, call) if module.phase(place) is Phase.TRAINING]
     scope = around[0] if around[0] is not None else module.tree.root
-    return not places and any(_reads_clock(module, node) for node in module.tree.descendants(scope))
+    return not places and _is_timed_from(module, call, hot, scope)
+
+
+def _is_timed_from(module: Module, call: cst.Call, hot: Hot, scope: cst.CSTNode) -> bool:
+    """Whether a clock is read in the loop, or once it is over: a reading far above times something else."""
+    order = module.tree.order
+    return any(
+        _reads_clock(module, node) and (order[node] > order[call] or module.tree.contains(hot.loop, node))
+        for node in module.tree.descendants(scope)
+    )
 
 
 def _measures_next(module: Module, call: cst.Call) -> bool:

@@ -64,6 +64,8 @@ def loader_without_pinned_memory(call: cst.Call, module: Module) -> Iterator[Fin
         return
     if loaders.on_accelerator(call) or loaders.yields_raw_items(call) or loaders.debugging(call):
         return
+    if loaders.yields_arrays(call):
+        return
     grade = module.unsafe if loaders.pinning_asked_for else module.safe
     yield Finding(
         call,

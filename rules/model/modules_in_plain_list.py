@@ -99,7 +99,7 @@ def _fix(hidden: Hidden, statement: cst.CSTNode, container: str, module: Module)
     known = hidden.known and (not hidden.mapping or hidden.keys is not None)
     grade = module.safe if known and hidden.plainly_used and not module.loads_weights else module.unsafe
     made = module.source(hidden.made)
-    if isinstance(hidden.made, cst.Tuple) and not hidden.made.lpar:
+    if isinstance(hidden.made, cst.Tuple) and not module.tree.parentheses(hidden.made):
         made = f"({made})"
     return grade(
         f"Use `{spelling.text}`",

@@ -178,6 +178,22 @@ PROGRAMS = {
         def f(Dropout):
             return Dropout(0.5)  #: Dropout => qualified=none
     """,
+    "what a star import brings along": """
+        from mine.network import *
+
+        torch.zeros(1)  #: torch.zeros => qualified=torch.zeros
+        nn.Linear(1, 1)  #: nn.Linear => qualified=torch.nn.Linear
+        F.relu(x)  #: F.relu => qualified=torch.nn.functional.relu
+        nn.Mine(1)  #: nn.Mine => qualified=none
+        F.rotate(x)  #: F.rotate => qualified=none
+        optim = make()
+        optim.Adam(x)  #: optim.Adam => qualified=none
+    """,
+    "what nothing brings along": """
+        from mine.network import Network
+
+        torch.zeros(1)  #: torch.zeros => qualified=none
+    """,
     "reaching definitions": """
         def f(c, d):
             x = 1

@@ -16,7 +16,7 @@ from torchlint.semantics.conventions import (
     OPTIMIZER_NAME,
 )
 from torchlint.semantics.evaluator import Evaluator
-from torchlint.semantics.names import Binding, dotted_text
+from torchlint.semantics.names import Binding, Scope, dotted_text
 from torchlint.semantics.values import MODULE, TENSOR, UNKNOWN, Device, Graph, Kind, Value
 from torchlint.syntax import SyntaxTree
 
@@ -33,10 +33,13 @@ class Clues:
         self.tree = evaluator.tree
         self.names = evaluator.names
         self._value = evaluator.value
+        self._homes: dict[
+            str, dict[Scope | cst.ClassDef | None, tuple[list[tuple[cst.CSTNode, str]], set[str]]]
+        ] = {}
 
     def used_attributes(self, node: cst.CSTNode) -> set[str]:
         """The attributes that this variable is asked for: in its function, or for ``self.x`` in its class."""
-        return {attr for _, attr in self._uses_of(node)}
+        return self._used(node)[1]
 
     @cached_property
     def _attributes_of(self) -> dict[str, list[tuple[cst.CSTNode, str]]]:
@@ -47,6 +50,19 @@ class Clues:
             if spelt is not None:
                 found.setdefault(spelt, []).append((attribute, attribute.attr.value))
         return found
+
+    @cached_property
+    def trained_results(self) -> frozenset[tuple[str, str, tuple[int | None, ...]]]:
+        """The variables that are backpropagated: name, function whose result it is, place in the result."""
+        found = set()
+        for attribute in self.tree.nodes(cst.Attribute):
+            if attribute.attr.value != "backward" or not isinstance(attribute.value, cst.Name):
+                continue
+            for binding in self.names.bindings(attribute.value):
+                maker = dotted_text(binding.value.func) if isinstance(binding.value, cst.Call) else None
+                if maker is not None:
+                    found.add((binding.name, maker, binding.path))
+        return frozenset(found)
 
     def has_items(self, name: cst.Name) -> bool:
         """Whether a variable is asked for its items or keys, which no tensor has."""
@@ -59,13 +75,25 @@ class Clues:
         return frozenset(spelt for spelt, uses in found if any(attr in _ITEMS for _, attr in uses))
 
     def _uses_of(self, node: cst.CSTNode) -> list[tuple[cst.CSTNode, str]]:
+        return self._used(node)[0]
+
+    def _used(self, node: cst.CSTNode) -> tuple[list[tuple[cst.CSTNode, str]], set[str]]:
+        """Where which attributes of a variable are used, and the attributes alone."""
         spelt = dotted_text(node)
-        uses = self._attributes_of.get(spelt, []) if spelt is not None else []
-        if isinstance(node, cst.Name):
-            home = self.names.lookup(node.value, node)
-            return [use for use in uses if self.names.lookup(node.value, use[0]) is home]
-        owner = self.tree.enclosing(node, cst.ClassDef)
-        return [use for use in uses if self.tree.enclosing(use[0], cst.ClassDef) is owner]
+        if spelt is None or spelt not in self._attributes_of:
+            return [], set()
+        known = self._homes.get(spelt)
+        if known is None:
+            known = self._homes[spelt] = {}
+            for use in self._attributes_of[spelt]:
+                uses, attributes = known.setdefault(self._home(spelt, use[0], "." not in spelt), ([], set()))
+                uses.append(use)
+                attributes.add(use[1])
+        return known.get(self._home(spelt, node, isinstance(node, cst.Name)), ([], set()))
+
+    def _home(self, spelt: str, at: cst.CSTNode, simple: bool) -> Scope | cst.ClassDef | None:
+        """Where a variable is bound as seen from a place, or for ``self.x`` the class around it."""
+        return self.names.lookup(spelt, at) if simple else self.tree.enclosing(at, cst.ClassDef)
 
     def taken_as_tensor(self, binding: Binding) -> bool:
         """Whether a function that takes tensors only, or a loss of torch, gets a variable as it is."""
@@ -90,6 +118,8 @@ class Clues:
 
     def by_use(self, node: cst.CSTNode) -> Value:
         """What a variable must be, given what is asked of it nearby."""
+        if self._is_cut_and_copied(node):
+            return TENSOR
         used = self.used_attributes(node)
         if not used:
             return UNKNOWN
@@ -99,7 +129,10 @@ class Clues:
             return TENSOR
         if any(asked_by_dimension(self.tree.parent(where), self.tree) for where, _ in self._uses_of(node)):
             return TENSOR
-        if {"zero_grad", "step"} <= used or "param_groups" in used:
+        if "zero_grad" in used and any(attr == "step" or attr.startswith("step_and") for attr in used):
+            # ``step_and_update_lr`` is what optimizers with a schedule of their own have.
+            return Value(Kind.OPTIMIZER)
+        if "param_groups" in used:
             return Value(Kind.OPTIMIZER)
         if used & {"named_parameters", "parameters", "named_modules"} or {"eval", "train"} <= used:
             return MODULE
@@ -108,6 +141,32 @@ class Clues:
         if self._placed_in_place(node):
             return MODULE
         return UNKNOWN
+
+    def _is_cut_and_copied(self, node: cst.CSTNode) -> bool:
+        """Whether the function writes ``x[:, 4].cpu()``: arrays have such slices, but are on the host."""
+        spelt = dotted_text(node)
+        places = self._copied_slices.get(spelt, ()) if spelt is not None else ()
+        if not isinstance(node, cst.Name):
+            return bool(places)
+        home = self.names.lookup(node.value, node)
+        return any(self.names.lookup(node.value, place) is home for place in places)
+
+    @cached_property
+    def _copied_slices(self) -> dict[str, list[cst.CSTNode]]:
+        """By variable: where a slice of it along several dimensions is copied from or to a device."""
+        found: dict[str, list[cst.CSTNode]] = {}
+        for attribute in self.tree.nodes(cst.Attribute):
+            match attribute:
+                case cst.Attribute(
+                    value=cst.Subscript(value=owner, slice=[_, _, *_] as slices),
+                    attr=cst.Name("cpu" | "cuda" | "detach"),
+                ) if any(isinstance(part.slice, cst.Slice) for part in slices):
+                    spelt = dotted_text(owner)
+                    if spelt is not None:
+                        found.setdefault(spelt, []).append(attribute)
+                case _:
+                    pass
+        return found
 
     def _placed_in_place(self, node: cst.CSTNode) -> bool:
         """Whether the file writes ``x.to(device)``, ``x.cuda()`` or ``x.eval()`` as a statement of its own.

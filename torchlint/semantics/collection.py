@@ -31,7 +31,7 @@ def collect_on_device(module: Module, copy: cst.Call, tensor: cst.BaseExpression
     """The fix that collects ``tensor`` itself and copies the joined result; None for any other loop.
 
     The copy (with the ``.numpy()`` behind it, if there is one) must be all that goes into a list that starts
-    out empty, gets nothing else, and is read by one join behind the loop.
+    out empty, gets nothing else, and is read by one join after the loop.
     """
     item, as_array = _with_numpy(module, copy)
     collector = _collector(module, item)

@@ -15,6 +15,7 @@ from torchlint.semantics.asides import Asides
 from torchlint.semantics.conventions import COPY_NAME, OTHER_FRAMEWORKS
 from torchlint.semantics.names import BindingKind
 from torchlint.semantics.places import Grad, Phase
+from torchlint.semantics.remembered import remembered
 from torchlint.semantics.retention import kept
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.untrained import Untrained
@@ -54,6 +55,10 @@ _MODULE_MEMBERS = frozenset(
 )
 _DATA = re.compile(
     r"(?:loader|batch(?:es)?|data(?:set)?|samples|images)$|_(?:iter|iterator|ds|dl)$", re.IGNORECASE
+)
+# Functions that choose what is done in an environment.
+_ACTS = re.compile(
+    r"^_?(?:(?:select|choose|get|take|pick|compute|sample|best|greedy)_(?:\w+_)?actions?|act|action)$"
 )
 _FILLING = frozenset({"append", "appendleft", "extend", "insert", "add", "put", "setdefault"})
 # What is asked of a result that only its shape matters of.
@@ -104,6 +109,7 @@ class Evaluation:
         self.module = module
         self.tree = module.tree
         self._shared: dict[cst.FunctionDef, bool] = {}
+        self._acting: dict[cst.FunctionDef, bool] = {}
 
     def recorded(self, call: cst.Call) -> Region | None:
         """What to put under ``no_grad`` because of the forward pass ``call``; None if it is none or meant.
@@ -168,6 +174,7 @@ class Evaluation:
             for inner in self.tree.descendants(handler)
         )
 
+    @remembered
     def _hands_out(self, function: cst.FunctionDef) -> bool:
         """Whether what a function computes may reach training: embeddings, samples, reference scores.
 
@@ -343,6 +350,8 @@ class Evaluation:
         phase = module.phase(call)
         if phase is Phase.SETUP and self._is_of_inference_script(call):
             phase = Phase.EVALUATION
+        if phase in (Phase.UNKNOWN, Phase.TRAINING) and self._only_acts(module.function(call)):
+            phase = Phase.EVALUATION
         if phase not in (Phase.EVALUATION, Phase.TRAINING) or module.grad(call) is not Grad.ON:
             return False
         passes = self._is_forward_pass(call) or self._is_shared_pass(call)
@@ -353,6 +362,34 @@ class Evaluation:
         if self._is_switched_on(call):
             return False
         return module.value(call).graph is not Graph.DETACHED and not self._proves_no_graph(call)
+
+    def _only_acts(self, function: cst.CSTNode | None) -> bool:
+        """Whether a function chooses actions for an environment, and gives nothing else to anyone.
+
+        What it returns is in host memory. One that keeps the probabilities of its actions learns by them.
+        """
+        if not isinstance(function, cst.FunctionDef) or not _ACTS.match(function.name.value):
+            return False
+        if function not in self._acting:
+            self._acting[function] = self._hands_out_actions(function)
+        return self._acting[function]
+
+    def _hands_out_actions(self, function: cst.FunctionDef) -> bool:
+        returns = False
+        for inner in self.tree.descendants(function.body):
+            match inner:
+                case cst.Return(value=value) if value is not None:
+                    returns = True
+                    if not self._is_of_host(self.module.value(value)):
+                        return False
+                case cst.Call(func=cst.Attribute(attr=cst.Name(name))) if name in _FILLING:
+                    if not all(self._is_of_host(self.module.value(arg.value)) for arg in inner.args):
+                        return False
+                case cst.Yield():
+                    return False
+                case _ if self._writes_tensor(inner):
+                    return False
+        return returns
 
     def _is_of_inference_script(self, call: cst.Call) -> bool:
         """Whether a call is at the level of the module in a file that loads weights and trains nothing.
@@ -566,6 +603,15 @@ class Evaluation:
             methods.append(attribute.attr.value)
             node = call
 
+    @remembered
+    def _switches_mode(self, function: cst.FunctionDef) -> bool:
+        """Whether a function puts a model into evaluation mode."""
+        return any(
+            isinstance(call.func, cst.Attribute) and call.func.attr.value == "eval" and not call.args
+            for call in self.tree.within(function.body, self.tree.nodes(cst.Call))
+        )
+
+    @remembered
     def _wants_gradients(self, function: cst.FunctionDef | None) -> bool:
         """Whether a function goes along the graph, or its name, or that of its class, speaks of gradients."""
         if function is None:
@@ -580,7 +626,7 @@ class Evaluation:
 
     def _says_so(self, function: cst.FunctionDef) -> bool:
         """``preprocess(x, no_grad=False)``"""
-        return "no_grad=False" in self.tree.text and any(
+        return self.tree.mentions("no_grad=False") and any(
             isinstance(arg, cst.Arg)
             and arg.keyword is not None
             and arg.keyword.value == "no_grad"
@@ -741,13 +787,7 @@ class Evaluation:
         A method of a module runs in the mode of its caller, and a function that returns what one forward
         pass gives may be part of a training step of another file.
         """
-        if any(
-            isinstance(inner, cst.Call)
-            and isinstance(inner.func, cst.Attribute)
-            and inner.func.attr.value == "eval"
-            and not inner.args
-            for inner in self.tree.descendants(function.body)
-        ):
+        if self._switches_mode(function):
             return True
         owner = self.module.classes.owner(function)
         if owner is not None and self.module.classes.info(owner).kind is Kind.MODULE:
@@ -814,11 +854,13 @@ class Evaluation:
                 pending = []
         return run
 
+    @remembered
     def _has_pass(self, node: cst.CSTNode) -> bool:
         return any(
             isinstance(inner, cst.Call) and self._evaluates(inner) for inner in self.tree.descendants(node)
         )
 
+    @remembered
     def _unused(self, node: cst.CSTNode) -> bool:
         """Whether nothing that is assigned in ``node`` is ever backpropagated."""
         gradients = self.module.backpropagation
@@ -863,12 +905,13 @@ class Evaluation:
             self.tree.parent(node), (cst.AssignTarget, cst.AugAssign)
         )
 
+    @remembered
     def _escapes(self, function: cst.FunctionDef, node: cst.CSTNode) -> bool:
         """Whether a tensor with its graph leaves ``function`` for code that the file does not show."""
         gradients = self.module.backpropagation
         if gradients.asked_for:
             return True
-        if self._returns_graph(function) and (not self.module.callers(function) or self._is_value(function)):
+        if self._hands_out_graph(function):
             return True
         for inner in self.tree.descendants(node):
             if isinstance(inner, cst.Assign) and gradients.carries_graph(inner.value):
@@ -881,6 +924,27 @@ class Evaluation:
                     if self._is_outside(item.place) and gradients.carries_graph(item.stored):
                         return True
         return False
+
+    def _hands_out_graph(self, function: cst.FunctionDef, hops: int = _HOPS) -> bool:
+        """Whether code that the file does not show may get a tensor with its graph from a function."""
+        if not self._returns_graph(function):
+            return False
+        callers = self.module.callers(function)
+        if not callers or self._is_value(function) or self._is_public(function):
+            return True
+        around = {self.module.function(call) for call in callers} - {function, None}
+        return any(
+            not isinstance(outer, cst.FunctionDef) or (hops and self._hands_out_graph(outer, hops - 1))
+            for outer in around
+        )
+
+    def _is_public(self, function: cst.FunctionDef) -> bool:
+        """Whether other files may call a function or method: no underscore or function keeps it from them."""
+        if self.module.in_notebook or self.module.function(function) is not None:
+            return False
+        names = [function.name.value]
+        names += [node.name.value for node in self.tree.ancestors(function) if isinstance(node, cst.ClassDef)]
+        return not any(name.startswith("_") and not name.endswith("__") for name in names)
 
     def _leaves(self, target: cst.BaseExpression) -> bool:
         """Whether what is assigned here can be read outside of the function."""
@@ -906,6 +970,7 @@ class Evaluation:
             for use in uses
         )
 
+    @remembered
     def _returns_graph(self, function: cst.FunctionDef) -> bool:
         """Whether a tensor with its graph is returned or yielded."""
         return any(

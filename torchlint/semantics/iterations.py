@@ -364,7 +364,7 @@ class Iterations:
             return Act.FORWARD, call.func
         if owner is None:
             return None
-        if name == "step":
+        if name == "step" or (name is not None and name.startswith("step_and")):
             return self._step(call, owner)
         if name == "eval" and not call.args:
             return Act.EVAL, owner

@@ -316,7 +316,16 @@ class Library:
             return Value(Kind.MODULE, cls=None, origin=node)
         if dotted.rpartition(".")[2] in _SENDING:
             return self._sent(args)
+        if self._is_made_to_learn(node):
+            return Value(Kind.OPTIMIZER, origin=node)
         return next((arg for arg in args if arg.kind is Kind.LOADER), UNKNOWN)
+
+    def _is_made_to_learn(self, node: cst.Call) -> bool:
+        """Whether a call gives parameters and a learning rate, as nothing but an optimizer takes them."""
+        named = (arg.keyword.value for arg in node.args if arg.keyword is not None)
+        if not any(name in ("lr", "learning_rate") for name in named):
+            return False
+        return self._value(node.args[0].value).kind is Kind.PARAMETERS
 
     def _array(self, node: cst.Call, dotted: str) -> Value:
         """The array that a function of NumPy returns, of the dtype that its arguments show."""
@@ -357,8 +366,7 @@ class Library:
             or dotted in results.HOST_FACTORIES
         ):
             return self._factory(node, dotted, values)
-        if isinstance(fact, results.Depends):
-            fact = fact.choose(self._deciding(node, fact))
+        fact = self._chosen(node, fact)
         if fact == "same":
             return values[0] if values else UNKNOWN
         tensors: list[Value] = []
@@ -375,6 +383,12 @@ class Library:
         if hostly and values and not tensors and all(v.host or v.kind is Kind.TUPLE for v in values):
             return made.on(Device.CPU)  # from numbers alone
         return made
+
+    def _chosen(self, node: cst.Call, fact: results.Result, *, method: bool = False) -> results.Result:
+        """What a call gives, where its arguments decide that, one after the other."""
+        while isinstance(fact, results.Depends):
+            fact = fact.choose(self._deciding(node, fact, method=method))
+        return fact
 
     def _deciding(self, node: cst.Call, fact: results.Depends, *, method: bool = False) -> object:
         """The argument on which a result depends, in the terms of ``api.results``."""
@@ -615,6 +629,8 @@ class Library:
             if MAKER_NAME.match(spelt):
                 return MODULE
             return self._tensor_result([self._value(a.value) for a in node.args], node, attached=True)
+        if self._is_made_to_learn(node):
+            return Value(Kind.OPTIMIZER, origin=node)
         for arg in node.args[:_WRAPPED]:
             # An unknown wrapper around a loader (a progress bar, a prefetcher) still yields batches.
             passed = self._value(arg.value)
@@ -666,6 +682,9 @@ class Library:
         graph = join_graphs(v.graph for v in tensors)
         if graph is not Graph.DETACHED and node is not None and self.evaluator.grad_off(node):
             graph = Graph.DETACHED
+        if graph is Graph.DETACHED and any(v.kind is Kind.UNKNOWN for v in operands):
+            if node is None or not self.evaluator.grad_off(node):
+                graph = Graph.UNKNOWN
         # A number or an unknown operand does not move the result; a tensor of an unknown place might.
         return Value(Kind.TENSOR, device=join_devices(v.device for v in tensors), graph=graph)
 
@@ -696,8 +715,7 @@ class Library:
         fact = results.METHODS.get(self.receiver(base), {}).get(name)
         if fact is None:
             return self.unknown_call(node) if not inherited else UNKNOWN
-        if isinstance(fact, results.Depends):
-            fact = fact.choose(self._deciding(node, fact, method=True))
+        fact = self._chosen(node, fact, method=True)
         if fact == "same":
             return base
         if base.cls == "torch.distributions.Distribution" and fact == "tensor":
@@ -721,8 +739,7 @@ class Library:
                 # One of several results of a model: no tensor, but the distribution that it parametrizes.
                 return Value(Kind.TENSOR, device=base.device, graph=base.graph)
             return UNKNOWN
-        if isinstance(fact, results.Depends):
-            fact = fact.choose(self._deciding(node, fact, method=True))
+        fact = self._chosen(node, fact, method=True)
         others = [self._value(a.value) for a in node.args]
         operands = [base, *(v for v in others if v.kind is Kind.TENSOR)]
         if name == "requires_grad_":

@@ -35,7 +35,7 @@ _LOADERS = frozenset({LOADER, "torch_geometric.loader.DataLoader"})
 
 # Calls that hand on the items of what they are given, by the name of the function.
 _TRANSPARENT = frozenset({"iter", "tqdm", "trange", "list", "tuple", "cycle", "islice", "track", "reversed"})
-_TRANSPARENT |= {"progress_bar", "Bar", "alive_it", "islice", "notebook_tqdm", "auto_tqdm"}
+_TRANSPARENT |= {"progress_bar", "Bar", "alive_it", "islice", "notebook_tqdm", "auto_tqdm", "log_every"}
 # Methods of a tensor in host memory whose result shares its memory.
 _VIEWS = frozenset(
     {
@@ -55,6 +55,8 @@ _VIEWS = frozenset(
 )
 # Methods whose result is the same data in another dtype.
 _CASTS = frozenset({"float", "double", "half", "bfloat16", "int", "long", "short", "bool", "type"})
+# Functions of torch that make tensors of the arrays that a collate function has left alone.
+_OF_ARRAYS = frozenset({"from_numpy", "as_tensor"})
 # What gives another name to the same memory.
 _SHARING = frozenset({"numpy", "data", "detach", "view", "flatten", "squeeze", "unsqueeze", "T", "t"})
 _TRAINER_ARGUMENTS = re.compile(
@@ -288,6 +290,13 @@ class Loaders:
         if isinstance(collate, cst.Lambda) and isinstance(collate.body, cst.Name):
             return True
         return collate is not None and self.module.qualified(collate) in ("builtins.list", "builtins.tuple")
+
+    def yields_arrays(self, call: cst.Call) -> bool:
+        """Whether batches hold arrays, which the file turns into tensors itself: those cannot be pinned."""
+        return any(
+            _is_array_made_tensor(moved) and call in self.batch_sources(_before_casts(moved)).calls
+            for moved in self._transfers
+        )
 
     def duplicated(self, call: cst.Call) -> cst.FunctionDef | None:
         """The ``__iter__`` of the loader's dataset if every worker process would yield all of it."""
@@ -1082,12 +1091,32 @@ def _waits(call: cst.Call, module: Module) -> bool | None:
 
 
 def _before_casts(node: cst.BaseExpression) -> cst.BaseExpression:
-    """The tensor that ``x.float().unsqueeze(1)`` is made of; a cast copies it on its way to the device."""
-    while (
-        isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and node.func.attr.value in _CASTS
-    ):
-        node = node.func.value
-    return node
+    """The tensor that ``x.float().unsqueeze(1)`` is made of; a cast copies it on its way to the device.
+
+    Of ``torch.from_numpy(x).float()`` that is the array.
+    """
+    while True:
+        match node:
+            case cst.Call(func=cst.Attribute(value=owner, attr=cst.Name(name))) if name in _CASTS:
+                node = owner
+            case cst.Call(
+                func=cst.Attribute(attr=cst.Name(name)), args=[cst.Arg(value=given, star=""), *_]
+            ) if name in _OF_ARRAYS:
+                node = given
+            case _:
+                return node
+
+
+def _is_array_made_tensor(node: cst.BaseExpression) -> bool:
+    """Whether a batch, which holds arrays, is turned into tensors on its way to the device."""
+    while True:
+        match node:
+            case cst.Call(func=cst.Attribute(attr=cst.Name("from_numpy"))):
+                return True
+            case cst.Call(func=cst.Attribute(value=owner, attr=cst.Name(name))) if name in _CASTS:
+                node = owner
+            case _:
+                return False
 
 
 def _join(found: Iterable[Sources]) -> Sources:

@@ -45,6 +45,8 @@ _RANDOM = re.compile(r"rand|normal|noise|sample", re.IGNORECASE)
 # What is said where something is wrong.
 _WARNINGS = frozenset({"warn", "warning", "error"})
 _NORMS = frozenset({"norm", "vector_norm"})
+_FEW_STEPS = 10
+"""Target networks that are updated every so many steps are updated all the time."""
 # Functions of which nobody knows how often they run, but that set something up, going by their names.
 _ONCE = re.compile(
     r"^__init__|init|set_?up|reset|build|load|restore|register|create|hard|sync", re.IGNORECASE
@@ -110,7 +112,7 @@ def update_loop(loop: cst.For, module: Module) -> UpdateLoop | None:
 
 def _without_torch(module: Module) -> bool:
     """Whether the file is written for another framework, whose parameters look the same."""
-    return "torch" not in module.tree.text and module.program.imports(tuple(OTHER_FRAMEWORKS))
+    return not module.tree.mentions("torch") and module.program.imports(tuple(OTHER_FRAMEWORKS))
 
 
 def runs_every_step(found: UpdateLoop, module: Module) -> bool:
@@ -124,9 +126,37 @@ def runs_every_step(found: UpdateLoop, module: Module) -> bool:
         return False
     if module.hot(loop) is not None:
         return True
+    if found.change is Change.AVERAGE and _runs_every_few_steps(loop, module):
+        return True
     if found.change not in (Change.AVERAGE, Change.STEP, Change.CLIP):
         return False
     return not module.throttled(loop) and _called_from_elsewhere(loop, module)
+
+
+def _runs_every_few_steps(loop: cst.CSTNode, module: Module) -> bool:
+    """``if step % policy_delay == 0``: whether steps are counted, and no large number of them, in between.
+
+    Target networks follow by a small share each time, which makes no sense once in a hundred steps.
+    """
+    branches = [
+        outer
+        for outer in module.tree.ancestors(loop)
+        if isinstance(outer, cst.If) and module.function(outer) is module.function(loop)
+    ]
+    counted = [branch for branch in branches if _intervals(branch.test, module)]
+    intervals = [interval for branch in counted for interval in _intervals(branch.test, module)]
+    if not counted or any(isinstance(n, (int, float)) and n > _FEW_STEPS for n in intervals):
+        return False
+    return counted[-1] is branches[-1] and module.hot(counted[-1]) is not None
+
+
+def _intervals(test: cst.BaseExpression, module: Module) -> list[object]:
+    """The constants, or what is unknown, by which a condition divides a number."""
+    return [
+        module.value(part.right).constant
+        for part in module.tree.descendants(test)
+        if isinstance(part, cst.BinaryOperation) and isinstance(part.operator, cst.Modulo)
+    ]
 
 
 def _stays_on_host(module: Module) -> bool:
@@ -589,7 +619,7 @@ class _Body:
             if isinstance(current, (cst.Arg, cst.Attribute)):
                 waiting.append(current.value)
             else:
-                waiting.extend(current.children)
+                waiting.extend(self.module.tree.parts(current))
         return found
 
     def _others(self, given: Sequence[cst.BaseExpression], target: str) -> frozenset[str]:
