@@ -17,7 +17,6 @@ from torchlint.semantics.spellings import last_name
     fix="unsafe",
     on=cst.Call,
     mentions=("torch", "backward", "retain_graph"),
-    remedy="Leave `retain_graph` out",
 )
 def backward_retains_graph(call: cst.Call, module: Module) -> Iterator[Finding]:
     """## What it does
@@ -70,4 +69,5 @@ def backward_retains_graph(call: cst.Call, module: Module) -> Iterator[Finding]:
             "Remove `retain_graph`, so that the backward pass frees the graph",
             module.remove_argument(call, "retain_graph"),
         ),
+        remedy="Remove `retain_graph`, so that the backward pass frees the graph",
     )

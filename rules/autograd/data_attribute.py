@@ -39,7 +39,6 @@ _HEAD = re.compile(r"^torch\.(?:nn\.init|distributed|cuda\.comm|_foreach_\w+)\b"
     fix="unsafe",
     on=cst.Attribute,
     mentions=("torch", ".data"),
-    remedy="Use `detach()`",
 )
 def data_attribute(node: cst.Attribute, module: Module) -> Iterator[Finding]:
     """## What it does
@@ -94,6 +93,7 @@ def data_attribute(node: cst.Attribute, module: Module) -> Iterator[Finding]:
         node,
         f"`{name}.data` goes behind autograd's back; `{name}.detach()` gives the same values, and is checked",
         fix=module.unsafe("Use `detach()`", module.replace(node, f"{name}.detach()")),
+        remedy="Use `detach()`",
     )
 
 

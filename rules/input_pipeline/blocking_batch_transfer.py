@@ -17,7 +17,6 @@ from torchlint.semantics.module import Module
     fix="safe",
     on=cst.Call,
     mentions=("pin_memory|non_blocking", ".to(|.cuda("),
-    remedy="Pass `non_blocking=True`",
 )
 def blocking_batch_transfer(call: cst.Call, module: Module) -> Iterator[Finding]:
     """
@@ -65,4 +64,5 @@ def blocking_batch_transfer(call: cst.Call, module: Module) -> Iterator[Finding]
         call,
         "the host waits for this copy, although the batch is in pinned memory",
         fix=grade("Set `non_blocking=True`", module.loaders.unblock(call)),
+        remedy="Pass `non_blocking=True`",
     )
