@@ -76,7 +76,7 @@ _APART = {code: " " for code in range(128) if not (chr(code).isalnum() or chr(co
 def _loosely(word: str) -> re.Pattern[str]:
     """``word`` with white space, brackets and comments between its parts: `loss.item ()`, `(x.to)(y)`."""
     parts = re.findall(r"\w+|[^\w\s]", word)
-    return re.compile(r"(?:[\s()\\]|#[^\n]{0,200}\n)*".join(map(re.escape, parts)))
+    return re.compile(r"(?:[\s()\\]|#[^\r\n]{0,200}[\r\n])*".join(map(re.escape, parts)))
 
 
 @cache
