@@ -93,6 +93,7 @@ def data_attribute(node: cst.Attribute, module: Module) -> Iterator[Finding]:
         node,
         f"`{name}.data` goes behind autograd's back; `{name}.detach()` gives the same values, and is checked",
         fix=module.unsafe("Use `detach()`", module.replace(node, f"{name}.detach()")),
+        remedy="Use `detach()`",
     )
 
 
