@@ -428,3 +428,22 @@ def test_a_diagnostic_for_a_finding_is_plain_data(use_rules: UseRules) -> None:
         fix=Fix("Call `good`", (Edit(Span(0, 3), "good"),), Applicability.SAFE),
         noqa_row=1,
     )
+
+
+@pytest.mark.parametrize("options", [{}, {"screen": False}, {"outline": False}], ids=str)
+@pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"], ids=repr)
+@pytest.mark.parametrize(
+    ("end", "refused"),
+    [("\\\n", True), ("\n  \\\n", True), ("\\", True), ("\\\n\n", False), ("  # \\\n", False)],
+    ids=repr,
+)
+def test_a_backslash_at_the_end_is_judged_alike_with_every_newline(
+    end: str, refused: bool, newline: str, options: dict[str, bool], use_rules: UseRules
+) -> None:
+    """The interpreter runs no such file, though it compiles such a text if its newlines are CR LF."""
+    settings = use_rules(call_of_bad)
+    for start in ("x = 1", "bad()"):
+        told = found((start + end).replace("\n", newline), settings, **options)
+        assert [item.split()[1] for item in told] == (
+            ["TL001"] if refused else ["XX101"] if start == "bad()" else []
+        )

@@ -201,12 +201,12 @@ def test_the_version_as_json() -> None:
     ("args", "absent"),
     [
         (["--version"], {"libcst", "rich", "click", "pathspec"}),
-        (["--help"], {"libcst", "rich"}),
-        (["check", "--help"], {"libcst", "rich"}),
+        (["--help"], {"libcst", "rich", "pathspec", "torchlint.options", "torchlint.rule"}),
+        (["check", "--help"], {"libcst", "rich", "pathspec"}),
         (["rule", "ZZ101"], {"libcst", "rich"}),
         (["config"], {"libcst", "rich"}),
         (["--show-files"], {"libcst", "rich"}),
-        (["--isolated", "clean.py"], {"libcst", "rich"}),
+        (["--isolated", "clean.py"], {"libcst", "rich", "pathspec", "subprocess"}),
         (["rule", "TL202", "--output-format", "json"], {"libcst", "rich"}),
         (["--isolated", "--output-format", "sarif", "clean.py"], {"libcst", "rich"}),
     ],
@@ -220,6 +220,40 @@ def test_start_up_imports_only_what_is_needed(args: list[str], absent: set[str])
     )
     run = subprocess.run([sys.executable, "-c", code, *args], capture_output=True, text=True, check=True)
     assert not absent & set(run.stderr.split())
+
+
+def test_the_program_ends_when_all_is_done_and_takes_nothing_apart() -> None:
+    code = """
+import atexit, threading, time, torchlint.cli
+
+class Left:
+    def __del__(self):
+        print("taken apart")
+
+def late():
+    time.sleep(0.1)
+    print("thread")
+
+def main():
+    atexit.register(print, "registered")
+    threading.Thread(target=late).start()
+    print("output")
+    raise SystemExit(3)
+
+left = Left()
+torchlint.cli.main = main
+torchlint.cli.run()
+"""
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stderr) == (3, "")
+    assert ended.stdout.splitlines() == ["output", "thread", "registered"]
+
+
+def test_a_program_that_fails_says_so_as_ever() -> None:
+    code = "import torchlint.cli\ntorchlint.cli.main = lambda: 1 / 0\ntorchlint.cli.run()"
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert ended.returncode == 1
+    assert ended.stderr.splitlines()[-1] == "ZeroDivisionError: division by zero"
 
 
 @pytest.mark.parametrize("args", [["--help"], ["-h"], ["help"], ["-q", "help"]])
@@ -323,6 +357,10 @@ def test_all_rules_are_listed() -> None:
         (["rule"], "give the code or name of a rule, or --all"),
         (["rule", "ZZ101", "--all"], "give the code or name of a rule, or --all"),
         (["config", "slect"], "unknown config key `slect`; did you mean `select`?"),
+        (["config", "trget"], "unknown config key `trget`; did you mean `target-torch`?"),
+        (["config", "formt"], "did you mean `output-format`?"),
+        (["config", "ignroe"], "did you mean `ignore`?"),
+        (["config", "notes"], "unknown config key `notes`; `torchlint config` lists them"),
         (["config", "zzzzzz"], "`torchlint config` lists them"),
     ],
 )
@@ -512,9 +550,21 @@ def test_exit_codes_of_a_file(text: str, args: list[str], status: int) -> None:
 @pytest.mark.parametrize(
     ("args", "told"),
     [
-        (["--fal-on", "note"], "--fail-on"),
-        (["--fail-on", "notes"], "'note', 'warning', 'error'"),
-        (["--output-format", "xml"], "'full', 'concise', 'grouped', 'json', 'json-lines', 'github'"),
+        (["--fal-on", "note"], "unknown option `--fal-on`; did you mean `--fail-on`?"),
+        (["-x"], "unknown option `-x`\n"),
+        (["--foo"], "unknown option `--foo`\n"),
+        (["--formt", "json"], "unknown option `--formt`; did you mean `--output-format`?"),
+        (["--fix=yes"], "--fix"),
+        (
+            ["--fail-on", "notes"],
+            "--fail-on: `notes` is none of `note`, `warning`, `error`; did you mean `note`?",
+        ),
+        (
+            ["--output-format", "xml"],
+            "--output-format: `xml` is none of `full`, `concise`, `grouped`, `json`, ",
+        ),
+        (["--output-format", "sraif"], "did you mean `sarif`?"),
+        (["--report", "sraif=x"], "--report: `sraif` is none of `full`, "),
         (["--select", "ZZ1O1"], "unknown rule selector `ZZ1O1`; did you mean `ZZ101`?"),
         (["--ignore", "bad-caled"], "did you mean `bad-called`?"),
         (["--fixable", "QQ"], "unknown rule selector `QQ`"),
@@ -524,10 +574,11 @@ def test_exit_codes_of_a_file(text: str, args: list[str], status: int) -> None:
         (["--config", "missing.toml"], "`--config missing.toml` is neither a file nor TOML"),
         (["--config", "slect = ['ZZ']"], "unknown key `slect`; did you mean `select`?"),
         (["--isolated", "--config", "torchlint.toml"], "`--isolated` forbids"),
-        (["--jobs", "-1"], "--jobs"),
+        (["--jobs", "-1"], "--jobs: -1 is not in the range x>=0"),
+        (["--jobs", "many"], "--jobs: `many` is no whole number"),
         (["-", "a.py"], "cannot be combined with other paths"),
         (["--fix", ""], "a path is empty"),
-        (["--color", "sometimes"], "'auto', 'always', 'never'"),
+        (["--color", "sometimes"], "--color: `sometimes` is none of `auto`, `always`, `never`"),
         (["-o", "no/such/dir/report"], "cannot write no/such/dir/report"),
     ],
 )
@@ -540,6 +591,51 @@ def test_misuse_is_explained_and_exits_with_2(args: list[str], told: str, zero: 
     assert told in result.stderr
     assert "Traceback" not in result.stderr
     assert result.stdout == ""
+
+
+def test_a_value_of_the_environment_is_told_by_its_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TORCHLINT_OUTPUT_FORMAT", "sraif")
+    told = lint("a.py").stderr
+    assert told.startswith("error: TORCHLINT_OUTPUT_FORMAT: `sraif` is none of `full`, ")
+    assert "; did you mean `sarif`?\n" in told
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ["check", "--selct", "ZZ"],
+        ["check", "--output-format", "xml"],
+        ["check", "--update-baseline"],
+        ["rule"],
+        ["verify"],
+        ["chekc"],
+    ],
+)
+def test_misuse_points_to_the_help(args: list[str]) -> None:
+    command = f"torchlint {args[0]}".removesuffix(" chekc")
+    assert lint(*args).stderr.endswith(f"\n\nTry `{command} --help`.\n")
+
+
+@pytest.mark.parametrize(
+    ("args", "told"),
+    [
+        (["check", "--staged"], "is in no working tree of git"),
+        (["check", "--changed-since", "main"], "is in no working tree of git"),
+        (["check", "--baseline", "none.json"], "there is no such file"),
+        (["check", "--config", "none.toml"], "neither a file nor TOML"),
+        (["rule", "ZZ1O1"], "did you mean `ZZ101`?"),
+        (["bench", "ZZ1O1"], "did you mean `ZZ101`?"),
+        (["verify", "none.py"], "none.py: there is no such file"),
+        (["verify", "."], ".: is a directory; `verify` runs a program"),
+        (["verify", "a.ipynb"], "a notebook is run cell by cell"),
+    ],
+)
+def test_what_no_help_would_mend_does_not_point_to_it(args: list[str], told: str) -> None:
+    Path("a.ipynb").write_text("{}")
+    result = lint(*args)
+    assert result.exit_code == 2
+    assert told in result.stderr
+    assert "--help" not in result.stderr
 
 
 def test_a_config_that_cannot_be_followed_exits_with_2() -> None:
@@ -683,7 +779,7 @@ def test_show_settings_tells_where_they_come_from() -> None:
     told = lint("--show-settings", "--fail-on", "note", "a.py").stdout
     assert f"# Settings of {Path.cwd()}/a.py\n# config: {Path.cwd()}/torchlint.toml\n" in told
     assert "# rules: ZZ101, ZZ102, ZZ201, ZZ901\n" in told
-    assert "# target torch: >=2.1.0 (requirements.txt)\n" in told
+    assert f"# target torch: >=2.1.0 ({Path('requirements.txt').absolute()})\n" in told
     assert 'fail-on = "note"\n' in told
 
 
@@ -1129,7 +1225,7 @@ def test_a_reader_that_leaves_early_is_no_error() -> None:
     [
         (">/dev/full", 2, "error: cannot write the output: No space left on device\n"),
         (">&-", 1, ""),
-        ("- <&-", 2, "error: standard input is closed; `-` reads it\n\nTry `torchlint check --help`.\n"),
+        ("- <&-", 2, "error: standard input is closed; `-` reads it\n"),
     ],
 )
 def test_streams_that_are_full_or_closed(redirect: str, status: int, told: str) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from torchlint import files
 from torchlint.files import Discovery, discover, matches, repository
 from torchlint.options import Options, Pattern
 
@@ -147,10 +148,17 @@ def test_links_to_files_count_and_links_to_directories_do_not() -> None:
     assert found() == ["b.py", "real/a.py"]
 
 
-def test_a_dangling_link_is_kept_to_be_reported_unless_it_is_an_editors_lock() -> None:
+def test_a_dangling_link_is_a_warning_and_no_file_unless_it_is_named() -> None:
     Path("dangling.py").symlink_to("nowhere")
+    Path("round.py").symlink_to("round.py")
+    Path("data.bin").symlink_to("nowhere")
     Path(".#a.py").symlink_to("me@host.123")
-    assert found() == ["dangling.py"]
+    assert found() == []
+    assert found("dangling.py") == ["dangling.py"]
+    assert search().warnings == tuple(
+        f"{Path(name).absolute()} is a broken symbolic link, and was not checked"
+        for name in ("dangling.py", "round.py")
+    )
 
 
 def test_a_directory_called_like_a_program_is_searched() -> None:
@@ -217,3 +225,45 @@ def test_the_repository_of_a_folder() -> None:
     touch("a/b/c.py")
     assert repository(Path.cwd()) == repository(Path.cwd() / "a" / "b") == Path.cwd()
     assert repository(Path.cwd().parent) is None
+
+
+def test_an_ignore_file_with_a_line_that_is_no_pattern_is_heeded() -> None:
+    touch("a.py", "b.py")
+    touch(".gitignore", text="[z-a]\nb.py\\\nb.py\n")
+    assert found() == ["a.py"]
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("b.py\n" + "#" * 1_000_000, "it has 1000005 bytes, and 1000000 are allowed"),
+        ("b.py\n" * 10_000, "it has 10001 lines, and 10000 are allowed"),
+    ],
+)
+def test_an_ignore_file_that_is_a_bomb_is_told_once_and_not_heeded(text: str, told: str) -> None:
+    touch("a.py", "b.py")
+    touch(".gitignore", text=text)
+    result = search(".", "a.py", force_exclude=True)
+    assert [path.name for path in result.files] == ["a.py", "b.py"]
+    assert result.warnings == (f"{Path.cwd() / '.gitignore'} is not heeded: {told}",)
+
+
+@pytest.mark.parametrize("text", ["build", ".git", "node_modules", "a.b-c", "*.py", "*.tar.gz", "*.ipynb"])
+def test_names_match_as_they_do_in_git(text: str) -> None:
+    from pathspec import GitIgnoreSpec
+
+    simple, spec = files._spec((text,), "/p"), GitIgnoreSpec.from_lines([text])
+    assert not isinstance(simple, GitIgnoreSpec)
+    name = text.replace("*", "x")
+    for path in (
+        *(name, f"{name}/", f"a/{name}", f"a/{name}/", f"a/{name}/b/c.txt", f"x{name}", f"{name}x"),
+        *(name.upper(), f"a{name}/b", text[1:], f"a/{text[1:]}/b", "a/b.c", "", "/"),
+    ):
+        assert simple.match_file(path) == spec.match_file(path), path
+
+
+@pytest.mark.parametrize("text", ["a/b", "/a", "a/", "!a", "a*", "*", "[ab].py", "#a", " a", "..", "ä"])
+def test_other_patterns_are_left_to_the_library(text: str) -> None:
+    from pathspec import GitIgnoreSpec
+
+    assert isinstance(files._spec((text,), "/p"), GitIgnoreSpec)

@@ -24,6 +24,7 @@ from torchlint.testing import cases
 # A module may import those that stand before it; modules on one line may import each other.
 LAYERS = (
     ("torchlint.toml",),
+    ("torchlint.globs",),
     ("torchlint.store",),
     ("torchlint.installation",),
     ("torchlint.stopwatch",),
@@ -40,7 +41,6 @@ LAYERS = (
     ("torchlint.target",),
     ("torchlint.options",),
     ("torchlint.semantics",),
-    ("torchlint.cache",),
     ("torchlint.rule",),
     ("torchlint.links",),
     ("torchlint.effects",),
@@ -48,6 +48,7 @@ LAYERS = (
     ("torchlint.selectors",),
     ("torchlint.schema",),
     ("torchlint.config", "torchlint.files"),
+    ("torchlint.cache",),
     ("torchlint.suppressions",),
     ("torchlint.fingerprints",),
     ("torchlint.baseline", "torchlint.changes"),

@@ -59,6 +59,8 @@ EXPRESSIONS = [
     *("(a)", "((a))", "( # why\n a)", "(a).b", "(a + b).c()", "(yield)", "(a := b)", "lambda *a, b: (a, b)"),
     *("f(\n    a,  # one\n    b=(c),\n)", "(a\n + b)", "(await_)"),
 ]
+# What an outline knows the place of, if no comment stands beside it.
+PLACED = (cst.Attribute, cst.Call, cst.BinaryOperation, cst.Arg, cst.BaseStatement, cst.BaseSmallStatement)
 UNCLEAR = {
     "a match": "match a:\n    case 1: pass\n",
     "no program": "def f(:\n",
@@ -88,6 +90,35 @@ def alike(outline: SyntaxTree, full: SyntaxTree) -> None:
                 assert "#" in full.text or isinstance(node, (cst.BooleanOperation, cst.Tuple))
             else:
                 assert text == full.text[span.start : span.end]
+        same_place(outline, node, full, twin)
+    assert outline.root.default_indent == full.root.default_indent
+    assert outline.root.default_newline == full.root.default_newline
+    try:
+        comments = outline.comments
+    except NotOutlinedError:
+        assert outline.nodes(cst.ConcatenatedString, cst.FormattedString)
+    else:
+        assert comments == full.comments
+
+
+def same_place(outline: SyntaxTree, node: cst.CSTNode, full: SyntaxTree, twin: cst.CSTNode) -> None:
+    """Check that a node stands where its twin does, as far as the outline can tell."""
+    placed = isinstance(node, PLACED) and full.enclosing(twin, cst.Import, cst.ImportFrom) is None
+    try:
+        span = outline.span(node)
+        outer = outline.outer_span(node)
+    except NotOutlinedError:
+        assert not placed or set("#;\\") & set(full.text)
+    else:
+        assert span == full.span(twin), f"{type(node).__name__} {full.text[span.start : span.end]!r}"
+        assert outer == full.outer_span(twin)
+    if isinstance(node, cst.BaseExpression) and not isinstance(node, cst.StarredElement):
+        try:
+            pairs = outline.parentheses(node)
+        except NotOutlinedError:
+            assert "#" in full.text or not placed
+        else:
+            assert pairs == full.parentheses(twin)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
@@ -127,11 +158,24 @@ def test_what_has_no_outline_is_said_to_have_none(name: str) -> None:
         Outline(UNCLEAR[name])
 
 
-def test_an_outline_knows_neither_comments_nor_the_places_of_punctuation() -> None:
-    outline = Outline("f(a)  # why\n")
-    (call,) = outline.nodes(cst.Call)
+def test_an_outline_does_not_know_the_places_of_punctuation() -> None:
+    outline = Outline("if a:\n    b\nelse:\n    c\n")
+    (otherwise,) = outline.nodes(cst.Else)
     with pytest.raises(NotOutlinedError):
-        assert outline.comments
+        outline.span(otherwise)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a = 1  # one\n# two\r\n'# three'\nb = '''#\n# four '''  # 'five'\n#",
+        "f'{a}'  # one\nr'\\\\'  # two '\n'#'+'''#''' # three",
+    ],
+)
+def test_comments_are_told_from_strings(text: str) -> None:
+    assert Outline(text).comments == SyntaxTree(text).comments
+
+
+def test_a_comment_among_the_parts_of_a_string_needs_the_full_tree() -> None:
     with pytest.raises(NotOutlinedError):
-        outline.span(call.args[0])
-    assert Outline("f(a)\n").comments == []
+        assert Outline("a = ('b'  # why\n     'c')\n").comments

@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tarfile
 import venv
 import zipfile
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 import pytest
 
@@ -56,13 +59,20 @@ def train(model, loader, optimizer):
 """
 
 
-def run(*command: str | Path, cwd: Path, check: bool = True) -> subprocess.CompletedProcess[str]:
+def run(
+    *command: str | Path,
+    cwd: Path,
+    check: bool = True,
+    umask: int = -1,
+    more: Mapping[str, str] = MappingProxyType({}),
+) -> subprocess.CompletedProcess[str]:
     """Run a command away from the checkout, so that nothing is imported from it by accident."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
     done = subprocess.run(
         [str(part) for part in command],
         cwd=cwd,
-        env={**environment, "PIP_DISABLE_PIP_VERSION_CHECK": "1", "SOURCE_DATE_EPOCH": "1700000000"},
+        env={**environment, "PIP_DISABLE_PIP_VERSION_CHECK": "1", **more},
+        umask=umask,
         capture_output=True,
         text=True,
         check=False,
@@ -71,17 +81,33 @@ def run(*command: str | Path, cwd: Path, check: bool = True) -> subprocess.Compl
     return done
 
 
+BUILD = (sys.executable, "-m", "build", "--no-isolation")
+
+
 @pytest.fixture(scope="session")
 def distributions(project_copy: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """The sdist, the wheel made from it, and the wheel made from the checkout."""
+    """The sdist and the wheel made from it."""
     built = tmp_path_factory.mktemp("built")
-    build = (sys.executable, "-m", "build", "--no-isolation")
-    run(*build, "--outdir", built, cwd=project_copy)
-    run(*build, "--wheel", "--outdir", built / "direct", cwd=project_copy)
+    run(*BUILD, "--outdir", built, cwd=project_copy, umask=0o022)
     (sdist,) = built.glob("*.tar.gz")
-    (through_sdist,) = built.glob("*.whl")
-    (direct,) = (built / "direct").glob("*.whl")
-    return {"sdist": sdist, "wheel": direct, "wheel from sdist": through_sdist}
+    (wheel,) = built.glob("*.whl")
+    return {"sdist": sdist, "wheel": wheel}
+
+
+@pytest.fixture(scope="session")
+def distributions_of_another(project_copy: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """The same from a checkout with other times and modes, in another folder, zone and language."""
+    copy = tmp_path_factory.mktemp("élsewhere") / "a checkout"
+    built = tmp_path_factory.mktemp("built elsewhere")
+    shutil.copytree(project_copy, copy, copy_function=shutil.copyfile)
+    for path in copy.rglob("*"):
+        path.chmod(0o700)
+        os.utime(path, (1_000_000_000, 1_100_000_000))
+    other = {"TZ": "Pacific/Kiritimati", "LC_ALL": "C", "LANG": "tr_TR.UTF-8", "HOME": str(built)}
+    run(*BUILD, "--sdist", "--wheel", "--outdir", built, cwd=copy, umask=0o077, more=other)
+    (sdist,) = built.glob("*.tar.gz")
+    (wheel,) = built.glob("*.whl")
+    return {"sdist": sdist, "wheel": wheel}
 
 
 @pytest.fixture(scope="session")
@@ -128,12 +154,23 @@ def test_the_wheel_holds_the_sources_and_nothing_else(
     assert names == wanted
 
 
-def test_the_sdist_builds_the_same_wheel(distributions: dict[str, Path]) -> None:
-    # Byte for byte, though it is built in another folder and of files that are younger.
-    assert distributions["wheel"].read_bytes() == distributions["wheel from sdist"].read_bytes()
+def test_whoever_builds_it_gets_the_same_bytes(
+    distributions: dict[str, Path], distributions_of_another: dict[str, Path]
+) -> None:
+    # The first wheel is made of the sdist, the other one of a checkout.
+    for kind, path in distributions.items():
+        assert path.read_bytes() == distributions_of_another[kind].read_bytes(), kind
     with tarfile.open(distributions["sdist"]) as sdist:
-        names = {name.partition("/")[2] for name in sdist.getnames()}
+        members = sdist.getmembers()
+        names = {member.name.partition("/")[2] for member in members}
     assert {"LICENSE", "README.md", "pyproject.toml", "setup.py", "rules/__init__.py"} <= names
+    assert {(member.uid, member.gid, member.uname, member.gname) for member in members} == {(0, 0, "", "")}
+    assert {(member.isdir(), member.mode) for member in members} == {(True, 0o755), (False, 0o644)}
+    with zipfile.ZipFile(distributions["wheel"]) as wheel:
+        modes = {
+            info.external_attr >> 16 & 0o777 for info in wheel.infolist() if "RECORD" not in info.filename
+        }
+    assert modes == {0o644}
 
 
 def test_the_metadata_asks_for_no_torch(distributions: dict[str, Path]) -> None:

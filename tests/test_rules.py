@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import groupby
+from itertools import groupby, product
 from pathlib import Path
 
 import pytest
@@ -44,3 +44,29 @@ def test_the_screen_hides_no_finding(path: Path) -> None:
     settings = LintSettings(rules=tuple(rules), fixable=frozenset(rules))
     source = Source.read(path)
     assert check(source, settings) == check(source, settings, screen=False)
+
+
+STEMS = (
+    *("require", "requires", "required", "requres", "requre", "reqries", "requries", "requiers"),
+    *("requieres", "requirs", "reqires", "reqiures", "reuqires"),
+)
+TAILS = ("grad", "Grad", "gard", "grd", "gad", "gradd", "gradient")
+
+
+@pytest.mark.parametrize("stem", STEMS)
+def test_the_screen_lets_every_misspelt_attribute_through(stem: str) -> None:
+    names = map("".join, product((stem,), ("", "_"), TAILS, ("", "s"), ("", "_")))
+    assert sum(fires_as_screened(f"p.{name} = False") for name in names) > 50
+
+
+def test_the_screen_lets_a_hidden_method_through() -> None:
+    places = ("p.requires_grad_= 0", "p.requires_grad_  =0", "p.requires_grad_\t= 0", "(p.requires_grad_)=0")
+    assert all(map(fires_as_screened, (*places, "p.requires_grad_\\\n= 0")))
+
+
+def fires_as_screened(statement: str) -> bool:
+    """Whether TL308 has something to say of a statement, which the screen must not keep from it."""
+    text = f"import torch\np = torch.nn.Parameter(torch.ones(3))\n{statement}\n"
+    fires = bool(check(Source(Path("a.py"), text), LintSettings(rules=("TL308",)), screen=False))
+    assert registry.rules()["TL308"].may_fire(text) or not fires, statement
+    return fires

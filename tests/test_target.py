@@ -58,6 +58,8 @@ def test_questions_about_a_known_target() -> None:
     known = Target.parse(">=1.13,<2.3")
     assert known.admits_below("2.0")
     assert not known.admits_below("1.13")
+    assert known.known_below("2.0")
+    assert not known.known_below("1.13")
     assert known.at_least("1.13")
     assert not known.at_least("2.0")
     assert known.admits("2.2")
@@ -67,8 +69,14 @@ def test_questions_about_a_known_target() -> None:
 def test_an_unknown_target_proves_nothing_and_admits_everything() -> None:
     unknown = Target.unknown()
     assert unknown.admits_below("2.0")
+    assert not unknown.known_below("2.0")
     assert not unknown.at_least("1.7")
     assert unknown.admits("99.0")
+
+
+def test_an_upper_bound_alone_says_that_an_old_release_runs_it() -> None:
+    assert Target.parse("<2.0").known_below("2.0")
+    assert not Target.parse("<2.5").known_below("2.0")
 
 
 def test_a_target_survives_the_way_to_a_worker() -> None:
@@ -153,14 +161,18 @@ def test_a_declared_bound_counts_before_the_lock_file(project: Path) -> None:
     (project / "pyproject.toml").write_text('[project]\ndependencies = ["torch>=1.13"]\n')
     (project / "uv.lock").write_text('name = "torch"\nversion = "2.9.0"\n')
     found = target.detect(project)
-    assert (found.lower, found.origin) == (Version("1.13.0"), "pyproject.toml")
+    assert (found.lower, found.origin) == (Version("1.13.0"), str(project / "pyproject.toml"))
 
 
 def test_the_lock_file_pins_what_the_declaration_leaves_open(project: Path) -> None:
     (project / "pyproject.toml").write_text('[project]\ndependencies = ["torch"]\n')
     (project / "uv.lock").write_text('name = "torch"\nversion = "2.9.0"\n')
     found = target.detect(project)
-    assert (found.lower, found.upper, found.origin) == (Version("2.9.0"), Version("2.9.0"), "uv.lock")
+    assert (found.lower, found.upper, found.origin) == (
+        Version("2.9.0"),
+        Version("2.9.0"),
+        str(project / "uv.lock"),
+    )
 
 
 def test_a_declaration_without_a_bound_admits_any_release(

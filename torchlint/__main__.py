@@ -9,6 +9,6 @@ if __name__ == "__main__":
     if not getattr(sys.flags, "safe_path", False) and sys.path[0] in ("", os.getcwd()):  # noqa: PTH109
         del sys.path[0]
 
-    from torchlint.cli import main
+    from torchlint.cli import run
 
-    main()
+    run()

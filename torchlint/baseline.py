@@ -13,6 +13,7 @@ A finding is known by its fingerprint; the line is there for people. Paths are r
 from __future__ import annotations
 
 import json
+import os
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -20,13 +21,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from torchlint.diagnostics import Diagnostic
+from torchlint.diagnostics import UNTREATED, Diagnostic
 from torchlint.fingerprints import fingerprints, relative
 from torchlint.source import Source, SourceError, read_bytes, write_atomically
-from torchlint.suppressions import NEVER_SUPPRESSED
 
 VERSION = 1
 _LINE_WIDTH = 100
+# A hundred thousand findings; what is too large to be read takes seconds to be found out.
+_LARGEST = 32_000_000
 # As they follow each other in the file.
 _KEYS = ("code", "path", "line", "fingerprint")
 
@@ -60,7 +62,7 @@ class Baseline:
             BaselineError: there is none, or it cannot be followed.
         """
         try:
-            text = read_bytes(path).decode("utf-8-sig")
+            text = read_bytes(path, _LARGEST).decode("utf-8-sig")
         except SourceError as error:
             raise BaselineError(f"baseline {path}: {error.reason}") from None
         except UnicodeDecodeError:
@@ -100,7 +102,7 @@ class Baseline:
         kept = (
             entry
             for path, entries in self._by_path.items()
-            if (self.root / path).exists()
+            if os.path.exists(self.root / path)  # noqa: PTH110 (pathlib may raise)
             for entry in entries
             if entry.code not in codes.get(path, ())
         )
@@ -116,13 +118,10 @@ class Baseline:
         findings = f"[\n{listed}\n  ]" if listed else "[]"
         data = f'{{\n  "version": {VERSION},\n  "findings": {findings}\n}}\n'.encode()
         try:
-            if not self.path.exists():
-                self.path.touch()
-            return write_atomically(self.path, data, read_bytes(self.path), "the baseline")
+            old = read_bytes(self.path) if os.path.exists(self.path) else None  # noqa: PTH110 (likewise)
+            return write_atomically(self.path, data, old, "the baseline")
         except SourceError as error:
             raise BaselineError(f"{self.path}: {error.reason}") from None
-        except OSError as error:
-            raise BaselineError(f"{self.path}: cannot write the baseline: {error.strerror}") from None
 
 
 def entries(source: Source, diagnostics: Sequence[Diagnostic], root: Path) -> list[Entry]:
@@ -130,7 +129,7 @@ def entries(source: Source, diagnostics: Sequence[Diagnostic], root: Path) -> li
     names = fingerprints(diagnostics, lambda _: source.text, root)
     found = []
     for item, name in zip(diagnostics, names, strict=True):
-        if item.code not in NEVER_SUPPRESSED:
+        if item.code not in UNTREATED:
             line = _shown(source.line(source.position(item.span.start).row))
             found.append(Entry(relative(item.path, root), item.code, line, name))
     return found

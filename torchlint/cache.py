@@ -8,6 +8,7 @@ diagnostics, as JSON. A result of a run that went wrong in any way is not stored
 from __future__ import annotations
 
 import json
+import os
 import sys
 import time
 from collections.abc import Mapping
@@ -17,7 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from torchlint import __version__
-from torchlint.diagnostics import Applicability, Diagnostic, Edit, Fix, Position, Severity, Span
+from torchlint.diagnostics import UNTREATED, Applicability, Diagnostic, Edit, Fix, Position, Severity, Span
+from torchlint.files import repository
 from torchlint.options import LintSettings
 from torchlint.store import DAY, MAX_AGE, MAX_DOCUMENT, Store, StoreError
 from torchlint.target import Target
@@ -25,8 +27,6 @@ from torchlint.target import Target
 FORMAT = 1
 """To be raised when what is stored of a diagnostic changes."""
 
-# A crash, and what is no program: how deep a program may be nested depends on the machine.
-_NEVER_STORED = frozenset({"TL000", "TL001"})
 _LARGEST_SHARE = MAX_DOCUMENT // 2
 # How many days old the note of the last use of an entry gets before a run that learns nothing writes it.
 _STALE = 7
@@ -69,7 +69,8 @@ class Cache:
 
     def put(self, key: str, diagnostics: tuple[Diagnostic, ...]) -> None:
         """Remember what was found in the file with this key."""
-        if any(item.code in _NEVER_STORED for item in diagnostics):
+        # How deep a program may be nested depends on the machine.
+        if any(item.code in UNTREATED for item in diagnostics):
             return
         found = [_stored(item) for item in diagnostics]
         self._new[key] = [self._today, found] if found else self._today
@@ -100,6 +101,8 @@ def key(salt: bytes, path: Path, data: bytes) -> str:
 
 def tracked(directory: Path) -> bool:
     """Whether git holds files in ``directory``: then its contents came with somebody's commit."""
+    if repository(directory) is None and "GIT_DIR" not in os.environ:
+        return False
     import subprocess
 
     command = ["git", "-c", "core.fsmonitor=false", "ls-files", "-z", "--", "."]

@@ -158,27 +158,46 @@ def _run(
     parse: Callable[[str], SyntaxTree],
     pulse: Callable[[], None],
 ) -> list[Diagnostic]:
-    """Parse ``source`` and ask the rules; to be called on a deep stack.
+    """Ask the rules about ``source``; to be called on a deep stack.
 
-    With ``outline`` only those rules are asked that find something in the outline of the file.
+    With ``outline`` they are asked about the outline of the file, and only those that want to know more than
+    it can tell are asked again about the full tree.
     """
     from torchlint.semantics.module import Module
 
+    diagnostics: list[Diagnostic] = []
     if outline:
-        codes = _firing(source, settings, codes, pulse)
+        diagnostics, codes = _of_outline(source, settings, codes, pulse)
         if not codes:
-            return []
+            return diagnostics
     try:
         with stopwatch.of("full parse"):
             tree = parse(source.text)
-    except parsing.UnreadableError as error:
-        return [unreadable(source, error.problem)]
+    except parsing.UnreadableError as unread:
+        return [unreadable(source, unread.problem)]
+    placing = _Placing(source, tree)
     with closing(Module(tree, settings, source.locate)) as module:
-        return _ask(list(map(registry.rule, codes)), source, tree, module, pulse)
+        for rule in map(registry.rule, codes):
+            pulse()
+            try:
+                diagnostics += _found(rule, placing, module)
+            except _RuleError as failed:
+                error = failed.error
+                if isinstance(error, RecursionError) and not placing.possible:
+                    return [unreadable(source, parsing.TOO_DEEP)]
+                # LibCST reads some literals that are none, and that fail to be evaluated.
+                if isinstance(error, SyntaxError) and (problem := parsing.refusal(source.text)):
+                    return [unreadable(source, problem)]
+                log_failure(source.path, error)
+                diagnostics += failed.found
+                diagnostics.append(crash(source, _failure(rule, source, error), placing.span(failed.node)))
+    return diagnostics
 
 
-def _firing(source: Source, settings: LintSettings, codes: list[str], pulse: Callable[[], None]) -> list[str]:
-    """The rules that find something in the outline of the file; all of them if it has none."""
+def _of_outline(
+    source: Source, settings: LintSettings, codes: list[str], pulse: Callable[[], None]
+) -> tuple[list[Diagnostic], list[str]]:
+    """What the rules find in the outline of the file, and those that need the full tree to tell."""
     from torchlint.conversion import NotOutlinedError
     from torchlint.outline import Outline
     from torchlint.semantics.module import Module
@@ -187,47 +206,49 @@ def _firing(source: Source, settings: LintSettings, codes: list[str], pulse: Cal
         with stopwatch.of("outline"):
             tree = Outline(source.text)
     except NotOutlinedError:
-        return codes
-    module, firing = Module(tree, settings), []
+        return [], codes
+    placing, module = _Placing(source, tree), Module(tree, settings, source.locate)
+    diagnostics: list[Diagnostic] = []
+    left: list[str] = []
     for rule in map(registry.rule, codes):
         pulse()
         try:
-            with stopwatch.of(rule.code):
-                nodes: list[cst.CSTNode] = tree.nodes(*rule.on)
-                fires = any(True for node in nodes for _ in rule.check(node, module))
-        except Exception:
+            diagnostics += _found(rule, placing, module)
+        except _RuleError:
             # Whatever it is: the full tree has an answer, or the failure shows again. What the model
             # was about to find out is lost.
             module.close()
-            module, fires = Module(tree, settings), True
-        if fires:
-            firing.append(rule.code)
+            module = Module(tree, settings, source.locate)
+            left.append(rule.code)
     module.close()
-    return firing
+    return diagnostics, left
 
 
-def _ask(
-    rules: list[Rule], source: Source, tree: SyntaxTree, module: Module, pulse: Callable[[], None]
-) -> list[Diagnostic]:
-    placing = _Placing(source, tree)
-    diagnostics: list[Diagnostic] = []
-    for rule in rules:
-        pulse()
-        node: cst.CSTNode | None = None
-        try:
-            with stopwatch.of(rule.code):
-                for node in tree.nodes(*rule.on):
-                    for finding in rule.check(node, module):
-                        diagnostics.append(placing.diagnostic(rule, finding))
-        except Exception as error:
-            if isinstance(error, RecursionError) and not placing.possible:
-                return [unreadable(source, parsing.TOO_DEEP)]
-            # LibCST reads some literals that are none, and that fail to be evaluated.
-            if isinstance(error, SyntaxError) and (found := parsing.refusal(source.text)):
-                return [unreadable(source, found)]
-            log_failure(source.path, error)
-            diagnostics.append(crash(source, _failure(rule, source, error), placing.span(node)))
-    return diagnostics
+class _RuleError(Exception):
+    """A rule failed at a node; what it had found before that is kept."""
+
+    def __init__(self, error: Exception, node: cst.CSTNode | None, found: list[Diagnostic]) -> None:
+        super().__init__()
+        self.error, self.node, self.found = error, node, found
+
+
+def _found(rule: Rule, placing: _Placing, module: Module) -> list[Diagnostic]:
+    """What one rule finds in a file.
+
+    Raises:
+        _RuleError: it failed.
+    """
+    found: list[Diagnostic] = []
+    node: cst.CSTNode | None = None
+    check = rule.check
+    try:
+        with stopwatch.of(rule.code):
+            for node in placing.tree.nodes(*rule.on):
+                for finding in check(node, module):
+                    found.append(placing.diagnostic(rule, finding))
+    except Exception as error:
+        raise _RuleError(error, node, found) from error
+    return found
 
 
 class _Placing:
@@ -235,13 +256,13 @@ class _Placing:
 
     def __init__(self, source: Source, tree: SyntaxTree) -> None:
         self._source = source
-        self._tree = tree
+        self.tree = tree
         self._ends: dict[int, int] = {}
 
     def diagnostic(self, rule: Rule, finding: Finding) -> Diagnostic:
         """The diagnostic for what ``rule`` found."""
         with stopwatch.of("places"):
-            span = self._tree.span(finding.node)
+            span = self.tree.span(finding.node)
         position = self._source.position
         return Diagnostic(
             code=rule.code,
@@ -254,9 +275,7 @@ class _Placing:
             end=position(span.end),
             fix=finding.fix and replace(finding.fix, message=_one_line(finding.fix.message)),
             noqa_row=self._noqa_row(finding.node, span),
-            related=tuple(
-                (position(self._tree.span(node).start), remark) for node, remark in finding.related
-            ),
+            related=tuple((position(self.tree.span(node).start), remark) for node, remark in finding.related),
             remedy=_one_line(finding.remedy or rule.remedy or "") or None,
         )
 
@@ -267,7 +286,7 @@ class _Placing:
         Python 3.12 and 3.13 limit the recursion of what is written in C whatever they are told.
         """
         try:
-            self._tree.span(self._tree.root)
+            self.tree.span(self.tree.root)
         except RecursionError:
             return False
         return True
@@ -275,13 +294,13 @@ class _Placing:
     def span(self, node: cst.CSTNode | None) -> Span:
         """The place of a node; the start of the file if it has none."""
         try:
-            return Span(0, 0) if node is None else self._tree.span(node)
+            return Span(0, 0) if node is None else self.tree.span(node)
         except (KeyError, ValueError, RecursionError):
             return Span(0, 0)
 
     def _noqa_row(self, node: cst.CSTNode, span: Span) -> int:
         """The last row of the logical line that the node starts in."""
-        row = self._source.position(self._tree.span(self._line_owner(node)).start).row
+        row = self._source.position(self.tree.span(self._line_owner(node)).start).row
         if row not in self._ends:
             self._ends[row] = logical_line_end(self._source, row)
         return max(self._ends[row], self._source.position(span.start).row)
@@ -296,7 +315,7 @@ class _Placing:
         )
         current: cst.CSTNode | None = node
         while current is not None and not isinstance(current, owners):
-            current = self._tree.parent(current)
+            current = self.tree.parent(current)
         return current or node
 
 

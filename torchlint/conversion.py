@@ -206,6 +206,7 @@ class Converter:
     def __init__(self, text: str, lines: Lines) -> None:
         self.text, self.lines = text, lines
         self.origins: dict[cst.CSTNode, Any] = {}
+        self._indent: str | None = None
         self._semicolons = ";" in text
         self._continued = "\\\n" in text or "\\\r" in text
 
@@ -215,7 +216,13 @@ class Converter:
         Raises:
             KeyError: it holds syntax that is not converted.
         """
-        return cst.Module(self._body(node.body))
+        body = self._body(node.body)
+        newline = NEWLINE.search(self.text)
+        return cst.Module(
+            body,
+            default_indent=self._indent or " " * 4,
+            default_newline=newline.group() if newline else "\n",
+        )
 
     # --- statements ------------------------------------------------------------------------------------
 
@@ -245,19 +252,25 @@ class Converter:
 
     def _block(self, statements: Sequence[ast.stmt]) -> cst.BaseSuite:
         first = statements[0]
-        body = self._body(statements)
         if first.__class__ in _SIMPLE and self._follows_colon(first):
-            return _suite(body[0].body, _ABSENT)
-        return _block(body)
+            return _suite(self._body(statements)[0].body, _ABSENT)
+        if self._indent is None:
+            self._indent = self._before(first)
+        return _block(self._body(statements))
 
     def _follows_colon(self, first: ast.stmt) -> bool:
-        start = self.lines.starts[first.lineno - 1]
-        before = self.text[start : start + first.col_offset]
+        before = self._before(first)
         if before and not before.isspace():
             return True
+        start = self.lines.starts[first.lineno - 1]
         if self._continued and self.text[:start].rstrip("\r\n").endswith("\\"):
             raise NotOutlinedError("a continued line")
         return False
+
+    def _before(self, statement: ast.stmt) -> str:
+        """What stands in front of a statement on its line."""
+        start = self.lines.starts[statement.lineno - 1]
+        return self.text[start : start + statement.col_offset]
 
     def _statement(self, node: ast.Expr) -> cst.Expr:
         return _statement(self._expression(node.value))
@@ -445,21 +458,25 @@ class Converter:
         return _call(self._expression(node.func), self._arguments(node.args, node.keywords))
 
     def _arguments(self, positional: Sequence[ast.expr], keywords: Sequence[ast.keyword]) -> list[cst.Arg]:
-        made = [
-            _argument(self._expression(value.value), None, "*")
-            if isinstance(value, ast.Starred)
-            else _argument(self._expression(value), None, "")
-            for value in positional
-        ]
+        made = [self._positional(value) for value in positional]
         for keyword in keywords:
             name = None if keyword.arg is None else _name(keyword.arg)
-            made.append(_argument(self._expression(keyword.value), name, "" if name else "**"))
+            given = _argument(self._expression(keyword.value), name, "" if name else "**")
+            self.origins[given] = keyword
+            made.append(given)
         if keywords and positional and isinstance(positional[-1], ast.Starred):
             # ``f(a=1, *b)``: the interpreter keeps the two kinds apart.
             nodes: list[Any] = [*positional, *keywords]
             places = [(value.lineno, value.col_offset) for value in nodes]
             made = [arg for _, arg in sorted(zip(places, made, strict=True), key=lambda pair: pair[0])]
         return made
+
+    def _positional(self, value: ast.expr) -> cst.Arg:
+        if not isinstance(value, ast.Starred):
+            return _argument(self._expression(value), None, "")
+        given = _argument(self._expression(value.value), None, "*")
+        self.origins[given] = value
+        return given
 
     def _binary(self, node: ast.BinOp) -> cst.BinaryOperation:
         operator = _BINARY[node.op.__class__][0]()
@@ -489,11 +506,11 @@ class Converter:
 
     def _subscript(self, node: ast.Subscript) -> cst.Subscript:
         value, index = self._expression(node.value), node.slice
-        several = isinstance(index, ast.Tuple) and not self._is_parenthesized(index)
+        several = isinstance(index, ast.Tuple) and not self.is_parenthesized(index)
         parts = cast("ast.Tuple", index).elts if several else [index]
         return _subscript(value, [self._subscript_element(part) for part in parts])
 
-    def _is_parenthesized(self, node: ast.Tuple) -> bool:
+    def is_parenthesized(self, node: ast.Tuple) -> bool:
         """Whether a tuple has parentheses of its own; its first element may have some, too."""
         start, end = self.lines.span(node)
         if self.text[start] != "(" or self.text[end - 1] != ")":

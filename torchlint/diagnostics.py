@@ -41,6 +41,13 @@ class Applicability(enum.IntEnum):
         return self.name.lower()
 
 
+UNTREATED = frozenset({"TL000", "TL001"})
+"""The codes of findings about a file that could not be treated at all, or not by every rule.
+
+They are no matter of taste: nothing suppresses them or leaves them out.
+"""
+
+
 @dataclass(frozen=True, slots=True, order=True)
 class Span:
     """A half-open range of character offsets ``[start, end)`` into the decoded text of one file."""

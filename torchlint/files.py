@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import stat
-import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path, PurePath
-
-from pathspec import GitIgnoreSpec
+from typing import TYPE_CHECKING
 
 from torchlint.options import Options, Pattern
 from torchlint.source import SourceError, read_text
+
+# Most runs outside of repositories need it for no pattern.
+if TYPE_CHECKING:
+    from pathspec import GitIgnoreSpec
 
 IGNORE_FILES = (".gitignore", ".ignore")
 _WINDOWS = os.name == "nt"
@@ -68,11 +71,36 @@ def _relative(path: PurePath, root: PurePath, directory: bool) -> str:
 
 def _composed(text: str) -> str:
     """``text`` with accents and letters as one character: macOS has file names in which they are two."""
-    return text if text.isascii() else unicodedata.normalize("NFC", text)
+    if text.isascii():
+        return text
+    import unicodedata
+
+    return unicodedata.normalize("NFC", text)
 
 
-@lru_cache(maxsize=1024)
-def _spec(texts: tuple[str, ...], root: str) -> GitIgnoreSpec:
+class _Names:
+    """Patterns of which each is a name or ``*.ending``, as most are: they take no search to match."""
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        self._names = {text for text in texts if not text.startswith("*")}
+        self._endings = tuple(text[1:] for text in texts if text.startswith("*"))
+
+    def match_file(self, path: str) -> bool:
+        """Whether a part of the path matches; as in git, a directory stands for what is in it."""
+        parts = path.split("/")
+        return not self._names.isdisjoint(parts) or any(part.endswith(self._endings) for part in parts)
+
+
+_NAME = re.compile(r"[A-Za-z0-9_.-]*[A-Za-z0-9_][A-Za-z0-9_.-]*|\*\.[A-Za-z0-9_.-]+")
+
+
+# As many as the largest config has, or each would be made anew for each file.
+@lru_cache(maxsize=16_384)
+def _spec(texts: tuple[str, ...], root: str) -> GitIgnoreSpec | _Names:
+    if all(map(_NAME.fullmatch, texts)):
+        return _Names(texts)
+    from torchlint import globs
+
     base = root.rstrip("/") + "/"
     lines = []
     for text in texts:
@@ -83,7 +111,7 @@ def _spec(texts: tuple[str, ...], root: str) -> GitIgnoreSpec:
             body = "/" + body[len(base) :]
         # In a config file a leading `#` is part of the name, not a comment.
         lines.append(_composed(bang + ("\\" + body if body.startswith("#") else body)))
-    return GitIgnoreSpec.from_lines(lines)
+    return globs.spec(lines)
 
 
 class _Filter:
@@ -112,17 +140,20 @@ class _Filter:
 class _Ignored:
     """The ignore files that hold for a directory, outermost first; the innermost that speaks decides."""
 
-    def __init__(self, specs: tuple[tuple[Path, GitIgnoreSpec], ...] = ()) -> None:
+    def __init__(
+        self, specs: tuple[tuple[Path, GitIgnoreSpec], ...] = (), warnings: list[str] | None = None
+    ) -> None:
         self._specs = specs
+        self._warnings = [] if warnings is None else warnings
 
     def below(self, directory: Path) -> _Ignored:
         """With the ignore files that lie in ``directory`` itself."""
         own = tuple(
             (directory, spec)
-            for spec in (_ignore_file(directory / name) for name in IGNORE_FILES)
+            for spec in (_ignore_file(directory / name, self._warnings) for name in IGNORE_FILES)
             if spec is not None
         )
-        return _Ignored((*self._specs, *own)) if own else self
+        return _Ignored((*self._specs, *own), self._warnings) if own else self
 
     def matches(self, path: Path, directory: bool) -> bool:
         """Whether ``path`` is ignored."""
@@ -133,25 +164,26 @@ class _Ignored:
         return False
 
     @classmethod
-    def above(cls, directory: Path) -> _Ignored:
+    def above(cls, directory: Path, warnings: list[str]) -> _Ignored:
         """What holds for ``directory`` from outside: its repository's ignore files, and the user's own.
 
-        A directory that is itself ignored and yet named starts afresh: naming it overrules.
+        A directory that is itself ignored and yet named starts afresh: naming it overrules. What is not
+        heeded is told in ``warnings``.
         """
         top = repository(directory)
         if top is None:
-            return cls()
+            return cls((), warnings)
         specs: list[tuple[Path, GitIgnoreSpec]] = []
         for path in (_global_ignore_file(), top / ".git" / "info" / "exclude"):
-            spec = _ignore_file(path)
+            spec = _ignore_file(path, warnings)
             if spec is not None:
                 specs.append((top, spec))
-        ignored = cls(tuple(specs))
+        ignored = cls(tuple(specs), warnings)
         between = [up for up in reversed(directory.parents) if up == top or top in up.parents]
         for up in between:
             ignored = ignored.below(up)
         if directory != top and ignored.matches(directory, True):
-            return cls()
+            return cls((), warnings)
         return ignored
 
 
@@ -160,12 +192,21 @@ def _global_ignore_file() -> Path:
     return (Path(base) if base else Path("~/.config").expanduser()) / "git" / "ignore"
 
 
-def _ignore_file(path: Path) -> GitIgnoreSpec | None:
+def _ignore_file(path: Path, warnings: list[str]) -> GitIgnoreSpec | None:
+    """What an ignore file matches; None if there is none. Why one is not heeded is added to ``warnings``."""
     try:
-        lines = _composed(read_text(path, _LARGEST_IGNORE_FILE)).splitlines()
-        return GitIgnoreSpec.from_lines(lines)
-    except (SourceError, ValueError):
+        lines = _composed(read_text(path, _LARGEST_IGNORE_FILE)).split("\n")
+    except SourceError as error:
+        if os.path.isfile(path):  # noqa: PTH113 (pathlib raises where a folder may not be looked into)
+            warnings.append(f"{path} is not heeded: {error.reason.removeprefix('cannot read the file: ')}")
         return None
+    from torchlint import globs
+
+    if len(lines) > globs.MOST_PATTERNS:
+        many = f"it has {len(lines)} lines, and {globs.MOST_PATTERNS} are allowed"
+        warnings.append(f"{path} is not heeded: {many}")
+        return None
+    return globs.spec(lines)
 
 
 def discover(
@@ -179,7 +220,8 @@ def discover(
     """The files to check among ``paths``: files as named, directories searched.
 
     ``options_for`` gives the options of the files in a directory. A path that does not exist is kept, for
-    the run to report. Directory links are not followed. Excluded files that are named are kept unless
+    the run to report; a broken link that a search comes upon is a warning. Directory links are not followed.
+    Excluded files that are named are kept unless
     ``force_exclude``; of theirs, ``root``, the working directory without it, is where usual excludes begin.
     """
     found: set[Path] = set()
@@ -187,11 +229,11 @@ def discover(
     for path in paths:
         path = absolute(path)
         if path.is_dir():
-            if not (force_exclude and _excluded(path, True, options_for, respect_gitignore, root)):
+            if not (force_exclude and _excluded(path, True, options_for, respect_gitignore, root, warnings)):
                 found.update(_search(path, options_for, respect_gitignore, force_exclude, warnings))
-        elif not (force_exclude and _excluded(path, False, options_for, respect_gitignore, root)):
+        elif not (force_exclude and _excluded(path, False, options_for, respect_gitignore, root, warnings)):
             found.add(path)
-    return Discovery(tuple(_distinct(sorted(found))), tuple(warnings))
+    return Discovery(tuple(_distinct(sorted(found))), tuple(dict.fromkeys(warnings)))
 
 
 def _distinct(paths: Sequence[Path]) -> Iterator[Path]:
@@ -219,6 +261,7 @@ def _excluded(
     options_for: Callable[[Path], Options],
     respect_gitignore: bool,
     root: Path | None,
+    warnings: list[str],
 ) -> bool:
     """Whether a path that was named would have been left out of a search."""
     chosen = options_for(path if directory else path.parent)
@@ -231,7 +274,7 @@ def _excluded(
     top = repository(path.parent)
     if top is None:
         return False
-    ignored = _Ignored.above(top)
+    ignored = _Ignored.above(top, warnings)
     for up in reversed(parents[: list(parents).index(top) + 1]):
         ignored = ignored.below(up)
     return ignored.matches(path, directory)
@@ -254,7 +297,7 @@ def _search(
             made = filters[chosen] = (excludes if force_exclude else excludes.without(top), includes)
         return made
 
-    stack = [(top, _Ignored.above(top) if respect_gitignore else _Ignored())]
+    stack = [(top, _Ignored.above(top, warnings) if respect_gitignore else _Ignored())]
     while stack:
         directory, ignored = stack.pop()
         if respect_gitignore:
@@ -269,13 +312,17 @@ def _search(
         for entry in listing:
             path = Path(entry.path)
             is_directory = entry.is_dir(follow_symlinks=False) and not _is_junction(entry)
-            if not is_directory and not (includes.matches(path, False) and _is_program(entry)):
+            if not is_directory and not includes.matches(path, False):
                 continue
             if excludes.matches(path, is_directory) or ignored.matches(path, is_directory):
                 continue
             if is_directory:
                 stack.append((path, ignored))
-            else:
+            elif _is_broken(entry):
+                # Nobody named it, and there is nothing to check: an editor's lock (``.#name``) is no news.
+                if not entry.name.startswith(".#"):
+                    warnings.append(f"{path} is a broken symbolic link, and was not checked")
+            elif _is_program(entry):
                 yield path
 
 
@@ -284,9 +331,20 @@ def _is_junction(entry: os.DirEntry[str]) -> bool:
     return _WINDOWS and getattr(entry.stat(follow_symlinks=False), "st_reparse_tag", 0) == _MOUNT_POINT
 
 
+def _is_broken(entry: os.DirEntry[str]) -> bool:
+    """Whether it is a link that leads nowhere, or in a circle."""
+    if not entry.is_symlink():
+        return False
+    try:
+        entry.stat()
+    except OSError as error:
+        return error.errno != errno.EACCES
+    return False
+
+
 def _is_program(entry: os.DirEntry[str]) -> bool:
-    """A regular file or a link to one; a dangling link too, except an editor's lock (``.#name``)."""
+    """A regular file or a link to one; also what cannot be looked at, to be reported."""
     try:
         return stat.S_ISREG(entry.stat().st_mode)
     except OSError:
-        return not entry.name.startswith(".#")
+        return True

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import lru_cache
 from pathlib import Path
@@ -595,6 +595,11 @@ def config_keys() -> Mapping[str, str]:
     return {key(name): name for name, setting in settings().items() if setting.config}
 
 
+_LARGEST = 2**53
+"""What every reader of JSON takes for the number that it is."""
+_MOST_PATTERNS = 1_000
+
+
 def convert(name: str, value: object, root: Path) -> Any:
     """The value of field ``name`` from what a config file gives; globs are relative to ``root``.
 
@@ -606,6 +611,8 @@ def convert(name: str, value: object, root: Path) -> Any:
     if kind is Kind.BOOL and isinstance(value, bool):
         return value
     if kind is Kind.INTEGER and isinstance(value, int) and not isinstance(value, bool) and value >= 0:
+        if value > _LARGEST:
+            raise ValueError(f"it is larger than {_LARGEST}")
         return value
     if kind in (Kind.STRING, Kind.VERSION) and isinstance(value, str):
         return value
@@ -614,12 +621,12 @@ def convert(name: str, value: object, root: Path) -> Any:
     if kind is Kind.CHOICE and isinstance(value, str):
         if value in setting.choices:
             return value
-        raise ValueError(
-            f"`{value}` is none of {', '.join(f'`{choice}`' for choice in setting.choices)}"
-            + did_you_mean(value, setting.choices)
-        )
+        raise ValueError(none_of(value, setting.choices))
     if kind is Kind.TARGET and isinstance(value, str):
         return Target.parse(value, "target-torch")
+    if kind in (Kind.PATTERNS, Kind.RULES_BY_PATTERN) and isinstance(value, (list, tuple, dict)):
+        if len(value) > _MOST_PATTERNS:
+            raise ValueError(f"it has {len(value)} patterns, and {_MOST_PATTERNS} are allowed")
     if kind in (Kind.RULES, Kind.PATTERNS) and isinstance(value, (list, tuple)) and _is_strings(value):
         return tuple(value) if kind is Kind.RULES else tuple(_pattern(text, root) for text in value)
     if kind is Kind.RULES_BY_PATTERN and isinstance(value, dict) and all(map(_is_strings, value.values())):
@@ -628,11 +635,12 @@ def convert(name: str, value: object, root: Path) -> Any:
 
 
 def _pattern(text: str, root: Path) -> Pattern:
-    # In .gitignore syntax a backslash takes the next character literally, and needs one.
-    if re.fullmatch(r"(?:[^\\]|\\.)*", text, re.DOTALL) is None:
+    # In .gitignore syntax a backslash takes the next character literally. Before one that has no meaning, or
+    # before two stars, it is there to separate directories, and would match nothing.
+    if re.fullmatch(r"(?:[^\\]|\\(?![A-Za-z0-9_.]|\*\*).)*", text, re.DOTALL) is None:
         raise ValueError(
-            f"`{text}` is not a glob pattern: directories are separated by `/`, and nothing "
-            "follows the backslash at its end"
+            f"`{text}` is not a glob pattern: directories are separated by `/`, and a backslash takes the "
+            "special character behind it literally"
         )
     return Pattern(text, root)
 
@@ -662,13 +670,34 @@ def _describe(value: object, depth: int = 3) -> str:
         if odd_key is None:
             return kind
         return f"a table whose `{odd_key}` is {_describe(value[odd_key], depth - 1)}"
-    return f"{kind} (`{str(value).lower() if isinstance(value, bool) else value}`)"
+    if isinstance(value, int) and abs(value) > _LARGEST:
+        return kind
+    shown = str(value).lower() if isinstance(value, bool) else str(value)
+    return f"{kind} (`{shown if len(shown) <= _LONGEST_WORD else shown[:_LONGEST_WORD] + '…'}`)"
+
+
+def none_of(word: str, known: Sequence[str]) -> str:
+    """What is said of a word that is none of those known: all of these, and the closest."""
+    return f"`{word}` is none of {', '.join(f'`{item}`' for item in known)}{did_you_mean(word, known)}"
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """``; did you mean `x`?`` for the closest known word, or nothing."""
+    """``; did you mean `x`?`` for the closest known word, or for those with a part like it, or nothing."""
+    known = tuple(known)
     meant = closest(word, known)
-    return f"; did you mean `{meant}`?" if meant else ""
+    found = [f"`{name}`" for name in ([meant] if meant else _with_part(word, known))]
+    if len(found) > 1:
+        found = [", ".join(found[:-1]), found[-1]]
+    return f"; did you mean {' or '.join(found)}?" if found else ""
+
+
+def _with_part(word: str, known: tuple[str, ...]) -> list[str]:
+    """The first few known words of several parts that ``word`` is like one part of: `loop`, `trget`."""
+    parts = {part for name in known for part in name.strip("-").split("-")}
+    meant = closest(word, sorted(parts)) if len(word) >= _SHORTEST_PART else None
+    if meant is None or _ratio(word.casefold(), meant) < _CLOSE_TO_PART:
+        return []
+    return [name for name in known if meant in name.split("-")][:_MANY]
 
 
 def closest(word: str, known: Iterable[str]) -> str | None:
@@ -683,15 +712,21 @@ def closest(word: str, known: Iterable[str]) -> str | None:
 def _closest(word: str, known: tuple[str, ...]) -> str | None:
     by_folded = {item.casefold(): item for item in known}
     folded = word.casefold()
-    # Of words that are equally like it, the one with more of its letters in their places: TL4O1 is TL401.
-    likeness = {item: (_ratio(folded, item), _in_place(folded, item)) for item in by_folded}
+    # Of words that are equally like it, the one with more of its letters in their places, TL4O1 is TL401,
+    # and of those the one that begins like it: TL999 is among TL901 to TL906.
+    likeness = {
+        item: (_ratio(folded, item), _in_place(folded, item), _at_start(folded, item)) for item in by_folded
+    }
     best = max(likeness, key=lambda item: likeness[item], default="")
     return by_folded[best] if best and likeness[best][0] >= _CLOSE else None
 
 
 _CLOSE = 0.6
 """From which share of common letters on a word may be meant, as ``difflib`` takes it."""
+_CLOSE_TO_PART = 0.75
 _LONGEST_WORD = 100
+_SHORTEST_PART = 4
+_MANY = 3
 _LOOK_ALIKE = str.maketrans("oil", "011")
 
 
@@ -704,6 +739,11 @@ def _ratio(word: str, other: str) -> float:
 def _in_place(word: str, other: str) -> int:
     """How many letters look the same in both words at the same place."""
     return sum(map(str.__eq__, word.translate(_LOOK_ALIKE), other.translate(_LOOK_ALIKE)))
+
+
+def _at_start(word: str, other: str) -> int:
+    """How many letters both words begin with."""
+    return next((at for at, (one, two) in enumerate(zip(word, other, strict=False)) if one != two), 0)
 
 
 def plain(name: str, value: Any) -> Any:

@@ -11,7 +11,9 @@ the file has to be read in full.
 from __future__ import annotations
 
 import ast
+import re
 import warnings
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import Any
 
@@ -20,13 +22,17 @@ import libcst as cst
 from torchlint.conversion import Converter, Lines, NotOutlinedError, before_gap, behind_gap
 from torchlint.diagnostics import Span
 from torchlint.nodes import unchecked
-from torchlint.syntax import SyntaxTree
+from torchlint.source import NEWLINE, with_line_feeds
+from torchlint.syntax import SyntaxTree, record
+
+# What stands in front of the name of a function or class.
+_DEFINITION = re.compile(r"(?:async[ \t]+)?(?:def|class)[ \t]+")
 
 
 class Outline(SyntaxTree):
     """The code of a file as LibCST nodes without layout.
 
-    ``source`` and ``span`` are known for expressions and simple statements only.
+    ``source`` and ``span`` are known where the interpreter tells them, or the nodes around.
 
     Raises:
         NotOutlinedError: the interpreter refuses the text, or it holds syntax that is not outlined.
@@ -37,55 +43,165 @@ class Outline(SyntaxTree):
         try:
             with warnings.catch_warnings(), unchecked():
                 warnings.simplefilter("ignore")
-                converter = Converter(text, self._lines)
-                root = converter.module(ast.parse(text))
+                self._converter = Converter(text, self._lines)
+                root = self._converter.module(ast.parse(with_line_feeds(text)))
         except (SyntaxError, ValueError, KeyError, RecursionError, MemoryError) as error:
             raise NotOutlinedError(type(error).__name__) from error
-        self._origins = converter.origins
+        self._origins = self._converter.origins
+        self._places: dict[cst.CSTNode, dict[cst.CSTNode, Span]] = {}
         super().__init__(text, root)
 
     @cached_property
     def _spans(self) -> dict[cst.CSTNode, Span]:
         raise NotOutlinedError("positions of punctuation")
 
-    @property
+    @cached_property
     def comments(self) -> list[Span]:
-        """The places of the comments are not in an outline.
+        """Where the comments are, in source order: from a sign outside of all strings to the end of its line.
 
         Raises:
-            NotOutlinedError: always, unless the text cannot hold any.
+            NotOutlinedError: a string of several parts may hold one.
         """
-        if "#" not in self.text:
-            return []
-        raise NotOutlinedError("comments")
+        text = self.text
+        found: list[Span] = []
+        if "#" not in text:
+            return found
+        strings = iter(sorted(self._strings()))
+        string = next(strings, None)
+        at = text.find("#")
+        while at >= 0:
+            while string is not None and string.end <= at:
+                string = next(strings, None)
+            if string is not None and string.start <= at:
+                at = text.find("#", string.end)
+                continue
+            line_end = NEWLINE.search(text, at)
+            end = line_end.start() if line_end else len(text)
+            found.append(Span(at, end))
+            at = text.find("#", end)
+        return found
+
+    def _strings(self) -> Iterator[Span]:
+        for node in self.nodes(cst.SimpleString, cst.ConcatenatedString, cst.FormattedString):
+            if node not in self._origins:
+                continue
+            start, end = self._lines.span(self._origins[node])
+            if not isinstance(node, cst.SimpleString) and "#" in self.text[start:end]:
+                raise NotOutlinedError("a comment among strings")
+            yield Span(start, end)
 
     def span(self, node: cst.CSTNode) -> Span:
-        """Where an expression or a simple statement stands, without its parentheses.
+        """Where an expression, an argument, a statement or a block stands, without its parentheses.
 
         Raises:
-            NotOutlinedError: the place of any other node.
+            NotOutlinedError: the place of any other node, or one that only LibCST can tell.
         """
-        origin = self._origin(node)
+        origin = self._origins.get(node)
+        if origin is None:
+            return self._derived(node)
         start, end = self._lines.span(origin)
+        if isinstance(node, cst.GeneratorExp) or (
+            isinstance(node, cst.Tuple) and self._has_own_pair(node, start)
+        ):
+            return self._within(start, end)
+        if not isinstance(node, cst.BaseCompoundStatement) or self.text[end - 1] != ";":
+            return Span(start, end)
+        # To the interpreter, ``if a: b;`` ends behind the semicolon.
+        raise NotOutlinedError("a semicolon")
+
+    def _derived(self, node: cst.CSTNode) -> Span:
+        """The place of a node that the interpreter has none for, from those beside it."""
+        match node:
+            case cst.SimpleStatementLine(body=[first, *_]):
+                return Span(self.span(first).start, self.span(node.body[-1]).end)
+            case cst.IndentedBlock(body=[first, *_]) | cst.SimpleStatementSuite(body=[first, *_]):
+                return Span(self.span(first).start, self.span(node.body[-1]).end)
+            case cst.Arg(keyword=None, star="") | cst.Element():
+                return self.outer_span(node.value)
+            case cst.BooleanOperation():
+                return Span(self.outer_span(node.left).start, self.outer_span(node.right).end)
+            case cst.Decorator():
+                sign = before_gap(self.text, self.outer_span(node.decorator).start) - 1
+                return Span(sign, self.outer_span(node.decorator).end)
+            case cst.Module():
+                return Span(0, len(self.text))
+            case cst.Name():
+                return self._of_name(node)
+        return self._read_places(node)[node]
+
+    def _of_name(self, node: cst.Name) -> Span:
+        """The place of a name that is part of something longer: an attribute, an argument, a definition."""
+        match self.parents.get(node):
+            case cst.Attribute(attr=attribute) as holder if attribute is node and holder in self._origins:
+                end = self.span(holder).end
+                start = end - len(node.value)
+            case cst.Arg(keyword=keyword) as holder if keyword is node:
+                start = self.span(holder).start
+                end = start + len(node.value)
+            case cst.FunctionDef(name=name) | cst.ClassDef(name=name) as holder if name is node:
+                head = _DEFINITION.match(self.text, self.span(holder).start)
+                start = head.end() if head else 0
+                end = start + len(node.value)
+            case _:
+                return self._read_places(node)[node]
+        # The interpreter normalises names.
+        if self.text[start:end] != node.value:
+            raise NotOutlinedError("the place of a name")
         return Span(start, end)
 
+    def _read_places(self, node: cst.CSTNode) -> Mapping[cst.CSTNode, Span]:
+        """The places in the string that holds ``node``, which LibCST has read with its layout."""
+        root: cst.CSTNode | None = node
+        while root is not None and root not in self._origins:
+            root = self.parents.get(root)
+        if root is None or not isinstance(root, (cst.FormattedString, cst.ConcatenatedString)):
+            raise NotOutlinedError(f"the place of a {type(node).__name__}")
+        if root not in self._places:
+            code, spans = record([root], self.root.default_indent, self.root.default_newline)
+            start, end = self._lines.span(self._origins[root])
+            if code != self.text[start:end]:
+                raise NotOutlinedError("the layout of a string")
+            self._places[root] = {
+                part: Span(start + span.start, start + span.end) for part, span in spans.items()
+            }
+        return self._places[root]
+
     def outer_span(self, node: cst.CSTNode) -> Span:
-        """As ``span``, with the parentheses around an expression that are not those of a call.
+        """As ``span``, with the parentheses that the expression itself owns.
 
         Raises:
             NotOutlinedError: the place of any other node.
         """
-        inner = self.span(node)
-        start, end = inner.start, inner.end
-        text = self.text
         if not isinstance(node, cst.BaseExpression):
-            return inner
-        if isinstance(node, cst.GeneratorExp) and self._is_enclosed(node):
-            # To the interpreter, the parentheses of a call belong to what it is given alone.
-            if text[before_gap(text, start) - 1] == "(":
-                return inner
-            return Span(behind_gap(text, start + 1), before_gap(text, end - 1))
+            return self.span(node)
+        pairs = self._pairs(node)
+        return pairs[-1] if pairs else self.span(node)
+
+    def parentheses(self, node: cst.BaseExpression) -> int:
+        """How many pairs of parentheses an expression owns.
+
+        Raises:
+            NotOutlinedError: it has no place.
+        """
+        return len(self._pairs(node))
+
+    def _pairs(self, node: cst.BaseExpression) -> list[Span]:
+        """The parentheses that an expression owns, the innermost pair first."""
+        text = self.text
+        origin = self._origins.get(node)
+        if origin is None and not isinstance(node, cst.BooleanOperation):
+            return self._pairs_read(node)
+        if origin is None:
+            inner = self.span(node)
+            start, end = inner.start, inner.end
+        else:
+            start, end = self._lines.span(origin)
         pairs = []
+        if isinstance(node, (cst.GeneratorExp, cst.Tuple)):
+            if self._has_own_pair(node, start):
+                pairs.append(Span(start, end))
+            elif isinstance(node, cst.GeneratorExp):
+                return []
         while True:
             behind = behind_gap(text, end)
             if behind == len(text) or text[behind] != ")":
@@ -97,7 +213,33 @@ class Outline(SyntaxTree):
             pairs.append(Span(start, end))
         if pairs and self._is_enclosed(node):
             pairs.pop()
-        return pairs[-1] if pairs else inner
+        return pairs
+
+    def _pairs_read(self, node: cst.BaseExpression) -> list[Span]:
+        if isinstance(node, cst.Name) and isinstance(
+            self.parents.get(node), (cst.Attribute, cst.Arg, cst.FunctionDef, cst.ClassDef)
+        ):
+            return []
+        places = self._read_places(node)
+        return [
+            Span(places[left].start, places[right].end)
+            for left, right in zip(reversed(node.lpar), node.rpar, strict=True)
+        ]
+
+    def _has_own_pair(self, node: cst.GeneratorExp | cst.Tuple, start: int) -> bool:
+        """Whether the parentheses at the ends of what the interpreter takes for ``node`` are its own."""
+        if isinstance(node, cst.Tuple):
+            return self._converter.is_parenthesized(self._origins[node])
+        # To the interpreter, the parentheses of a call belong to a generator that it is given alone.
+        alone = isinstance(self.parents.get(node), cst.Arg) and self._is_enclosed(node)
+        return not alone or self.text[before_gap(self.text, start) - 1] == "("
+
+    def _within(self, start: int, end: int) -> Span:
+        """What is between two parentheses; a comma at the end may have white space of its own."""
+        inner, last = behind_gap(self.text, start + 1), before_gap(self.text, end - 1)
+        if inner > last or (self.text[last - 1] == "," and last < end - 1):
+            raise NotOutlinedError("the white space behind a comma")
+        return Span(inner, last)
 
     def _is_enclosed(self, node: cst.CSTNode) -> bool:
         """Whether the outermost parentheses around ``node`` may belong to what holds it."""

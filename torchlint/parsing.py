@@ -20,6 +20,7 @@ from queue import SimpleQueue
 from typing import TYPE_CHECKING, TypeVar
 
 from torchlint.diagnostics import Position, Span
+from torchlint.source import with_line_feeds
 
 if TYPE_CHECKING:
     from torchlint.syntax import SyntaxTree
@@ -268,18 +269,19 @@ _surroundings = _Surroundings()
 
 def _judge(text: str) -> tuple[Problem | None, bool]:
     """What the interpreter says against ``text``, and whether it could tell."""
+    # A text with CR LF may end in a backslash and be told another place of its end; no such file may be run.
+    code = with_line_feeds(text)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
             # Three times as quick as ``ast.parse``, which makes Python objects of the tree.
-            compile(text, "<text>", "exec", dont_inherit=True)
+            compile(code, "<text>", "exec", dont_inherit=True)
             return None, True
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             pass
         # ``compile`` also refuses what is grammatical, such as a return outside a function.
         try:
-            # The end of a text with CR LF would be told another place.
-            ast.parse(text.replace("\r\n", "\n"))
+            ast.parse(code)
             return None, True
         except SyntaxError as error:
             return _from_syntax_error(error), True
@@ -344,7 +346,7 @@ def _syntax(text: str) -> ast.Module | None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            return ast.parse(text)
+            return ast.parse(with_line_feeds(text))
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             return None
 

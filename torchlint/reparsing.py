@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import chain, count
 from typing import Any
 
@@ -215,7 +216,7 @@ class _Patchwork(SyntaxTree):
             for kind, nodes in piece.by_type.items():
                 self._by_type.setdefault(kind, []).extend(nodes)
 
-    @property
+    @cached_property
     def comments(self) -> list[Span]:
         """Where the comments are, in source order."""
         spans = self._spans

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 
 import libcst as cst
 
 from torchlint.diagnostics import Edit, Span
-from torchlint.syntax import SyntaxTree
+from torchlint.syntax import SyntaxTree, alike
 
 Edits = tuple[Edit, ...]
 
@@ -114,7 +114,7 @@ def fit_into_strings(tree: SyntaxTree, edits: Edits) -> Edits | None:
     Before Python 3.12, an f-string could hold neither its own quotes nor a backslash, and it could go over
     several lines only between triple quotes.
     """
-    strings = [(tree.span(node), node.start) for kind in _FORMATTED for node in tree.nodes(kind)]
+    strings = [(tree.span(node), node.start) for node in _strings_around(tree, edits)]
     fitted: list[Edit] = []
     for edit in edits:
         around = [
@@ -136,10 +136,23 @@ def fit_into_strings(tree: SyntaxTree, edits: Edits) -> Edits | None:
     return tuple(fitted)
 
 
+def _strings_around(tree: SyntaxTree, edits: Edits) -> Iterator[cst.FormattedString | cst.TemplatedString]:
+    """The f-strings in those outermost strings that an edit lies in."""
+    for kind in _FORMATTED:
+        for node in tree.nodes(kind):
+            outermost: cst.CSTNode = node
+            for ancestor in tree.ancestors(node):
+                if isinstance(ancestor, (*_STRINGS, cst.ConcatenatedString)):
+                    outermost = ancestor
+            span = tree.span(outermost)
+            if any(span.start < edit.span.start and edit.span.end < span.end for edit in edits):
+                yield node
+
+
 def _loses_comment(tree: SyntaxTree, span: Span, code: str) -> bool:
     if "#" not in tree.text[span.start : span.end]:
         return False
-    inside = (c for c in tree.comments if span.start <= c.start and c.end <= span.end)
+    inside = (c for c in tree.comments_between(span.start, span.end) if c.end <= span.end)
     return any(tree.text[c.start : c.end] not in code for c in inside)
 
 
@@ -193,7 +206,7 @@ def add_argument(
     source = tree.text
     last = call.args[-1]
     end = tree.span(last).end
-    bare = isinstance(last.value, cst.GeneratorExp) and not last.value.lpar
+    bare = isinstance(last.value, cst.GeneratorExp) and not tree.parentheses(last.value)
     if bare:
         return _insert(tree.span(last).start, "(") + _insert(end, f"), {new}")
 
@@ -303,6 +316,20 @@ def remove_argument(tree: SyntaxTree, argument: cst.Arg) -> Edits:
 
 # ---------------------------------------------------------------------------------------------------------
 # Statements
+
+
+def cut_off(tree: SyntaxTree, kept: cst.BaseExpression, whole: cst.BaseExpression) -> Edits | None:
+    """The edit that leaves ``kept`` of an expression that begins with it: ``x`` of ``x.to(device)``.
+
+    None if a comment would go, or a bracket of what lies between: ``(x.to)(device)``.
+    """
+    for around in tree.ancestors(kept):
+        if around is whole:
+            break
+        if isinstance(around, cst.BaseExpression) and around.lpar:
+            return None
+    start, end = tree.outer_span(kept).end, tree.span(whole).end
+    return None if "#" in tree.text[start:end] else _delete(start, end)
 
 
 def remove_statement(tree: SyntaxTree, statement: cst.CSTNode) -> Edits | None:
@@ -485,7 +512,7 @@ def add_import(tree: SyntaxTree, code: str) -> Edits:
     wanted = _import_statements(cst.parse_statement(code))[0]
     package = _package(wanted)
     body = list(tree.root.body)
-    if any(small.deep_equals(wanted) for line in body for small in _import_statements(line)):
+    if any(alike(small, wanted) for line in body for small in _import_statements(line)):
         return ()
     same = [line for line in body if any(_package(small) == package for small in _import_statements(line))]
     if not same:
@@ -674,8 +701,12 @@ def _first_decorator(tree: SyntaxTree, statement: cst.CSTNode) -> int:
 
 
 def _indent_unit(tree: SyntaxTree, block: cst.CSTNode) -> str:
-    unit = block.indent if isinstance(block, cst.IndentedBlock) else None
-    return unit if unit is not None else tree.root.default_indent
+    """The white space by which the lines of a block stand further to the right than what holds it."""
+    if not isinstance(block, cst.IndentedBlock):
+        return tree.root.default_indent
+    around = tree.enclosing(block, cst.IndentedBlock)
+    outer = _indent_at(tree.text, _first_decorator(tree, around.body[0])) if around is not None else ""
+    return _indent_at(tree.text, _first_decorator(tree, block.body[0])).removeprefix(outer)
 
 
 def _end_with_comments(text: str, end: int, indent: str) -> int:

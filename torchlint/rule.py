@@ -75,12 +75,15 @@ def _longest_run(word: str) -> str:
     return max(re.findall("[A-Za-z0-9_]+", word), key=len, default="")
 
 
-def _occurs(word: str, text: str | Words) -> bool:
-    """Whether a text contains a word, or the same with a space in front of its ``=`` or ``(``.
+@cache
+def _groups(mentions: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
+    """The words of each group, and the same with a space in front of their ``=`` or ``(``.
 
     ``range = (-1, 1)`` and ``loss.item ()`` are spelt so by some.
     """
-    return word in text or (word[-1:] in ("=", "(") and f"{word[:-1]} {word[-1]}" in text)
+    groups = [group.split("|") for group in mentions]
+    spaced = [[f"{word[:-1]} {word[-1]}" for word in group if word[-1:] in ("=", "(")] for group in groups]
+    return tuple((*group, *beside) for group, beside in zip(groups, spaced, strict=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,11 +128,17 @@ class Rule:
 
     def may_fire(self, text: str | Words) -> bool:
         """Whether ``text`` contains what the rule needs to find anything; for many rules as `Words`."""
-        return all(any(_occurs(word, text) for word in group.split("|")) for group in self.mentions)
+        for group in _groups(self.mentions):
+            for word in group:
+                if word in text:
+                    break
+            else:
+                return False
+        return True
 
     def concerns(self, text: str | Words) -> bool:
         """Whether ``text`` is of the kind of programs that the rule is about, whether or not it may fire."""
-        subjects = [words for group in self.mentions if "torch" in (words := group.split("|"))]
+        subjects = [words for words in _groups(self.mentions) if "torch" in words]
         return all(any(word in text for word in words) for words in subjects)
 
 

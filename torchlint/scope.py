@@ -10,10 +10,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from torchlint.diagnostics import Diagnostic, Edit
+from torchlint.diagnostics import UNTREATED, Diagnostic, Edit
 from torchlint.fingerprints import fingerprints
 from torchlint.source import Source
-from torchlint.suppressions import NEVER_SUPPRESSED
 
 if TYPE_CHECKING:
     from torchlint.changes import Rows
@@ -57,13 +56,13 @@ class Scope:
             left = [
                 item
                 for item, name in zip(diagnostics, names, strict=True)
-                if name not in known or item.code in NEVER_SUPPRESSED
+                if name not in known or item.code in UNTREATED
             ]
         return Sorted([item for item in left if self._touches(source, item)], known)
 
     def _touches(self, source: Source, diagnostic: Diagnostic) -> bool:
         """Whether a changed line is among those of the finding; failures always count."""
-        if self.rows is None or diagnostic.code in NEVER_SUPPRESSED:
+        if self.rows is None or diagnostic.code in UNTREATED:
             return True
         first = source.text.count("\n", 0, diagnostic.span.start) + 1
         last = first + source.text.count("\n", diagnostic.span.start, diagnostic.span.end)

@@ -22,9 +22,18 @@ class UnknownSelectorError(ValueError):
 
     def __init__(self, selector: str, rules: Mapping[str, Rule]) -> None:
         known = [ALL, *rules, *(rule.name for rule in rules.values())]
-        hint = did_you_mean(selector, known) or "; `torchlint rule --all` lists the rules"
+        hint = did_you_mean(selector, known) or _nearby(selector, rules)
         super().__init__(f"unknown rule selector `{selector}`{hint}")
         self.selector = selector
+
+
+def _nearby(selector: str, rules: Mapping[str, Rule]) -> str:
+    """Where to look for what was meant: among the codes that begin alike, or in the list of all."""
+    for length in range(len(selector) - 1, 0, -1):
+        family = sorted(code for code in rules if code.startswith(selector[:length].upper()))
+        if family and selector[length - 1].isdigit():
+            return f"; there are `{family[0]}` to `{family[-1]}`"
+    return "; `torchlint rule --all` lists the rules"
 
 
 @dataclass(frozen=True)

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 
 from torchlint import parsing, registry
 from torchlint.checker import breaks, check
-from torchlint.diagnostics import Applicability, Diagnostic, Edit, Fix, Span
+from torchlint.diagnostics import UNTREATED, Applicability, Diagnostic, Edit, Fix, Span
 from torchlint.fixer import apply
 from torchlint.options import LintSettings
 from torchlint.scope import Scope
 from torchlint.source import Source
-from torchlint.suppressions import NEVER_SUPPRESSED, Lines, Suppressions, Verb, read_lines
+from torchlint.suppressions import Lines, Suppressions, Verb, read_lines
 
 # One round does it, but for lines whose other findings the baseline no longer knows once they have changed.
 _MAX_ROUNDS = 3
@@ -73,7 +73,7 @@ def _edits(source: Source, diagnostics: Sequence[Diagnostic], reason: str) -> It
     """The comments for the findings, one a line."""
     by_row: defaultdict[int, dict[str, None]] = defaultdict(dict)
     for diagnostic in diagnostics:
-        if diagnostic.code not in NEVER_SUPPRESSED:
+        if diagnostic.code not in UNTREATED:
             by_row[_row(source, diagnostic)][diagnostic.code] = None
     if not by_row:
         return

@@ -11,13 +11,11 @@ import contextlib
 import io
 import os
 import re
-import shutil
 import stat
-import tempfile
 import time
 import tokenize
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -227,10 +225,15 @@ def read_bytes(path: Path, most: int = 0) -> bytes:
             kind = _KINDS.get(stat.S_IFMT(found.st_mode), "it is not a file")
             raise SourceError(f"cannot read the file: {kind}")
         if most and found.st_size > most:
-            raise SourceError(f"cannot read the file: it has {found.st_size} bytes, and {most} are allowed")
+            raise too_large(found.st_size, most)
         return path.read_bytes()
     except (OSError, ValueError) as error:
         raise SourceError(f"cannot read the file: {_reason(error, path)}") from error
+
+
+def too_large(size: int, most: int) -> SourceError:
+    """Why a file of ``size`` bytes is not read."""
+    return SourceError(f"cannot read the file: it has {size} bytes, and {most} are allowed")
 
 
 def read_text(path: Path, most: int) -> str:
@@ -241,23 +244,36 @@ def read_text(path: Path, most: int) -> str:
     Raises:
         SourceError: as `read_bytes`.
     """
-    text = read_bytes(path, most).decode("utf-8-sig", "replace")
+    return with_line_feeds(read_bytes(path, most).decode("utf-8-sig", "replace"))
+
+
+def with_line_feeds(text: str) -> str:
+    """``text`` with every newline LF, as the interpreter reads a file."""
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
-def write_atomically(path: Path, data: bytes, expected_old_bytes: bytes, what: str = "the fixes") -> bool:
+def write_atomically(
+    path: Path, data: bytes, expected_old_bytes: bytes | None, what: str = "the fixes"
+) -> bool:
     """Replace the contents of ``path`` in one step; return whether anything had to be written.
 
-    The new contents go to a temporary file beside the target of ``path`` (a symbolic link stays one),
-    which takes over the old mode, the owner if that is allowed, and then the name: a reader sees the old file
-    or the new one. Who is killed meanwhile leaves at most a file ``.torchlint-….tmp``, which no run looks at.
-    ``what`` is the word for the data in messages.
+    ``expected_old_bytes`` is None for a file that is to be made. The new contents go to a temporary file
+    beside the target of ``path`` (a symbolic link stays one), which takes over the old mode, the owner if
+    that is allowed, and then the name: a reader sees the old file or the new one. Who is killed meanwhile
+    leaves at most a file ``.torchlint-….tmp``, which no run looks at. ``what`` is the word for the data in
+    messages.
 
     Raises:
         StaleSourceError: the file no longer holds ``expected_old_bytes``.
         SourceError: it is read-only, or its folder cannot be written.
     """
     target = Path(os.path.realpath(path))
+    if expected_old_bytes is None and not os.path.exists(target):  # noqa: PTH110 (pathlib may raise)
+        try:
+            _make(target, data)
+        except OSError as error:
+            raise SourceError(f"cannot write {what}: {_reason(error, target.parent)}") from error
+        return True
     current = read_bytes(target)
     if current == data:
         return False
@@ -276,6 +292,30 @@ def write_atomically(path: Path, data: bytes, expected_old_bytes: bytes, what: s
 
 
 def _replace(target: Path, data: bytes) -> None:
+    import shutil
+
+    with _beside(target, data) as temporary:
+        if (owner := _owner(target)) != _owner(temporary):
+            # A superuser who fixes a file, as in a container, does not take it away from its owner.
+            with contextlib.suppress(OSError, AttributeError):
+                os.chown(temporary, *owner)
+        shutil.copymode(target, temporary)
+        _rename(temporary, target)
+
+
+def _make(target: Path, data: bytes) -> None:
+    with _beside(target, data) as temporary:
+        # As other files are made; only the kernel knows, and tells who sets another.
+        mask = os.umask(0o077)
+        os.umask(mask)
+        temporary.chmod(0o666 & ~mask)
+        _rename(temporary, target)
+
+
+@contextlib.contextmanager
+def _beside(target: Path, data: bytes) -> Iterator[Path]:
+    """A file beside ``target`` that holds ``data``, on the disk; it is gone unless it was renamed."""
+    import tempfile
 
     descriptor, name = tempfile.mkstemp(dir=target.parent, prefix=".torchlint-", suffix=".tmp")
     try:
@@ -283,12 +323,7 @@ def _replace(target: Path, data: bytes) -> None:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-        if (owner := _owner(target)) != _owner(Path(name)):
-            # A superuser who fixes a file, as in a container, does not take it away from its owner.
-            with contextlib.suppress(OSError, AttributeError):
-                os.chown(name, *owner)
-        shutil.copymode(target, name)
-        _rename(Path(name), target)
+        yield Path(name)
     except BaseException:
         with contextlib.suppress(FileNotFoundError):
             Path(name).unlink()

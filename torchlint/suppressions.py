@@ -21,14 +21,12 @@ from functools import cached_property, partial
 from itertools import chain
 
 from torchlint import parsing
-from torchlint.diagnostics import Applicability, Diagnostic, Edit, Fix, Span
+from torchlint.diagnostics import UNTREATED, Applicability, Diagnostic, Edit, Fix, Span
 from torchlint.options import closest, did_you_mean
 from torchlint.rule import Rule
 from torchlint.source import Source
 
 UNUSED, INVALID = "TL002", "TL003"
-# A program that cannot be read, and a rule that crashed, are not matters of taste.
-NEVER_SUPPRESSED = frozenset({"TL000", "TL001"})
 
 _MAY_SUPPRESS = re.compile(r"noqa|torchlint\s*:", re.IGNORECASE)
 _NOQA = re.compile(r"#\s*noqa(?![\w-])(?P<colon>\s*:)?", re.IGNORECASE)
@@ -376,7 +374,7 @@ class Suppressions:
         return [diagnostic for diagnostic in diagnostics if not self._suppresses(diagnostic)]
 
     def _suppresses(self, diagnostic: Diagnostic) -> bool:
-        if diagnostic.code in NEVER_SUPPRESSED:
+        if diagnostic.code in UNTREATED:
             return False
         found = False
         rows, wide = self._reach
@@ -410,13 +408,12 @@ class Suppressions:
                 continue
             entries = directive.entries
             names = ", ".join(f"`{entries[number].text}`" for number in idle)
-            what = "enabling again" if directive.verb is Verb.ENABLE else "suppression"
+            if directive.verb is Verb.ENABLE:
+                told, advice = f"nothing has disabled {names}, enabled again here", "Remove the `enable`"
+            else:
+                told, advice = f"unused suppression of {names}", "Remove the unused suppression"
             place = entries[idle[0]].span if len(idle) == 1 else directive.span
-            yield (
-                f"unused {what} of {names}",
-                place,
-                Fix(f"Remove the unused {what}", (self._removal(directive, idle),), Applicability.SAFE),
-            )
+            yield told, place, Fix(advice, (self._removal(directive, idle),), Applicability.SAFE)
 
     def _removal(self, directive: Directive, idle: list[int]) -> Edit:
         kept = [entry.text for number, entry in enumerate(directive.entries) if number not in idle]

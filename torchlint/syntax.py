@@ -6,6 +6,8 @@ explicit stack over cached field lists gives all that the rules need for a small
 
 from __future__ import annotations
 
+import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import fields
 from functools import cached_property
@@ -72,6 +74,8 @@ class _Fields(dict[type, tuple[str, ...]]):
 
 
 _FIELDS = _Fields()
+# What may stand between the end of a statement and the comment behind it.
+_BEHIND = re.compile(r"[ \t\f;]*(#[^\r\n]*)")
 _CONTAINERS = (list, tuple)
 # What LibCST may leave out of the code that it generates.
 _DROPPED = frozenset("\x0c\r\n\t ")
@@ -100,6 +104,9 @@ class SyntaxTree:
         self.order: dict[cst.CSTNode, int] = {}
         self._by_type: dict[type, list[cst.CSTNode]] = {}
         self._mentioned: dict[str, bool] = {}
+        self._matched: dict[re.Pattern[str], bool] = {}
+        self._lasts: dict[cst.CSTNode, int] = {}
+        self._positions: dict[cst.CSTNode, int] = {}
         self._walk()
 
     def _walk(self) -> None:
@@ -111,6 +118,13 @@ class SyntaxTree:
         found = self._mentioned.get(words)
         if found is None:
             found = self._mentioned[words] = words in self.text
+        return found
+
+    def matches(self, pattern: re.Pattern[str]) -> bool:
+        """Whether a pattern is found in the text of the file, which is searched once for each."""
+        found = self._matched.get(pattern)
+        if found is None:
+            found = self._matched[pattern] = pattern.search(self.text) is not None
         return found
 
     @cached_property
@@ -170,6 +184,17 @@ class SyntaxTree:
                 else:
                     stack.append(child)
 
+    def position(self, statement: cst.CSTNode) -> int:
+        """How many statements stand above one in its block; 0 for what is no statement of a block."""
+        found = self._positions.get(statement)
+        if found is None:
+            body = getattr(self.parents.get(statement), "body", ())
+            self._positions[statement] = found = 0
+            if isinstance(body, Sequence):
+                self._positions.update(zip(body, range(len(body)), strict=True))
+                found = self._positions[statement]
+        return found
+
     def parts(self, node: cst.CSTNode) -> list[cst.CSTNode]:
         """The code nodes directly below ``node``, in source order."""
         found: list[cst.CSTNode] = []
@@ -186,7 +211,43 @@ class SyntaxTree:
 
     def contains(self, outer: cst.CSTNode, inner: cst.CSTNode) -> bool:
         """Whether ``inner`` is ``outer`` or lies below it."""
-        return inner is outer or any(ancestor is outer for ancestor in self.ancestors(inner))
+        if inner is outer:
+            return True
+        start, place = self.order.get(outer), self.order.get(inner)
+        if start is None or place is None:
+            return False
+        return start < place <= self.last(outer)
+
+    def last(self, node: cst.CSTNode) -> int:
+        """The number of the last node below ``node``: what lies in it has numbers from its own to this."""
+        found = self._lasts.get(node)
+        if found is None:
+            current: cst.CSTNode | None = node
+            below = node
+            while current is not None:
+                below, current = current, _last_part(current)
+            found = self._lasts[node] = self.order[below]
+        return found
+
+    def within(self, outer: cst.CSTNode, nodes: Sequence[Node]) -> Sequence[Node]:
+        """Those of some nodes in source order that are ``outer`` or lie below it."""
+        order = self.order.__getitem__
+        start = bisect_left(nodes, order(outer), key=order)
+        return nodes[start : bisect_right(nodes, self.last(outer), start, key=order)]
+
+    def between(self, first: cst.CSTNode, last: cst.CSTNode, *kinds: type[Node]) -> Iterator[Node]:
+        """The nodes of exactly these types that begin behind the start of one node and before another."""
+        order = self.order.__getitem__
+        for kind in kinds:
+            nodes = self.nodes(kind)
+            start = bisect_right(nodes, order(first), key=order)
+            yield from nodes[start : bisect_left(nodes, order(last), start, key=order)]
+
+    def holds(self, outer: cst.CSTNode, nodes: Sequence[cst.CSTNode]) -> bool:
+        """Whether one of some nodes in source order is ``outer`` or lies below it."""
+        order = self.order.__getitem__
+        start = bisect_left(nodes, order(outer), key=order)
+        return start < len(nodes) and order(nodes[start]) <= self.last(outer)
 
     def statement(self, node: cst.CSTNode) -> cst.CSTNode:
         """The statement line or compound statement that holds ``node`` (itself if it is one)."""
@@ -205,7 +266,7 @@ class SyntaxTree:
     def _spans(self) -> dict[cst.CSTNode, Span]:
         code, spans = record([self.root], self.root.default_indent, self.root.default_newline)
         # LibCST takes back the last newline of a text that has none, after it was counted.
-        spans[self.root] = Span(0, len(code))
+        whole = spans[self.root] = Span(0, len(self.text))
         if code == self.text:
             return spans
         offsets = _align(code, self.text)
@@ -216,7 +277,7 @@ class SyntaxTree:
             # The end is behind the last character of the node: what LibCST dropped there is outside.
             return Span(offsets[start], offsets[end - 1] + 1 if end > start else offsets[start])
 
-        return {node: moved(span) for node, span in spans.items()}
+        return {node: span if span is whole else moved(span) for node, span in spans.items()}
 
     def span(self, node: cst.CSTNode) -> Span:
         """Character offsets of ``node`` in ``text``, without the white space and comments around it.
@@ -225,10 +286,17 @@ class SyntaxTree:
         """
         return self._spans[node]
 
-    @property
+    @cached_property
     def comments(self) -> list[Span]:
         """Where the comments are, in source order."""
         return sorted(span for node, span in self._spans.items() if isinstance(node, cst.Comment))
+
+    def comments_between(self, start: int, end: int) -> list[Span]:
+        """The comments that begin at ``start`` or behind it and before ``end``."""
+        if "#" not in self.text[start:end]:
+            return []
+        first = bisect_left(self.comments, start, key=lambda span: span.start)
+        return self.comments[first : bisect_left(self.comments, end, first, key=lambda span: span.start)]
 
     def outer_span(self, node: cst.CSTNode) -> Span:
         """As ``span``, with the parentheses that the expression itself owns."""
@@ -237,9 +305,40 @@ class SyntaxTree:
             return inner
         return Span(self._spans[node.lpar[0]].start, self._spans[node.rpar[-1]].end)
 
+    def parentheses(self, node: cst.BaseExpression) -> int:
+        """How many pairs of parentheses an expression owns: ``(a)`` has one, the ``a`` of ``f(a)`` none."""
+        return len(node.lpar)
+
+    def takes_dot(self, node: cst.BaseExpression) -> bool:
+        """Whether ``.name`` may follow an expression as it stands, without parentheses around it."""
+        tight = isinstance(node, (cst.Name, cst.Attribute, cst.Call, cst.Subscript))
+        return tight or self.parentheses(node) > 0
+
+    def comment_behind(self, statement: cst.CSTNode) -> str | None:
+        """The comment at the end of the last line of a statement, with its sign."""
+        found = _BEHIND.match(self.text, self.span(statement).end)
+        return found and found[1]
+
+    def lines_above(self, statement: cst.CSTNode) -> list[str]:
+        """The comments directly above a statement, the nearest first; an empty text for an empty line."""
+        above: list[str] = []
+        start = _line_start(self.text, self.span(statement).start)
+        while start:
+            end = start
+            start = _line_start(self.text, end - 2 if self.text[end - 2 : end] == "\r\n" else end - 1)
+            line = self.text[start:end].strip()
+            if line and not line.startswith("#"):
+                break
+            above.append(line)
+        return above
+
     def line(self, node: cst.CSTNode) -> int:
         """The number of the line that ``node`` begins in, from 1; lines end as in Python."""
-        return 1 + len(NEWLINE.findall(self.text, 0, self.span(node).start))
+        return 1 + bisect_right(self._line_ends, self.span(node).start)
+
+    @cached_property
+    def _line_ends(self) -> list[int]:
+        return [newline.end() for newline in NEWLINE.finditer(self.text)]
 
     def source(self, node: cst.CSTNode) -> str:
         """The text of ``node`` exactly as the file spells it, its own parentheses included."""
@@ -251,6 +350,25 @@ class SyntaxTree:
                 return text
         span = self.outer_span(node)
         return self.text[span.start : span.end]
+
+
+def _line_start(text: str, at: int) -> int:
+    start = text.rfind("\n", 0, at) + 1
+    return max(start, text.rfind("\r", start, at) + 1)
+
+
+def _last_part(node: cst.CSTNode) -> cst.CSTNode | None:
+    """The last of the code nodes directly below ``node``; None if there is none."""
+    for name in _FIELDS[node.__class__]:
+        child = getattr(node, name)
+        if child.__class__ in _NO_NODES:
+            continue
+        if child.__class__ not in _CONTAINERS:
+            return child  # type: ignore[no-any-return]
+        found = next((item for item in reversed(child) if item.__class__ not in _NO_NODES), None)
+        if found is not None:
+            return found  # type: ignore[no-any-return]
+    return None
 
 
 def alike(one: cst.CSTNode, other: cst.CSTNode) -> bool:

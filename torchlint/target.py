@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from packaging.version import InvalidVersion, Version
 
-from torchlint import installation, toml
+from torchlint import installation
 from torchlint.releases import RELEASES
 from torchlint.source import SourceError, read_text
 
@@ -87,6 +87,10 @@ class Target:
     def admits_below(self, version: str) -> bool:
         """Whether a release older than ``version`` could run the program; True where nothing is known."""
         return self.lower is None or self.lower < _version(version)
+
+    def known_below(self, version: str) -> bool:
+        """Whether somebody said that a release older than ``version`` may run it; False if nobody did."""
+        return any(bound is not None and bound < _version(version) for bound in (self.lower, self.upper))
 
     def at_least(self, version: str) -> bool:
         """Whether every release that may run the program is provably ``version`` or newer."""
@@ -176,7 +180,7 @@ def _highest(specifiers: SpecifierSet, package: str) -> Version | None:
 
 @dataclass(frozen=True)
 class _Declared:
-    """What one file says about a library: the ranges it declares, whether it pins (a lock file)."""
+    """What the file ``name`` says about a library: the ranges it declares, whether it pins (a lock file)."""
 
     name: str
     ranges: tuple[Target, ...]
@@ -248,7 +252,7 @@ def _declarations(directory: Path, package: str) -> Iterator[_Declared]:
     for name, text in _files(directory):
         if package in text:
             ranges, lock = _ranges_in(name, text, package)
-            yield _Declared(name, tuple(islice(ranges, _MOST_RANGES)), lock)
+            yield _Declared(str(directory / name), tuple(islice(ranges, _MOST_RANGES)), lock)
 
 
 def _ranges_in(name: str, text: str, package: str) -> tuple[Iterable[Target], bool]:
@@ -501,6 +505,8 @@ def _from_lock(text: str, package: str) -> Iterator[Target]:
 
 @lru_cache(maxsize=4)
 def _toml(text: str) -> Mapping[str, Any]:
+    from torchlint import toml
+
     try:
         return toml.loads(text)
     except toml.TOMLDecodeError:

@@ -4,6 +4,7 @@
     python -m benchmarks.corpus lint                  # lint them; writes findings.json beside them
     python -m benchmarks.corpus sample TL202          # findings of a rule, to be read by hand
     python -m benchmarks.corpus fixcheck              # fix copies of them and check every byte
+    python -m benchmarks.corpus sound                 # check them with and without screen and outline
     python -m benchmarks.corpus compare --before REF  # set two versions side by side
     python -m benchmarks.corpus table                 # precision by rule, from the tally in tally/
 

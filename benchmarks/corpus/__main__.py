@@ -12,7 +12,17 @@ from pathlib import Path
 import click
 import platformdirs
 
-from benchmarks.corpus import comparison, findings, fixes, packages, report, tally, versions
+from benchmarks.corpus import (
+    comparison,
+    findings,
+    fixes,
+    packages,
+    report,
+    reports,
+    soundness,
+    tally,
+    versions,
+)
 from benchmarks.corpus.comparison import Comparison
 from benchmarks.corpus.packages import Package
 
@@ -184,7 +194,7 @@ def fixcheck(
     for package in _chosen(folder, only, trees):
         outcome = fixes.check(package, folder / "fixed", _options(select, jobs))
         outcomes.append(outcome)
-        fixes.record(outcome, report)
+        reports.record(outcome.as_json(), report)
         click.echo(
             f"{package.name} {package.version}: {outcome.files} files, {outcome.changed} changed "
             f"({outcome.exact} exactly as declared, {outcome.by_lines} compared by lines)"
@@ -193,6 +203,36 @@ def fixcheck(
             for text in getattr(outcome, problem):
                 click.echo(f"  {problem.replace('_', ' ')}: {text}")
     if not all(outcome.clean for outcome in outcomes):
+        sys.exit(1)
+
+
+@main.command()
+@_FOLDER
+@_ONLY
+@_TREE
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Default: FOLDER/soundness.json. What it says of other packages stays.",
+)
+def sound(folder: Path, only: Sequence[str], trees: Sequence[str], output: Path | None) -> None:
+    """Check every file that mentions torch with and without the screen and the outline.
+
+    The diagnostics, their places and their fixes must be the same. Exits with 1 if they are not.
+    """
+    settings = soundness.everything()
+    outcomes = []
+    for package in _chosen(folder, only, trees):
+        paths = soundness.mentioning(package.folder)
+        outcome = soundness.check(package, paths, settings, _report)
+        outcomes.append(outcome)
+        reports.record(outcome.as_json(), output or folder / "soundness.json")
+        click.echo(
+            f"{package.name} {package.version}: {outcome.files} files, {outcome.spared} rules spared one, "
+            f"{outcome.diagnostics} diagnostics, {len(outcome.differences)} differences"
+        )
+    if any(outcome.differences for outcome in outcomes):
         sys.exit(1)
 
 

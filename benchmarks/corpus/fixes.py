@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import io
 import itertools
-import json
 import re
 import shutil
-import subprocess
 import tokenize
 import warnings
 from collections.abc import Iterable, Iterator
@@ -98,31 +96,6 @@ def check(package: Package, workspace: Path, options: Iterable[str]) -> Outcome:
         str(path) for path in paths if (copy / path).read_bytes() != fixed[path]
     ]
     return outcome
-
-
-def record(outcome: Outcome, report: Path) -> None:
-    """Write how one package went into a report, in place of what that says of the package.
-
-    The entry names the revision of torchlint, so that a report may be put together over some time.
-    """
-    known = json.loads(report.read_text(encoding="utf-8")) if report.exists() else []
-    others = [entry for entry in known if entry["package"] != outcome.package]
-    entry = {**outcome.as_json(), "revision": _revision()}
-    report.parent.mkdir(parents=True, exist_ok=True)
-    entries = sorted([*others, entry], key=lambda item: str(item["package"]))
-    report.write_text(json.dumps(entries, indent=1) + "\n", encoding="utf-8")
-
-
-def _revision() -> str | None:
-    """The commit of the working tree; None outside of one."""
-    found = subprocess.run(
-        ["git", "rev-parse", "--short", "HEAD"],
-        cwd=Path(__file__).parent,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    return found.stdout.strip() or None
 
 
 def _relative(item: dict[str, Any], copy: Path) -> Path:

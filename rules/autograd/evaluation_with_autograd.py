@@ -62,12 +62,14 @@ def evaluation_with_autograd(call: cst.Call, module: Module) -> Iterator[Finding
     A function that does nothing but evaluate gets the decorator `@torch.no_grad()`, below the decorators it
     has; elsewhere the loop, or the forward passes beside each other, go into a `with torch.no_grad():` block,
     or into `with torch.set_grad_enabled(phase == "train"):` where one loop trains and validates.
-    Safe, unless a tensor with its graph is returned to callers outside the file, kept in an attribute, put
-    into a container of the caller or given to its callback: those might backpropagate it. Unsafe too for a
-    generator function, for a model that is never trained, whose parameters have no `.grad` any more, and
-    where the file asks a tensor for `requires_grad` or `grad_fn`. No fix where the
-    code to be wrapped holds a `yield` or `await`: its consumer would run without autograd; and none for a
-    function that is compiled by `torch.jit.script`.
+    Safe, unless a tensor with its graph may get out of the file: a function returns it that other files may
+    call, because its name has no leading underscore and it stands in no other function; it is kept in an
+    attribute, put into a container of the caller or given to its callback. Those might backpropagate it. What
+    is returned as numbers of Python has no graph, and a notebook has no importers. Unsafe too for a generator
+    function, for a model that is never trained, whose parameters have no `.grad` any more, and where the file
+    asks a tensor for `requires_grad` or `grad_fn`. No fix where the code to be wrapped holds a `yield` or
+    `await`: its consumer would run without autograd; and none for a function that is compiled by
+    `torch.jit.script`.
 
     ## References
     - [Performance tuning guide](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html)

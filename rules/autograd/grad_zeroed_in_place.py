@@ -6,6 +6,7 @@ import libcst as cst
 
 from torchlint.diagnostics import Fix
 from torchlint.rule import NOTE, WARNING, Finding, rule
+from torchlint.semantics.clearing import wraps_optimizer
 from torchlint.semantics.gradients import zeroed_gradient
 from torchlint.semantics.module import Module
 from torchlint.semantics.values import MISSING, Kind
@@ -27,8 +28,9 @@ _OF_WRAPPERS = frozenset(
 def grad_zeroed_in_place(node: cst.Call | cst.AugAssign | cst.Assign, module: Module) -> Iterator[Finding]:
     """## What it does
     Finds gradients that are filled with zeros instead of being set to None: `zero_grad(set_to_none=False)`,
-    `p.grad.zero_()`, `p.grad *= 0` and their kin, with or without a guard against None. Where the program may
-    run on a torch release before 2.0, a plain `zero_grad()` is noted too, since there it filled with zeros.
+    `p.grad.zero_()`, `p.grad *= 0` and their kin, with or without a guard against None. Where the target says
+    that a torch release before 2.0 may run the program, a plain `zero_grad()` is noted too, since there it
+    filled with zeros; where nothing is known of the release, it is not.
 
     Other classes' `zero_grad` and the gradients of ordinary tensors are left alone, and so is code that reads
     or adds to the gradient of a parameter before the next backward, or captures CUDA graphs: both need the
@@ -88,11 +90,13 @@ def _zero_grad(call: cst.Call, owner: cst.BaseExpression, module: Module) -> Ite
         return
     argument = module.argument(call, "set_to_none")
     asked = argument.given and argument.constant not in (MISSING, None) and not argument.constant
-    by_default = argument.absent and module.target.admits_below("2.0")
+    by_default = argument.absent and module.target.known_below("2.0")
     if not (asked or by_default) or module.gradients.needed_at(call):
         return
     known = value.cls is not None or value.definition is not None
     if not known and module.inference.clues.used_attributes(owner) & _OF_WRAPPERS:
+        return
+    if not known and wraps_optimizer(module, owner):
         return
     edits = module.set_argument(call, "set_to_none", "True")
     gradients = module.gradients
@@ -105,7 +109,7 @@ def _zero_grad(call: cst.Call, owner: cst.BaseExpression, module: Module) -> Ite
             "before torch 2.0, `zero_grad()` fills the gradients with zeros instead of setting them to None"
         )
     yield Finding(
-        call, message, fix=make("Set the gradients to None", edits), severity=WARNING if asked else NOTE
+        call, message, fix=make("Pass `set_to_none=True`", edits), severity=WARNING if asked else NOTE
     )
 
 

@@ -24,7 +24,6 @@ from torchlint.semantics.values import Graph, Kind
 # Methods that copy or convert a tensor: what needs no graph can lose it before them.
 _CONVERSIONS = frozenset({"cpu", "cuda", "to", "float", "double", "half", "bfloat16", "clone", "contiguous"})
 _LOOPS = (BindingKind.LOOP, BindingKind.COMPREHENSION)
-_TIGHT = (cst.Name, cst.Attribute, cst.Call, cst.Subscript)
 
 
 @rule(
@@ -269,4 +268,5 @@ def _without_graph(stored: cst.BaseExpression, module: Module) -> cst.BaseExpres
 
 def _detached(node: cst.BaseExpression, module: Module) -> str:
     code = module.source(node)
-    return f"{code}.detach()" if isinstance(node, _TIGHT) or node.lpar else f"({code}).detach()"
+    tight = module.tree.takes_dot(node)
+    return f"{code}.detach()" if tight else f"({code}).detach()"

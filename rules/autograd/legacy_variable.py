@@ -131,7 +131,7 @@ def _without(call: cst.Call, given: dict[str, cst.BaseExpression], module: Modul
         code += ".requires_grad_()"
     elif constant is not False and told is not None:
         code += f".requires_grad_({module.source(told)})"
-    if not data.lpar and not isinstance(data, _TIGHT) and code == module.source(data):
+    if not module.tree.takes_dot(data) and code == module.source(data):
         code = f"({code})" if not _stands_alone(call, module) or "\n" in code else code
     match module.tree.parent(call):
         case cst.Assign(targets=[cst.AssignTarget(target=cst.Name(name))]) as statement if name == code:
@@ -186,6 +186,6 @@ def _indexed(node: cst.Subscript, module: Module) -> Iterator[Finding]:
     fix = make(f"Replace by `{code}`", module.replace(node, code))
     name = module.source(owner)
     message = (
-        f"`{name}` is one number without a dimension, so that `[0]` raises an IndexError since torch 0.5"
+        f"`{name}` is one number without a dimension, so that `[0]` raises an IndexError since torch 1.0"
     )
     yield Finding(node, message, fix=fix, severity=ERROR)

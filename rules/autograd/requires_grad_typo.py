@@ -12,6 +12,7 @@ from torchlint.rule import ERROR, Finding, rule
 from torchlint.semantics.conventions import OPTIONS_NAME
 from torchlint.semantics.module import Module
 from torchlint.semantics.names import BindingKind, dotted_text
+from torchlint.semantics.remembered import remembered
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import Graph, Kind, Value
 
@@ -34,10 +35,12 @@ _OWN = frozenset({"self", "cls", "ctx"})
     on=cst.Attribute,
     mentions=(
         "torch",
+        # Every beginning of `_MISSPELT`, and the name of the method where it is not called.
         (
-            "require_gr|require_Gr|require_ga|required_gr|required_ga|requres|reqries|requries|requiers|requieres"
-            "|requirs|reqires|reqiures|reuqires|requires_ga|requires_grd|requires_grads|requires_gradd"
-            "|requires_gradient|requires_Gr|requiresgr|requiregr|requires_grad_ =|requires_grad_="
+            "require_g|require_G|requireg|requireG|required_g|required_G|requiredg|requiredG|requiresg|requiresG"
+            "|requires_G|requires_ga|requires_grd|requires_grads|requires_gradd|requires_gradient"
+            "|requre|reqries|requries|requiers|requieres|requirs|reqires|reqiures|reuqires"
+            "|requires_grad_ |requires_grad_\t|requires_grad_=|requires_grad_)|requires_grad_\\"
         ),
     ),
 )
@@ -155,7 +158,7 @@ def _is_own_name(name: str, owner: Value, module: Module) -> bool:
 def _respelt(node: cst.Attribute, owner: Value, assignment: cst.Assign | None, module: Module) -> Fix | None:
     message = "Spell it `requires_grad`"
     if assignment is None:
-        make = module.safe if owner.leaf and _all_reached(node.attr.value, module) else module.unsafe
+        make = module.safe if owner.leaf and _all_reached(module, node.attr.value) else module.unsafe
         return make(message, module.replace(node.attr, "requires_grad"))
     wanted = module.value(assignment.value).constant
     if owner.kind is Kind.MODULE:
@@ -166,7 +169,7 @@ def _respelt(node: cst.Attribute, owner: Value, assignment: cst.Assign | None, m
     if owner.graph is Graph.ATTACHED and not owner.leaf and wanted is not True:
         return None
     certain = owner.leaf or (wanted is False and owner.kind is Kind.TENSOR and owner.graph is Graph.DETACHED)
-    make = module.safe if certain and _all_reached(node.attr.value, module) else module.unsafe
+    make = module.safe if certain and _all_reached(module, node.attr.value) else module.unsafe
     return make(message, module.replace(node.attr, "requires_grad"))
 
 
@@ -180,7 +183,8 @@ def _remedy(node: cst.Attribute, owner: Value, assignment: cst.Assign | None, mo
     return f"Write `{tensor} = {tensor}.detach()`"
 
 
-def _all_reached(name: str, module: Module) -> bool:
+@remembered
+def _all_reached(module: Module, name: str) -> bool:
     """Whether every use of the name in the file is one that is respelt along."""
     tree = module.tree
     uses = [node for node in tree.nodes(cst.Attribute) if node.attr.value == name]

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from torchlint.diagnostics import Applicability, Edit, Fix, Span
+from torchlint.diagnostics import Applicability, Edit, Fix
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.api.results import LEGACY_CONSTRUCTORS
 from torchlint.semantics.factories import Factory, created_on, factory
@@ -100,6 +100,8 @@ def tensor_created_on_host(call: cst.Call, module: Module) -> Iterator[Finding]:
     move = move_to_accelerator(module, call)
     if move is None or not module.accelerated or module.phase(call) is Phase.DATASET:
         return
+    if not move.shown and module.phase(call) is Phase.SETUP:  # parameters are on the host as yet
+        return
     if isinstance(tensor, cst.Name):
         yield from _moved_later(module, made, move, tensor)
     elif not _scalar_each_step(module, made):
@@ -115,7 +117,9 @@ def _scalar_each_step(module: Module, made: Factory) -> bool:
 
 def _message(module: Module, made: Factory) -> str:
     name = module.tree.source(made.call.func)
-    return f"`{name}` makes the tensor in host memory, from where it is copied; `device=` makes it in place"
+    return (
+        f"`{name}` makes the tensor in host memory, from where it is copied; `device=` makes it on the device"
+    )
 
 
 def _only_value(module: Module, name: cst.Name) -> cst.BaseExpression | None:
@@ -186,18 +190,14 @@ def _remove_move(module: Module, move: Move, name: cst.Name) -> Edits | None:
 
 def _has_comment(module: Module, statement: cst.CSTNode) -> bool:
     return (
-        isinstance(statement, cst.SimpleStatementLine) and statement.trailing_whitespace.comment is not None
+        isinstance(statement, cst.SimpleStatementLine) and module.tree.comment_behind(statement) is not None
     )
 
 
 def _without_suffix(module: Module, call: cst.Call) -> Edits | None:
     """Take ``.to(…)`` off what it is called on; None if a comment stands in it."""
     assert isinstance(call.func, cst.Attribute)
-    start = module.tree.outer_span(call.func.value).end
-    end = module.tree.span(call).end
-    if "#" in module.tree.text[start:end]:
-        return None
-    return (Edit(Span(start, end), ""),)
+    return module.cut_off(call.func.value, call)
 
 
 def _fix(module: Module, made: Factory, move: Move, removal: Edits | None) -> Fix | None:
@@ -209,7 +209,8 @@ def _fix(module: Module, made: Factory, move: Move, removal: Edits | None) -> Fi
         suffix = module.tree.span(move.call).end
         if len(removal) != 1 or removal[0].content or removal[0].span.end != suffix:
             return None
-        removal, dtype = (Edit(removal[0].span, f".to({dtype})"),), None
+        gap = module.tree.text[removal[0].span.start : suffix].partition(".")[0]  # a line of its own
+        removal, dtype = (Edit(removal[0].span, f"{gap}.to({dtype})"),), None
     creation = created_on(module, made, move.code, dtype)
     message = f"Create the tensor with `device={move.code}`"
     if made.leaf or made.overlapping or not move.certain or (made.random and module.seeded):

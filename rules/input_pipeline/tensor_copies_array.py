@@ -87,7 +87,7 @@ def _clone(call: cst.Call, data: cst.BaseExpression, module: Module) -> Fix | No
     if any(arg.star for arg in call.args) or module.argument(call, "pin_memory").given:
         return None
     text = module.source(data)
-    if not isinstance(data, (cst.Name, cst.Attribute, cst.Call, cst.Subscript)) and not data.lpar:
+    if not module.tree.takes_dot(data):
         text = f"({text})"
     given = [
         f"{name}={module.source(argument.node)}"

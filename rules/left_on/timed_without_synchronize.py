@@ -129,9 +129,8 @@ def _of_timer(call: cst.Call, module: Module) -> Iterator[Finding]:
 
 def _fix(module: Module, measured: Interval) -> Fix | None:
     """Wait before both readings, where there is a device; None where one of them shares its statement."""
-    text = module.tree.text
-    newer = "torch.accelerator" in text and module.target.at_least(_ACCELERATOR_SINCE)
-    if not newer and "cuda" not in text:
+    newer = module.tree.mentions("torch.accelerator") and module.target.at_least(_ACCELERATOR_SINCE)
+    if not newer and not module.tree.mentions("cuda"):
         return None
     package = "torch.accelerator" if newer else "torch.cuda"
     places = [measured.end] if waited_above(module, measured.start) else [measured.start, measured.end]

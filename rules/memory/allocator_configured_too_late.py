@@ -85,7 +85,7 @@ def allocator_configured_too_late(node: cst.Assign | cst.Call, module: Module) -
             f"`{setting.variable}` is set {when}; set it above that",
             fix=_fix(setting, used, module),
             remedy=f"Set `{setting.variable}` above the line that makes torch read it",
-            related=((used, "here"),),
+            related=((used, "torch reads it here"),),
         )
 
 
@@ -122,7 +122,7 @@ def _unread(setting: Setting, module: Module) -> Iterator[Finding]:
     lower = module.target.lower
     if setting.variable != COMMON_VARIABLE or lower is None or not module.target.admits_below("2.9"):
         return
-    if CUDA_VARIABLE not in module.tree.text:
+    if not module.tree.mentions(CUDA_VARIABLE):
         yield Finding(
             setting.name,
             f"before torch 2.9 `{COMMON_VARIABLE}` is not read; all releases read `{CUDA_VARIABLE}`",
@@ -133,4 +133,4 @@ def _unread(setting: Setting, module: Module) -> Iterator[Finding]:
 
 
 def _fix(setting: Setting, used: cst.CSTNode, module: Module) -> Fix | None:
-    return module.unsafe("Set it earlier", moved_up(module, setting, used))
+    return module.unsafe("Set it above that", moved_up(module, setting, used))

@@ -85,7 +85,7 @@ def cache_emptied_in_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
 
 
 def _fix(call: cst.Call, hot: Hot, module: Module) -> Fix | None:
-    if not isinstance(module.tree.parent(call), cst.Expr) or MEASURES_MEMORY.search(module.tree.text):
+    if not isinstance(module.tree.parent(call), cst.Expr) or module.tree.matches(MEASURES_MEMORY):
         return None
     if called_elsewhere(module, hot, call) or call.args:
         return None

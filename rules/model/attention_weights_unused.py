@@ -72,7 +72,7 @@ def attention_weights_unused(call: cst.Call, module: Module) -> Iterator[Finding
     if used_parts(module, call, 2) != _OUTPUT or module.tree.mentions("register_forward_hook"):
         return
     twice_differentiated = any(
-        word in module.tree.text for word in ("create_graph", "torch.func", "functorch")
+        module.tree.mentions(word) for word in ("create_graph", "torch.func", "functorch")
     )
     grade = module.unsafe if twice_differentiated else module.safe
     yield Finding(

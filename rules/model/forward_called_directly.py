@@ -77,5 +77,5 @@ def forward_called_directly(call: cst.Call, module: Module) -> Iterator[Finding]
 
 
 def _fix(call: cst.Call, found: Bypass, module: Module) -> Fix | None:
-    grade = module.safe if found.plain and not _HOOKS.search(module.tree.text) else module.unsafe
+    grade = module.safe if found.plain and not module.tree.matches(_HOOKS) else module.unsafe
     return grade("Call the module", module.replace(call.func, module.source(found.receiver)))

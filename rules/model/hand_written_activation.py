@@ -68,7 +68,7 @@ def hand_written_activation(node: cst.BinaryOperation | cst.Call, module: Module
         if not isinstance(name, cst.Name) or name.value.rstrip("_") not in ("mul", "multiply", "div"):
             return
     found = activation(module, node)
-    if found is None or for_older_releases(module, node):
+    if found is None or for_older_releases(module, node) or _differentiates(module, node):
         return
     if found.function is None:
         if module.compiled(node):
@@ -90,6 +90,17 @@ def hand_written_activation(node: cst.BinaryOperation | cst.Call, module: Module
         f"{found.title} is written out, and each step stores a tensor; `F.{function}` is one kernel",
         fix=_fix(module, node, found),
         remedy=f"Call `{function}(…{found.options and ', '}{found.options})` in the place of these steps",
+    )
+
+
+def _differentiates(module: Module, node: cst.CSTNode) -> bool:
+    """Whether this is part of a derivative: `x * sigmoid(x)` activates nothing there."""
+    function = module.function(node)
+    owner = module.classes.owner(function) if isinstance(function, cst.FunctionDef) else None
+    if owner is None or not isinstance(function, cst.FunctionDef):
+        return False
+    return function.name.value == "backward" and module.classes.info(owner).inherits(
+        "torch.autograd.Function"
     )
 
 

@@ -51,10 +51,11 @@ def modules_in_plain_list(statement: cst.Assign | cst.AnnAssign, module: Module)
 
     ## Fix safety
 
-    The fix is unsafe where the list is used for more than indexing, iterating and filling, where the keys of
-    a dict are not all in sight, and where the file loads weights, which lack the modules that are registered
-    now. None is offered if something in it may be no module, where the list is assigned in several places or
-    something is asked of it that `nn.ModuleList` lacks, as `reverse()` is, and before `super().__init__()`.
+    The fix is unsafe where the list is used for more than indexing, iterating and filling, where a file with
+    `DistributedDataParallel` never runs what is in it, where the keys of a dict are not all in sight, and
+    where the file loads weights, which lack the modules that are registered now. None is offered if something
+    in it may be no module, where the list is assigned in several places or something is asked of it that
+    `nn.ModuleList` lacks, as `reverse()` is, and before `super().__init__()`.
 
     ## References
 
@@ -98,7 +99,7 @@ def _fix(hidden: Hidden, statement: cst.CSTNode, container: str, module: Module)
     known = hidden.known and (not hidden.mapping or hidden.keys is not None)
     grade = module.safe if known and hidden.plainly_used and not module.loads_weights else module.unsafe
     made = module.source(hidden.made)
-    if isinstance(hidden.made, cst.Tuple) and not hidden.made.lpar:
+    if isinstance(hidden.made, cst.Tuple) and not module.tree.parentheses(hidden.made):
         made = f"({made})"
     return grade(
         f"Use `{spelling.text}`",

@@ -82,7 +82,7 @@ def _fix(module: Module, node: cst.BaseExpression, fused: Fused) -> Fix | None:
     if spelling is None or fused.arguments is None:
         return None
     # Not every release has them for complex numbers.
-    exact = fused.exact and not _COMPLEX.search(module.tree.text)
+    exact = fused.exact and not module.tree.matches(_COMPLEX)
     grade = module.safe if exact else module.unsafe
     code = f"{spelling.text}({fused.arguments})"
     gone = (module.remove_statement(statement) for statement in fused.removed)

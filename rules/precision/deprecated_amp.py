@@ -104,8 +104,7 @@ def _is_alias(node: cst.CSTNode, module: Module) -> bool:
 
 
 def _sets_defaults(module: Module) -> bool:
-    text = module.tree.text
-    return "set_autocast" in text or "cache_enabled" in text
+    return module.tree.mentions("set_autocast") or module.tree.mentions("cache_enabled")
 
 
 def _apex(node: cst.CSTNode, module: Module) -> Iterator[Finding]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks.corpus import findings, fixes, packages, tally
+from benchmarks.corpus import findings, fixes, packages, reports, tally
 from benchmarks.corpus.findings import Finding
 from benchmarks.corpus.packages import Package
 
@@ -79,7 +79,7 @@ def test_marks_and_newlines_that_are_kept_are_exact(
 def test_a_report_keeps_what_it_says_of_other_packages(tmp_path: Path) -> None:
     report = tmp_path / "results" / "fixcheck.json"
     for name, changed in (("b", 1), ("a", 2), ("b", 3)):
-        fixes.record(fixes.Outcome(name, "1.0", files=9, changed=changed), report)
+        reports.record(fixes.Outcome(name, "1.0", files=9, changed=changed).as_json(), report)
     entries = json.loads(report.read_text(encoding="utf-8"))
     assert [(entry["package"], entry["changed"]) for entry in entries] == [("a", 2), ("b", 3)]
     assert str(tmp_path) not in report.read_text(encoding="utf-8")

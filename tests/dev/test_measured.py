@@ -11,7 +11,7 @@ import pytest
 
 from torchlint.dev import __main__ as command
 from torchlint.dev import measured, pages, readme
-from torchlint.verify.results import Interval, Results, dump
+from torchlint.verify.results import Interval, Results, Verdict, dump
 
 
 @pytest.fixture
@@ -114,6 +114,23 @@ def test_the_latest_counts_and_the_others_show_that_it_repeats(kept: Path, synth
     assert "The intervals overlap in 8 of 9 comparisons." in " ".join(page.split())
     assert "| small | 1.41 (1.39–1.43), 2026-11-21 | 1.50 (1.48–1.52), 2026-11-22 | no |" in page
     assert "2026-11-22, by `torchlint bench TL202`" in measured.section(measured.load("bench"), "TL202")
+
+
+def test_what_a_machine_was_unfit_for_replaces_nothing(kept: Path, synthetic: ModuleType) -> None:
+    first = synthetic.bench_results()
+    later = synthetic.bench_results(1, started="2026-11-22T08:00:00+00:00")
+    unfit = tuple(
+        replace(
+            item,
+            comparisons=tuple(replace(found, verdict=Verdict.UNFIT, wall=None) for found in item.comparisons),
+        )
+        for item in later.measurements
+    )
+    put(kept, "bench-a", first)
+    put(kept, "bench-b", replace(later, measurements=unfit))
+    section = measured.section(measured.load("bench"), "TL202")
+    assert "2026-11-21, by `torchlint bench TL202`" in section
+    assert "UNFIT" not in section
 
 
 def test_machines_are_not_mixed(kept: Path, synthetic: ModuleType) -> None:

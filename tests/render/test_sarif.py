@@ -80,6 +80,15 @@ def test_the_whole_catalogue_is_valid_and_within_limits(desk: Any) -> None:
     assert "## Measured" in by_code["TL202"]["help"]["markdown"]
 
 
+def test_the_precision_is_what_the_catalogue_says(desk: Any) -> None:
+    rules = catalogue()
+    described = run_of(desk.report(rules=rules, enabled=frozenset(rules)))["tool"]["driver"]["rules"]
+    precisions = {rule["id"]: rule["properties"]["precision"] for rule in described}
+    # An error, a warning and a note.
+    assert [precisions[code] for code in ("TL305", "TL202", "TL414")] == ["high", "high", "medium"]
+    assert {precisions[rule.code] for rule in rules.values() if rule.opt_in} == {"low"}
+
+
 def test_a_long_description_ends_at_a_word() -> None:
     cut = sarif._cut("word " * 500)
     assert 1000 < len(cut) <= 1024 and cut.endswith(" word…")

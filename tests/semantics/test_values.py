@@ -5,6 +5,51 @@ from __future__ import annotations
 from collections.abc import Callable
 
 PROGRAMS = {
+    "data that is asked like a tensor": """
+        from torch import nn
+
+        class Stats(nn.Module):
+            def forward(self, x, store):
+                shown = self.embed[-1].alpha.data.item()  #: self.embed[-1].alpha.data => kind=tensor
+                return shown, x, self.reply.data.items()  #: self.reply.data => kind=unknown
+    """,
+    "several arguments decide what it is": """
+        import torch
+
+        def task(x: torch.Tensor):
+            kinds = x.unique()  #: x.unique() => kind=tensor
+            whole = torch.unique(x).int()  #: torch.unique(x).int() => kind=tensor
+            pair = x.unique(return_counts=True)  #: x.unique(return_counts=True) => kind=tuple
+            triple = torch.unique(x, return_inverse=True, return_counts=True)[2]
+            print(triple)  #: triple => kind=tensor
+            for kind in torch.round(x).unique().int():
+                print(kind)  #: kind => kind=tensor
+    """,
+    "what a dictionary of modules holds": """
+        from torch import nn
+
+        class Chain(nn.ModuleDict):
+            def forward(self, x):
+                for part in self.values():
+                    x = part(x)  #: part => kind=module
+                return x
+
+        class Heads(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.heads = nn.ModuleDict({"a": nn.Linear(3, 3)})
+                self.empty = nn.ModuleDict()
+                self.options = {"a": 3}
+
+            def forward(self, x):
+                for name, head in self.heads.items():
+                    x = head(x)  #: head => kind=module
+                for head_ in self.empty.values():
+                    x = head_(x)  #: head_ => kind=module
+                for value in self.options.values():
+                    x = x + value  #: value => kind=number
+                return x
+    """,
     "dicts of losses": """
         import torch
         from losses import build_criterion

@@ -14,6 +14,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from torchlint import __version__
+from torchlint.commands import mistakes
 from torchlint.commands.terminal import FLAGS, VALUED, OutputError, Terminal, prepare_streams
 
 INTERRUPTED = 130
@@ -111,8 +112,7 @@ class Group(click.Group):
         try:
             status = super().main(args, prog_name, complete_var, False, **extra) or 0
         except click.UsageError as error:
-            command = error.ctx.command_path if error.ctx else "torchlint"
-            failure = Failure(f"{error.format_message()}\n\nTry `{command} --help`.")
+            failure = Failure(mistakes.told(error))
         except click.ClickException as error:
             failure = Failure(error.format_message())
         except OutputError as error:

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Protocol
 import click
 
 from torchlint.commands import Failure
+from torchlint.diagnostics import UNTREATED
 from torchlint.files import absolute
 from torchlint.options import Options
-from torchlint.render.report import UNTREATED, plural
+from torchlint.render.report import plural
 
 if TYPE_CHECKING:
     from torchlint.baseline import Baseline
@@ -49,7 +50,7 @@ class Adoption:
         """Those of ``files`` that the change touches.
 
         Raises:
-            click.UsageError: fixes would have to be made in files that are not as they are staged.
+            Failure: fixes would have to be made in files that are not as they are staged.
         """
         changes = self._changes
         if changes is None:
@@ -67,7 +68,7 @@ class Adoption:
                 changed = changes.of(path)
                 if changed is not None and changed.content is not None:
                     flag = "--fix" if chosen.writes else "--add-noqa"
-                    raise click.UsageError(
+                    raise Failure(
                         f"{flag} cannot change what is staged of {path}, which has changes that are not "
                         "staged; stage or stash them, or leave out --staged"
                     )
@@ -150,7 +151,6 @@ class Adoption:
     ) -> str:
         from torchlint.baseline import BaselineError, entries
         from torchlint.fingerprints import relative
-        from torchlint.suppressions import NEVER_SUPPRESSED
 
         by_path: defaultdict[Path, list[Diagnostic]] = defaultdict(list)
         for item in outcome.diagnostics:
@@ -167,7 +167,7 @@ class Adoption:
         except BaselineError as error:
             raise Failure(str(error)) from None
         outcome.diagnostics = [
-            item for item in outcome.diagnostics if item.code in NEVER_SUPPRESSED or item.path not in judged
+            item for item in outcome.diagnostics if item.code in UNTREATED or item.path not in judged
         ]
         added, taken = len(updated.entries - baseline.entries), len(baseline.entries - updated.entries)
         shown = relative(baseline.path, self._directory)

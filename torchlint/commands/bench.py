@@ -7,8 +7,9 @@ from typing import Any
 import click
 
 from torchlint import registry, selectors
-from torchlint.commands import INTERRUPTED, completion
+from torchlint.commands import INTERRUPTED, Failure, completion
 from torchlint.commands.measuring import measured, parameters, requirements, settings, tell, watching
+from torchlint.commands.mistakes import Choice
 from torchlint.commands.terminal import Terminal, shared_parameters
 
 _SIZES = ("small", "medium", "large")
@@ -32,7 +33,7 @@ def _run(
     try:
         wanted = selectors.expand_all(names, rules) if names else frozenset(rules)
     except selectors.UnknownSelectorError as error:
-        raise click.UsageError(str(error)) from None
+        raise Failure(str(error)) from None
     with requirements(options):
         from torchlint.verify.cases import cases
         from torchlint.verify.runs import Run
@@ -41,7 +42,7 @@ def _run(
         for code in sorted(wanted - {case.code for case in found}) if names else ():
             terminal.warn(f"{code} claims neither speed nor memory, and has no case")
         if not found:
-            raise click.UsageError("none of these rules has a case")
+            raise Failure("none of these rules has a case")
         with watching(terminal) as progress:
             count = sum(not sizes or size in sizes for case in found for size in case.sizes)
             run = Run("bench", settings(options, _SECONDS * count), progress)
@@ -75,7 +76,7 @@ command = click.Command(
         click.Option(
             ["--size", "sizes"],
             multiple=True,
-            type=click.Choice(_SIZES),
+            type=Choice(_SIZES),
             help="Only this size; may be repeated.",
         ),
         *parameters(f"{_SECONDS:g} for each case and size"),

@@ -18,14 +18,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from torchlint import options, registry, stopwatch
-from torchlint.commands import caching, completion
+from torchlint.commands import Failure, caching, completion
 from torchlint.commands.adoption import Adoption
+from torchlint.commands.mistakes import Choice
 from torchlint.commands.terminal import WINDOWS, Terminal, is_terminal, shared_parameters
 from torchlint.config import ConfigError, Resolver, Settings
-from torchlint.diagnostics import Diagnostic, Severity
+from torchlint.diagnostics import UNTREATED, Diagnostic, Severity
 from torchlint.files import absolute, discover, repository
 from torchlint.options import Kind, LintSettings, Options, Section, Setting
-from torchlint.render.report import STDIN, UNTREATED, Report, visible, visible_lines
+from torchlint.render.report import STDIN, Report, visible, visible_lines
 from torchlint.rule import Rule
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ def _parameter(name: str, setting: Setting) -> _Option:
         return _Option(names, **{"multiple": True, **attrs, "default": ()})
     kinds: dict[Kind, Any] = {
         Kind.STRING: click.STRING,
-        Kind.CHOICE: click.Choice(setting.choices),
+        Kind.CHOICE: Choice(setting.choices),
         Kind.INTEGER: click.IntRange(min=0),
         Kind.PATH: click.Path(path_type=Path),
         Kind.TARGET: click.STRING,
@@ -255,7 +256,7 @@ def _check(
             _show(terminal, resolver, (chosen.stdin_filename or STDIN,), chosen)
             return
         with terminal.listening():
-            outcome = _check_stdin(terminal, resolver, chosen, about)
+            outcome = _check_stdin(terminal, resolver, chosen, about, memory)
     else:
         found = discover(
             paths or (Path(),),
@@ -367,14 +368,16 @@ def _debug_settings(terminal: Terminal, resolver: Resolver, settings: Mapping[Pa
             terminal.debug(f"{path}: {line}")
 
 
-def _check_stdin(terminal: Terminal, resolver: Resolver, chosen: Options, about: Adoption) -> _Outcome:
+def _check_stdin(
+    terminal: Terminal, resolver: Resolver, chosen: Options, about: Adoption, memory: caching.Memory
+) -> _Outcome:
     """Check standard input; with a fixing option the fixed text goes to standard output."""
     from torchlint import runner
     from torchlint.source import SourceError
 
     path = absolute(chosen.stdin_filename) if chosen.stdin_filename else STDIN
     if sys.stdin is None:
-        raise click.UsageError("standard input is closed; `-` reads it")
+        raise Failure("standard input is closed; `-` reads it")
     data = sys.stdin.buffer.read()
     outcome = _Outcome()
     if chosen.stdin_filename and chosen.force_exclude:
@@ -392,8 +395,9 @@ def _check_stdin(terminal: Terminal, resolver: Resolver, chosen: Options, about:
     _debug_settings(terminal, resolver, {path: settings})
     outcome.enabled = frozenset(settings.rules)
     mode = runner.Mode(chosen.writes, chosen.diff, scopes=about.scopes([path]))
+    known = None if chosen.timing else memory.results(chosen.cache_dir, resolver.directory)
     with stopwatch.recording() as outcome.seconds:
-        result, source = runner.run_text(data, path, settings, mode)
+        result, source = runner.run_text(data, path, settings, mode, known)
     if chosen.writes:
         fixed = data
         if source is not None and result.applied:
@@ -516,8 +520,7 @@ def _reports(chosen: Options) -> Mapping[Path, str]:
         if not (equals and path):
             raise click.UsageError(f"--report takes FORMAT=FILE, such as `json=report.json`, not `{text}`")
         if name not in options.FORMATS:
-            hint = options.did_you_mean(name, options.FORMATS)
-            raise click.UsageError(f"--report: `{name}` is none of {', '.join(options.FORMATS)}{hint}")
+            raise click.UsageError(f"--report: {options.none_of(name, options.FORMATS)}")
         wanted[Path(path)] = name
     return wanted
 
@@ -536,6 +539,10 @@ def _remarks(chosen: Options, report: Report, terminal: Terminal, concluding: st
         return told
     if chosen.diff or chosen.fix_only:
         return told + summary.render_fix_only(report, written=not chosen.diff) + concluding
+    put_away = chosen.update_baseline or chosen.add_noqa is not None
+    if put_away and not (report.diagnostics or report.applied):
+        # What was found is told by what became of it; that all checks passed would be wrong.
+        return told + concluding
     return told + summary.render(report) + concluding
 
 
@@ -632,7 +639,7 @@ command = _Command(
     callback=_run,
     help="Find problems in the Python files and notebooks at PATH, a file or a directory; the working "
     "directory without one, standard input with `-`.\n\nExits with 0 if nothing is found or all was fixed, "
-    "with 1 if findings remain, with 2 on misuse or an internal error.",
+    "with 1 if warnings or errors remain (--fail-on), with 2 on misuse or an internal error.",
     params=[
         click.Argument(["paths"], nargs=-1, metavar="[PATH]...", callback=_paths),
         *(_parameter(name, setting) for name, setting in options.settings().items() if setting.cli),

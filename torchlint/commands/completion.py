@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
 
 import click
 from click.shell_completion import (
@@ -14,10 +15,9 @@ from click.shell_completion import (
     add_completion_class,
 )
 
-from torchlint import options, registry
-from torchlint.registry import RegistryError
-from torchlint.rule import Rule
-from torchlint.selectors import ALL
+# Every command names these functions, and none but a shell's question calls them.
+if TYPE_CHECKING:
+    from torchlint.rule import Rule
 
 
 class _Bash(BashComplete):
@@ -77,12 +77,16 @@ def selectors_by_glob(_: click.Context, __: click.Parameter, incomplete: str) ->
 
 def config_keys(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Every key that ``torchlint config`` explains."""
+    from torchlint import options
+
     said = {options.key(name): setting.help for name, setting in options.settings().items()}
     return _matching(incomplete, {**said, "extend": options.EXTEND.help}.items())
 
 
 def config_values(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """A config file, or the key of ``KEY = VALUE``."""
+    from torchlint import options
+
     if "=" in incomplete:
         return []
     keys = ((f"{key}=", options.settings()[name].help) for key, name in options.config_keys().items())
@@ -91,6 +95,8 @@ def config_values(_: click.Context, __: click.Parameter, incomplete: str) -> lis
 
 def _in_list(incomplete: str) -> list[CompletionItem]:
     """What the word behind the last comma may become; the words before it stay, and are not offered again."""
+    from torchlint.selectors import ALL
+
     before, comma, last = incomplete.rpartition(",")
     taken = set(before.split(","))
     rules = {ALL: "every rule", **_described(_rules())}
@@ -110,9 +116,11 @@ def _described(rules: Mapping[str, Rule]) -> dict[str, str]:
 
 
 def _rules() -> Mapping[str, Rule]:
+    from torchlint import registry
+
     try:
         return registry.catalogue()
-    except RegistryError:
+    except registry.RegistryError:
         # A shell has no place for what is wrong; the command says it when it is run.
         return {}
 

@@ -9,6 +9,7 @@ import click
 
 from torchlint import options
 from torchlint.commands import Failure, completion
+from torchlint.commands.mistakes import Choice
 from torchlint.commands.terminal import Terminal, shared_parameters
 from torchlint.options import Setting
 
@@ -101,7 +102,7 @@ command = click.Command(
     help="List the keys that a config file may hold, or explain KEY: one of these, or another option.",
     params=[
         click.Argument(["key"], required=False, metavar="[KEY]", shell_complete=completion.config_keys),
-        click.Option(["--output-format"], type=click.Choice(["text", "json"]), default="text"),
+        click.Option(["--output-format"], type=Choice(["text", "json"]), default="text"),
         *shared_parameters(),
     ],
 )

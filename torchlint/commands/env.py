@@ -11,6 +11,7 @@ import click
 
 from torchlint import __version__
 from torchlint.commands import Failure
+from torchlint.commands.mistakes import Choice
 from torchlint.commands.terminal import Terminal, shared_parameters
 
 if TYPE_CHECKING:
@@ -99,7 +100,7 @@ command = click.Command(
             help="The interpreter whose torch is asked, such as that of your project; by default the one "
             "that runs torchlint.",
         ),
-        click.Option(["--output-format"], type=click.Choice(["text", "json"]), default="text"),
+        click.Option(["--output-format"], type=Choice(["text", "json"]), default="text"),
         *shared_parameters(),
     ],
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 from click.shell_completion import get_completion_class
 
+from torchlint.commands.mistakes import Choice
 from torchlint.commands.terminal import Terminal, shared_parameters
 
 _VARIABLE = "_TORCHLINT_COMPLETE"
@@ -25,5 +26,5 @@ command = click.Command(
     help="Print what SHELL has to read to complete commands, options, rules and config keys.",
     epilog='bash and zsh: eval "$(torchlint generate-shell-completion bash)" in ~/.bashrc, likewise zsh in '
     "~/.zshrc. fish: torchlint generate-shell-completion fish > ~/.config/fish/completions/torchlint.fish",
-    params=[click.Argument(["shell"], type=click.Choice(_SHELLS)), *shared_parameters()],
+    params=[click.Argument(["shell"], type=Choice(_SHELLS)), *shared_parameters()],
 )

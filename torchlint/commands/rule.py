@@ -11,6 +11,7 @@ import click
 
 from torchlint import effects, links, registry
 from torchlint.commands import Failure, completion
+from torchlint.commands.mistakes import Choice
 from torchlint.commands.terminal import Terminal, shared_parameters
 from torchlint.render import page
 from torchlint.rule import Rule
@@ -116,7 +117,7 @@ command = click.Command(
     params=[
         click.Argument(["names"], nargs=-1, metavar="[CODE|NAME]...", shell_complete=completion.rule_names),
         click.Option(["--all", "every"], is_flag=True, help="List all rules."),
-        click.Option(["--output-format"], type=click.Choice(["text", "json"]), default="text"),
+        click.Option(["--output-format"], type=Choice(["text", "json"]), default="text"),
         *shared_parameters(),
     ],
 )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import shutil
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,7 +14,7 @@ from typing import TextIO
 import click
 
 from torchlint.commands import completion
-from torchlint.render.report import visible_lines
+from torchlint.commands.mistakes import Choice
 
 FLAGS = frozenset(
     {"--isolated", "-q", "--quiet", "-s", "--silent", "-v", "--verbose"},
@@ -40,7 +39,7 @@ def shared_parameters() -> list[click.Parameter]:
         click.Option(["--isolated"], is_flag=True, help="Look for no config file."),
         click.Option(
             ["--color"],
-            type=click.Choice(["auto", "always", "never"]),
+            type=Choice(["auto", "always", "never"]),
             default="auto",
             help="When to colour the output; auto heeds NO_COLOR and FORCE_COLOR.",
         ),
@@ -117,6 +116,8 @@ class Terminal:
     @property
     def width(self) -> int:
         """The number of columns for source lines: the terminal's, 160 where there is none."""
+        import shutil
+
         return max(40, shutil.get_terminal_size().columns) if is_terminal(sys.stdout) else 160
 
     @property
@@ -151,6 +152,8 @@ class Terminal:
 
         class Formatter(logging.Formatter):
             def format(self, record: logging.LogRecord) -> str:
+                from torchlint.render.report import visible_lines
+
                 return visible_lines(super().format(record))
 
         handler.setFormatter(Formatter("debug: %(message)s"))
@@ -173,6 +176,8 @@ class Terminal:
             self._say("debug", "blue", message)
 
     def _say(self, word: str, color: str, message: str) -> None:
+        from torchlint.render.report import visible_lines
+
         head = click.style(word, fg=color, bold=True) if self.colored(sys.stderr) else word
         self.err(f"{head}: {visible_lines(message)}\n")
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from torchlint import registry
-from torchlint.commands import INTERRUPTED, Failure, completion
+from torchlint.commands import INTERRUPTED, Failure, completion, mistakes
 from torchlint.commands.measuring import measured, parameters, requirements, settings, tell, watching
 from torchlint.commands.terminal import Terminal, shared_parameters
 from torchlint.config import Resolver
@@ -40,8 +40,11 @@ def _run(
     **options: Any,
 ) -> None:
     terminal = Terminal(color, verbose, quiet, silent)
+    if not script.is_file():
+        reason = "is a directory; `verify` runs a program" if script.is_dir() else "there is no such file"
+        raise Failure(f"{script}: {reason}")
     if script.suffix == ".ipynb":
-        raise click.UsageError(
+        raise Failure(
             "a notebook is run cell by cell, and has no run to measure; "
             f"`jupyter nbconvert --to script {script}` makes a script of it"
         )
@@ -125,7 +128,7 @@ class _Command(click.Command):
         except click.NoSuchOption as error:
             script = next((word for word in given if word.endswith(".py")), "SCRIPT")
             hint = f"options of the program come behind `--`: `verify {script} -- {error.option_name} …`"
-            raise click.UsageError(f"{error.format_message()}\n{hint}", ctx) from None
+            raise click.UsageError(f"{mistakes.message(error)}\n{hint}", ctx) from None
 
 
 command = _Command(
@@ -139,7 +142,7 @@ command = _Command(
     "Exits with 0, with 1 if the fixes change the results or make the program slower, with 2 if the program "
     "does not run or nothing could be measured.",
     params=[
-        click.Argument(["script"], type=click.Path(exists=True, dir_okay=False, path_type=Path)),
+        click.Argument(["script"], type=click.Path(path_type=Path)),
         click.Argument(["arguments"], nargs=-1, type=click.UNPROCESSED, metavar="[-- ARGS]..."),
         click.Option(
             ["--select"],

@@ -8,6 +8,7 @@ from dataclasses import asdict
 import click
 
 from torchlint import __version__, registry
+from torchlint.commands.mistakes import Choice
 from torchlint.commands.terminal import Terminal, shared_parameters
 
 
@@ -27,7 +28,7 @@ command = click.Command(
     callback=_run,
     help="Print the version; with -v also the rule packs that are installed.",
     params=[
-        click.Option(["--output-format"], type=click.Choice(["text", "json"]), default="text"),
+        click.Option(["--output-format"], type=Choice(["text", "json"]), default="text"),
         *shared_parameters(),
     ],
 )

@@ -2,7 +2,7 @@
 
 ``bench-*.json`` are what ``torchlint bench --json`` wrote, ``verify-*.json`` what ``torchlint verify --json``
 wrote for the programs of ``fixtures/programs``. Of what was measured more than once on the same kind of
-machine the latest counts, and the others show how well it can be repeated.
+machine the latest that told something counts, and the others show how well it can be repeated.
 """
 
 from __future__ import annotations
@@ -417,8 +417,20 @@ def _machines(cases: Iterable[Case]) -> list[str]:
 
 
 def _latest(cases: Iterable[Case]) -> list[Case]:
-    """The last measurement of each thing, sorted by subject and size."""
-    return [case for _, case in _sorted({case.key: case for case in cases})]
+    """The last measurement of each thing that told something, sorted by subject and size.
+
+    What a machine was unfit for leaves an earlier measurement in its place.
+    """
+    found: dict[tuple[str, str, str], Case] = {}
+    for case in cases:
+        if case.key not in found or _tells(case) or not _tells(found[case.key]):
+            found[case.key] = case
+    return [case for _, case in _sorted(found)]
+
+
+def _tells(case: Case) -> bool:
+    head = words.headline(case.measurement)
+    return head is not None and head.verdict not in (Verdict.UNFIT, Verdict.UNMEASURED)
 
 
 def _sorted(groups: Mapping[tuple[str, str, str], T]) -> list[tuple[tuple[str, str, str], T]]:

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from torchlint.diagnostics import Diagnostic, Severity
-from torchlint.render.report import Report, visible, without_cell
+from torchlint.render.report import Report, reason, spot, visible, without_cell
 
 _COMMANDS = {Severity.NOTE: "notice", Severity.WARNING: "warning", Severity.ERROR: "error"}
 
 
 def render(report: Report) -> str:
     """One ``::warning …::…`` line a finding."""
-    return "".join(_command(report, without_cell(diagnostic)) for diagnostic in report.diagnostics)
+    return "".join(_command(report, diagnostic) for diagnostic in report.diagnostics)
 
 
 def _command(report: Report, diagnostic: Diagnostic) -> str:
-    start, end = diagnostic.start, diagnostic.end
+    # GitHub knows no cells; whoever reads the text does.
+    marked = without_cell(diagnostic)
+    start, end = marked.start, marked.end
     properties = {"title": f"torchlint ({diagnostic.code})", "file": report.absolute(diagnostic.path)}
     properties["line"] = str(start.row)
     # GitHub refuses columns of an annotation over several lines.
@@ -22,9 +24,7 @@ def _command(report: Report, diagnostic: Diagnostic) -> str:
         properties |= {"col": str(start.column), "endLine": str(end.row), "endColumn": str(end.column)}
     else:
         properties["endLine"] = str(end.row)
-    told = (
-        f"{report.shown(diagnostic.path)}:{start.row}:{start.column}: {diagnostic.code} {diagnostic.message}"
-    )
+    told = f"{report.shown(diagnostic.path)}:{spot(diagnostic)}: {diagnostic.code} {reason(diagnostic)}"
     if diagnostic.help is not None:
         told += f"\n  help: {diagnostic.help}"
     listed = ",".join(f"{key}={_property(value)}" for key, value in properties.items())

@@ -6,8 +6,8 @@ from itertools import groupby
 from pathlib import Path, PurePath
 from xml.etree import ElementTree as ET
 
-from torchlint.diagnostics import Diagnostic
-from torchlint.render.report import UNTREATED, Report, visible, without_cell
+from torchlint.diagnostics import UNTREATED, Diagnostic
+from torchlint.render.report import Report, reason, visible, without_cell
 
 _DECLARATION = '<?xml version="1.0" encoding="UTF-8"?>\n'
 _OUTCOMES = ("failure", "error", "skipped")
@@ -23,7 +23,7 @@ def render(report: Report) -> str:
     for path, group in groupby(report.diagnostics, key=lambda item: item.path):
         suite = ET.SubElement(root, "testsuite", name=report.shown(path), package="org.torchlint")
         for diagnostic in group:
-            _test(report, suite, without_cell(diagnostic))
+            _test(report, suite, diagnostic)
     if not report.diagnostics:
         suite = ET.SubElement(root, "testsuite", name="torchlint", package="org.torchlint")
         ET.SubElement(suite, "testcase", name="No errors found", classname="torchlint")
@@ -35,20 +35,22 @@ def render(report: Report) -> str:
 
 
 def _test(report: Report, suite: ET.Element, diagnostic: Diagnostic) -> None:
-    row, column = str(diagnostic.start.row), str(diagnostic.start.column)
+    marked, place = without_cell(diagnostic), diagnostic.start
     case = ET.SubElement(
         suite,
         "testcase",
         name=f"org.torchlint.{diagnostic.code}",
         classname=_class(report, diagnostic.path),
-        line=row,
-        column=column,
+        line=str(marked.start.row),
+        column=str(marked.start.column),
     )
     # XML has no way to write most control characters, and `visible` leaves none.
-    message = visible(diagnostic.message)
+    message = visible(marked.message)
     outcome = ET.SubElement(case, _outcome(report, diagnostic), type=diagnostic.name, message=message)
-    advice = diagnostic.help
-    outcome.text = f"line {row}, col {column}, {message}" + (f"\nhelp: {visible(advice)}" if advice else "")
+    cell = "" if diagnostic.cell is None else f"cell {diagnostic.cell}, "
+    outcome.text = f"{cell}line {place.row}, col {place.column}, {visible(reason(diagnostic))}"
+    if diagnostic.help is not None:
+        outcome.text += f"\nhelp: {visible(diagnostic.help)}"
 
 
 def _outcome(report: Report, diagnostic: Diagnostic) -> str:

@@ -16,12 +16,12 @@ from urllib.parse import quote_from_bytes
 
 from torchlint import __version__, effects
 from torchlint.checker import CRASH, SYNTAX_ERROR
-from torchlint.diagnostics import Diagnostic, Fix, Position, Severity
+from torchlint.diagnostics import UNTREATED, Diagnostic, Fix, Position, Severity
 from torchlint.fingerprints import fingerprints
 from torchlint.links import home, page
 from torchlint.render.columns import in_utf16
 from torchlint.render.json import dumps
-from torchlint.render.report import STDIN, UNTREATED, Report, Text, without_cell
+from torchlint.render.report import STDIN, Report, Text, reason, without_cell
 from torchlint.rule import Rule
 
 MOST_RESULTS = 25_000
@@ -120,10 +120,21 @@ def _rule(rule: Rule) -> dict[str, Any]:
         "defaultConfiguration": {"level": rule.severity.value},
         "properties": {
             "tags": _tags(rule),
-            "precision": "high",
+            "precision": _precision(rule),
             "problem.severity": _PROBLEMS[rule.severity],
         },
     }
+
+
+def _precision(rule: Rule) -> str:
+    """How many readers of a finding would act on it, as far as the catalogue says; nobody counted them.
+
+    What is opt-in is so because most programs have a reason for it, and a note is advice that depends on
+    the program. Nothing is `very-high`, which a count would have to show.
+    """
+    if rule.opt_in:
+        return "low"
+    return "medium" if rule.severity is Severity.NOTE else "high"
 
 
 def _tags(rule: Rule) -> list[str]:
@@ -208,7 +219,7 @@ def _message(diagnostic: Diagnostic) -> str:
         f"[{remark.translate(_NO_BRACKETS)}]({number})"
         for number, (_, remark) in enumerate(diagnostic.related, start=1)
     )
-    told = _sentence(_literal(diagnostic.message) + (f" ({links})" if links else ""))
+    told = _sentence(_literal(reason(diagnostic)) + (f" ({links})" if links else ""))
     advice = diagnostic.help
     return f"{told} {_sentence(_literal(advice))}" if advice else told
 

@@ -15,6 +15,7 @@ import libcst as cst
 from torchlint.diagnostics import Edit, Fix
 from torchlint.semantics.api.results import FUNCTIONAL_LOSSES, NN_LOSSES
 from torchlint.semantics.names import Binding, BindingKind
+from torchlint.semantics.remembered import remembered
 from torchlint.semantics.retention import may_be_no_tensor
 from torchlint.semantics.usage import Effect, accumulator_start, tensor_instead_of_number
 from torchlint.semantics.values import Kind
@@ -84,7 +85,7 @@ def _detached(module: Module, call: cst.Call, tensor: cst.BaseExpression) -> Edi
         case cst.Attribute(attr=cst.Name(value="item") as method):
             # The name alone, so that the layout around it stays.
             return module.replace(method, "detach")
-    tight = isinstance(tensor, (cst.Name, cst.Attribute, cst.Call, cst.Subscript)) or tensor.lpar
+    tight = module.tree.takes_dot(tensor)
     return module.replace(call, f"{code}.detach()" if tight else f"({code}).detach()")
 
 
@@ -191,24 +192,30 @@ def holds_arrays(module: Module, target: cst.BaseExpression) -> bool:
     return binding is not None and accumulator_start(module, binding) is Effect.BREAKS
 
 
-def writes_to(module: Module, binding: Binding, hops: int = _HOPS) -> bool:
+def writes_to(module: Module, binding: Binding) -> bool:
     """Whether the tensor that ``binding`` holds is changed in place: by a method, ``out=``, a collective."""
-    for use in module.uses(binding):
-        parent = module.tree.parent(use)
-        if isinstance(parent, cst.Attribute) and parent.attr.value in ("data", "grad"):
-            parent = module.tree.parent(parent)
-        if isinstance(parent, cst.Arg) and _written_by(module, parent, hops):
-            return True
-        if isinstance(parent, cst.AugAssign) and parent.target in (use, module.tree.parent(use)):
-            return True
-        if isinstance(parent, cst.Attribute) and parent.attr.value.endswith("_") and parent.attr.value != "_":
-            called = module.tree.parent(parent)
-            if (
-                isinstance(called, cst.Call)
-                and called.func is parent
-                and parent.attr.value != "requires_grad_"
-            ):
-                return True
+    return _writes_to(module, binding, _HOPS)
+
+
+@remembered
+def _writes_to(module: Module, binding: Binding, hops: int) -> bool:
+    return any(writes_at(module, use, hops) for use in module.uses(binding))
+
+
+def writes_at(module: Module, use: cst.Name, hops: int = _HOPS) -> bool:
+    """Whether the tensor in a variable is changed in place where the variable is read."""
+    parent = module.tree.parent(use)
+    if isinstance(parent, cst.Attribute) and parent.attr.value in ("data", "grad"):
+        parent = module.tree.parent(parent)
+    if isinstance(parent, cst.Arg) and _written_by(module, parent, hops):
+        return True
+    if isinstance(parent, cst.AugAssign) and parent.target in (use, module.tree.parent(use)):
+        return True
+    if isinstance(parent, cst.Attribute) and parent.attr.value.endswith("_") and parent.attr.value != "_":
+        called = module.tree.parent(parent)
+        return (
+            isinstance(called, cst.Call) and called.func is parent and parent.attr.value != "requires_grad_"
+        )
     return False
 
 
@@ -226,7 +233,7 @@ def _written_by(module: Module, arg: cst.Arg, hops: int) -> bool:
         return False
     bound = module.call(call)
     return any(
-        bound.get(name).node is arg.value and writes_to(module, binding, hops - 1)
+        bound.get(name).node is arg.value and _writes_to(module, binding, hops - 1)
         for name, bindings in module.names.scope_of(callee).bindings.items()
         for binding in bindings
         if binding.kind is BindingKind.PARAMETER
@@ -246,20 +253,43 @@ def _aliased(module: Module, target: cst.BaseExpression) -> bool:
     """
     tree = module.tree
     text = tree.source(target)
-    sums = [a for a in tree.nodes(cst.AugAssign) if tree.source(a.target) == text]
-    resets = [
-        a for a in tree.nodes(cst.Assign) if any(tree.source(each.target) == text for each in a.targets)
-    ]
+    resets = _resets(module).get(text, [])
     function = module.function(target)
-    for read in tree.nodes(type(target)):
-        if tree.source(read) != text or not _is_held(module, read):
+    sums = [add for add in _sums(module).get(text, []) if module.function(add) is function]
+    for read in _spelt(module, type(target)).get(text, []) if sums else ():
+        if module.function(read) is not function or not _is_held(module, read):
             continue
-        for add in sums:
-            if module.function(add) is not function or module.function(read) is not function:
-                continue
-            if _grows_after(module, read, add, resets):
-                return True
+        if any(_grows_after(module, read, add, resets) for add in sums):
+            return True
     return False
+
+
+@remembered
+def _spelt(module: Module, kind: type[cst.BaseExpression]) -> dict[str, list[cst.BaseExpression]]:
+    """The expressions of one type by their text."""
+    found: dict[str, list[cst.BaseExpression]] = {}
+    for node in module.tree.nodes(kind):
+        found.setdefault(module.tree.source(node), []).append(node)
+    return found
+
+
+@remembered
+def _sums(module: Module) -> dict[str, list[cst.AugAssign]]:
+    """The statements ``x += …`` by the text of what they add to."""
+    found: dict[str, list[cst.AugAssign]] = {}
+    for add in module.tree.nodes(cst.AugAssign):
+        found.setdefault(module.tree.source(add.target), []).append(add)
+    return found
+
+
+@remembered
+def _resets(module: Module) -> dict[str, list[cst.Assign]]:
+    """The assignments by the text of what they assign to."""
+    found: dict[str, list[cst.Assign]] = {}
+    for statement in module.tree.nodes(cst.Assign):
+        for text in {module.tree.source(each.target) for each in statement.targets}:
+            found.setdefault(text, []).append(statement)
+    return found
 
 
 def _is_held(module: Module, read: cst.CSTNode) -> bool:

@@ -164,7 +164,7 @@ def argument(module: Module, node: cst.BaseExpression) -> str:
     code = module.source(node)
     if isinstance(node, (cst.Tuple, cst.GeneratorExp, cst.NamedExpr, cst.Yield)):
         return code
-    for _ in node.lpar:
+    for _ in range(module.tree.parentheses(node)):
         code = code[1:-1].strip() if code.startswith("(") else code
     return code
 
@@ -210,7 +210,7 @@ def loses_comment(module: Module, statement: cst.CSTNode) -> bool:
     span = module.tree.span(statement)
     end = module.tree.text.find("\n", span.end)
     end = len(module.tree.text) if end < 0 else end
-    return any(span.start <= comment.start < end for comment in module.tree.comments)
+    return bool(module.tree.comments_between(span.start, end))
 
 
 def same_factors(module: Module, factors: Sequence[cst.BaseExpression]) -> bool:

@@ -443,7 +443,7 @@ def _legacy_dtype(name: str) -> str | None:
 def same_through_one_array(module: Module, call: cst.Call, arrays: Arrays) -> bool:
     """Whether a tensor made of a list of arrays is certainly the same if they become one array first."""
     name = module.qualified(call.func) or ""
-    if name.startswith("torch.cuda.") or _FOREIGN.search(module.tree.text):
+    if name.startswith("torch.cuda.") or module.tree.matches(_FOREIGN):
         return False
     if name in _FROM_DATA:
         asked = module.argument(call, "dtype")

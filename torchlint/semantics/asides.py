@@ -181,24 +181,7 @@ class Asides:
 
     def _trains_directly(self, holder: cst.CSTNode) -> bool:
         """Whether a loop or function computes gradients each time round, and not in loops inside of it."""
-        passes = {backward.call for backward in self.module.backpropagation.passes}
-        seen: set[cst.CSTNode] = set()
-        waiting = [holder]
-        while waiting:
-            current = waiting.pop()
-            for inner in self.tree.descendants(current):
-                if not isinstance(inner, cst.Call):
-                    continue
-                loops = self.module.loops(inner)
-                if loops and loops[0] is not current and self.tree.contains(current, loops[0]):
-                    continue
-                if inner in passes:
-                    return True
-                callee = self.module.callee(inner)
-                if callee is not None and callee not in seen:
-                    seen.add(callee)
-                    waiting.append(callee)
-        return False
+        return self.module.backpropagation.of_passes.each_round(holder)
 
     def _is_interlude(self, node: cst.CSTNode, loop: Loop) -> bool:
         """Whether a branch without a training step, taken in few iterations of the loop, holds ``node``."""

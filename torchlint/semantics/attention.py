@@ -349,7 +349,19 @@ def _over_keys(module: Module, softmax: Operation, chain: _Chain) -> bool:
         return True
     if scores.name in ("bmm", "baddbmm"):
         return number == 2
+    if number == 2 and scores.name == "matmul":
+        return _of_three(module, scores)
     return number == 3 and scores.name == "matmul"
+
+
+def _of_three(module: Module, scores: Operation) -> bool:
+    """``torch.matmul(q, k.transpose(1, 2))``: whether the keys show that scores have three dimensions."""
+    queries, keys = (module.dataflow.operations.of(operand) for operand in scores.operands[:2])
+    if keys is None or keys.name not in ("transpose", "permute"):
+        return False
+    numbers = [module.dataflow.operations.integer(o) for o in _dimensions(keys)]
+    swapped = set(numbers) == {1, 2} if keys.name == "transpose" else numbers == [0, 2, 1]
+    return swapped and (queries is None or queries.name not in ("transpose", "permute"))
 
 
 def _labels(module: Module, operation: Operation) -> list[list[str]] | None:
@@ -585,7 +597,7 @@ def _swapped(module: Module, key: cst.BaseExpression, batched: bool = False) -> 
         left, right = operation.operands
         if _is_transposed(module, left) and is_number(module, right):
             return f"{_swapped(module, left, batched)} * {module.source(right)}"
-    simple = isinstance(key, (cst.Name, cst.Attribute, cst.Call, cst.Subscript)) or key.lpar
+    simple = module.tree.takes_dot(key)
     code = module.source(key)
     return f"{code}.transpose(-2, -1)" if simple else f"({code}).transpose(-2, -1)"
 
@@ -628,7 +640,7 @@ def _scale(module: Module, found: Attention, step: Step | None) -> str | None:
     code = module.source(other)
     if divides:
         atom = isinstance(other, (cst.Name, cst.Attribute, cst.Call, cst.Subscript, cst.Integer, cst.Float))
-        return f"scale=1 / {code}" if atom or other.lpar else f"scale=1 / ({code})"
+        return f"scale=1 / {code}" if atom or module.tree.parentheses(other) else f"scale=1 / ({code})"
     return f"scale={code}"
 
 
@@ -932,7 +944,7 @@ def spelt_steps(found: Attention) -> Iterator[str]:
 
 def has_fused_form(module: Module, node: cst.CSTNode) -> bool:
     """Whether the function or class around has a fused form, too, so that this one is there on purpose."""
-    if not any(word in module.tree.text for word in _FUSED):
+    if not any(module.tree.mentions(word) for word in _FUSED):
         return False
     around: list[cst.CSTNode] = []
     owner = module.tree.enclosing(node, cst.ClassDef)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.semantics.parallelism import Wrapping
+from torchlint.semantics.remembered import remembered
 from torchlint.semantics.values import Device
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ def depends_on_machine(module: Module, group: Group) -> bool:
     return False
 
 
+@remembered
 def _runs_without_nccl(module: Module) -> bool:
     """Whether the file speaks of systems without NCCL, and does more than to turn them away."""
     text = module.tree.text
@@ -103,6 +105,6 @@ def _moved(model: cst.BaseExpression, module: Module) -> bool:
 
 def trains_on_cpu(module: Module) -> bool:
     """Whether models are spread over ranks in a file that trains and names no accelerator at all."""
-    if _ACCELERATED.search(module.tree.text) or not module.backpropagation.happens:
+    if module.tree.matches(_ACCELERATED) or not module.backpropagation.happens:
         return False
     return bool(module.parallelism.of(*_EXCHANGING))

@@ -37,7 +37,7 @@ def unbalanced(call: cst.Call, module: Module) -> Unbalanced | None:
     wrappers = module.parallelism.of(*_SEVERAL)
     if not wrappers or not module.loaders.makes_loader(call) or module.parallelism.frameworks:
         return None
-    if module.is_test or _BALANCED.search(module.tree.text):
+    if module.is_test or module.tree.matches(_BALANCED):
         return None
     collate = module.argument(call, "collate_fn").node
     if collate is None or not module.argument(call, "batch_sampler").absent:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 
 import libcst as cst
@@ -12,7 +12,7 @@ from torchlint.semantics.api import results
 from torchlint.semantics.evaluator import Evaluator, Function
 from torchlint.semantics.fixpoint import Answers
 from torchlint.semantics.spellings import last_name
-from torchlint.semantics.values import BOTTOM, UNKNOWN, Kind, Value
+from torchlint.semantics.values import BOTTOM, Kind, Value
 
 _CALLERS: Answers[list[cst.Call]] = Answers(nothing=[], unknown=[])
 
@@ -29,17 +29,24 @@ class CallGraph:
         self._signatures: dict[cst.CSTNode, calls.Signature] = {}
         self._bound: dict[tuple[cst.Call, Function, tuple[cst.Call, ...]], calls.BoundCall] = {}
         self._callees: dict[cst.Call, Function | None] = {}
+        self._pools: dict[str, _Pool] = {}
 
     def callee(self, call: cst.Call) -> Function | None:
         """The function of this file that a call runs: a method, a lambda, a module's ``forward``."""
         if call in self._callees:
             return self._callees[call]
         func = call.func
-        value = self._value(func) if self.names.qualified(func) is None else UNKNOWN
-        found = self._run_by(value)
+        if self.names.qualified(func) is not None:
+            self._callees[call] = None
+            return None
+        found = self._run_by(self._value(func))
         if func in self.fixpoint.settled:
             self._callees[call] = found
         return found
+
+    def is_settled(self, call: cst.Call) -> bool:
+        """Whether the answer for a call holds, whatever else is asked."""
+        return call in self._callees
 
     def _run_by(self, value: Value) -> Function | None:
         """The function of this file that runs when something is called."""
@@ -76,16 +83,25 @@ class CallGraph:
     def _find_callers(self, question: tuple[str, cst.CSTNode]) -> list[cst.Call]:
         _, function = question
         overridden = self._overridden(function)
-        return [
+        found = [
             call
-            for call in self._candidates(function)
+            for pool in self._candidates(function)
+            for call in pool.of((function, *overridden), self)
             if self.callee(call) is function or (overridden and self._dispatches(call, overridden))
         ]
+        return sorted(found, key=self.tree.order.__getitem__)
 
     @cached_property
-    def _instance_calls(self) -> list[cst.Call]:
-        """The calls that may be made to an instance, ``model(x)`` or ``self.head(x)``, in source order."""
-        return [call for call in self.tree.nodes(cst.Call) if self._may_call_instance(call)]
+    def _instance_calls(self) -> _Pool:
+        """The calls that may be made to an instance, ``model(x)`` or ``self.head(x)``."""
+        return _Pool([call for call in self.tree.nodes(cst.Call) if self._may_call_instance(call)])
+
+    def _pool(self, name: str) -> _Pool:
+        """The calls of what goes by a name."""
+        found = self._pools.get(name)
+        if found is None:
+            found = self._pools[name] = _Pool(list(self.calls_by_name.get(name, ())))
+        return found
 
     def _overridden(self, function: cst.CSTNode) -> set[cst.CSTNode]:
         """The methods of other classes of the file that this method stands in for in instances of its own."""
@@ -102,7 +118,7 @@ class CallGraph:
         through_self = isinstance(func, cst.Attribute) and self.classes.instance_class(func.value) is not None
         return through_self and self.callee(call) in methods
 
-    def _candidates(self, function: cst.CSTNode) -> list[cst.Call]:
+    def _candidates(self, function: cst.CSTNode) -> list[_Pool]:
         """The calls that could run a function, going by the names it goes by."""
         names: set[str] = set()
         if isinstance(function, cst.FunctionDef):
@@ -112,7 +128,7 @@ class CallGraph:
                 names.update(c.name.value for c in self.classes.heirs(owner))
                 names.update(self._aliases(names))
             elif owner is not None and function.name.value in ("forward", "__call__"):
-                return self._instance_calls
+                return [self._instance_calls]
             else:
                 names.update(self._aliases(names))
         else:
@@ -124,9 +140,8 @@ class CallGraph:
                     elif isinstance(target.target, cst.Attribute):
                         names.add(target.target.attr.value)
             elif isinstance(holder, cst.Call) and holder.func is function:
-                return [holder]
-        calls_found = [call for name in names for call in self.calls_by_name.get(name, ())]
-        return sorted(set(calls_found), key=self.tree.order.__getitem__)
+                return [_Pool([holder])]
+        return [self._pool(name) for name in names]
 
     def _aliases(self, names: set[str]) -> set[str]:
         """Further names that functions or classes go by: those of variables, attributes and parameters.
@@ -239,6 +254,27 @@ class CallGraph:
 
     def _binds_self(self, function: Function) -> bool:
         return isinstance(function, cst.FunctionDef) and self.classes.self_name(function) is not None
+
+
+class _Pool:
+    """Calls, sorted by what they run as soon as that is settled: no later question goes through them."""
+
+    def __init__(self, calls_found: list[cst.Call]) -> None:
+        self._open = calls_found
+        self._settled: dict[cst.CSTNode, list[cst.Call]] = {}
+
+    def of(self, functions: Iterable[cst.CSTNode], graph: CallGraph) -> list[cst.Call]:
+        """The calls that are known to run one of some functions, and those of which it is not known yet."""
+        for call in tuple(self._open):
+            graph.callee(call)  # which may lead back here
+        waiting, self._open = self._open, []
+        for call in waiting:
+            if not graph.is_settled(call):
+                self._open.append(call)
+            elif (callee := graph.callee(call)) is not None:
+                self._settled.setdefault(callee, []).append(call)
+        known = [call for function in functions for call in self._settled.get(function, ())]
+        return [*known, *self._open]
 
 
 def _assigned_names(statement: cst.Assign) -> Iterator[str]:

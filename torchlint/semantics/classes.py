@@ -22,6 +22,7 @@ _MODULE_BASE = re.compile(
 # Bases whose ``forward`` handles the items of a dataset or a text.
 _NO_MODULE_BASE = re.compile(r"(Transform|Dataset|Tokenizer|Processor|Env|Environment)$")
 _LIGHTNING = re.compile(r"(^|\.)Lightning(Module|Lite)$")
+_LIGHTNING_PACKAGE = re.compile(r"(pytorch_)?lightning(\.|$)")
 _KINDS = {
     "tensor": Kind.TENSOR,
     "module": Kind.MODULE,
@@ -75,7 +76,8 @@ class ClassInfo:
     """A class of this file.
 
     ``bases`` are the dotted names of the library classes that it inherits from, nearest first, through
-    classes of this file as well; ``opaque`` says that some base is of neither sort.
+    classes of this file as well; ``opaque`` says that some base is of neither sort. ``heir_of_lightning``:
+    such a base is, as far as can be told, a LightningModule of another file.
     """
 
     node: cst.ClassDef
@@ -84,6 +86,7 @@ class ClassInfo:
     parents: tuple[ClassInfo, ...]
     opaque: bool
     methods: dict[str, cst.FunctionDef]
+    heir_of_lightning: bool = False
     _attributes: dict[str, list[AttributeBinding]] = field(default_factory=dict)
 
     @property
@@ -98,7 +101,7 @@ class ClassInfo:
     @property
     def lightning(self) -> bool:
         """Whether it is a LightningModule, whose hooks run under the trainer's care."""
-        return any(_LIGHTNING.search(base) for base in self.bases)
+        return self.heir_of_lightning or any(_LIGHTNING.search(base) for base in self.bases)
 
     def inherits(self, *names: str) -> bool:
         """Whether one of these library classes is among its bases."""
@@ -165,7 +168,20 @@ class Classes:
         if kind is Kind.OBJECT and modular and self._calls_base(methods):
             # A base of another file, and it has a forward: a module by every convention.
             kind = Kind.MODULE
-        return ClassInfo(node, kind, tuple(bases), tuple(parents), opaque, methods)
+        heir = any(parent.heir_of_lightning for parent in parents)
+        if not heir and kind in (Kind.OBJECT, Kind.MODULE) and opaque:
+            heir = not any(map(_NO_MODULE_BASE.search, bases)) and self._takes_lightning_steps(methods)
+        kind = Kind.MODULE if heir else kind
+        return ClassInfo(node, kind, tuple(bases), tuple(parents), opaque, methods, heir)
+
+    def _takes_lightning_steps(self, methods: dict[str, cst.FunctionDef]) -> bool:
+        """Whether a class of a file that imports Lightning defines a step over a batch."""
+        steps = [methods[name] for name in ("training_step", "validation_step") if name in methods]
+        given = [step.params.params[1].name.value for step in steps if len(step.params.params) > 1]
+        if not any(name == "batch" or name.endswith("_batch") for name in given):
+            return False
+        bindings = (found for bound in self.names.module_scope.bindings.values() for found in bound)
+        return any(_LIGHTNING_PACKAGE.match(binding.imported or "") is not None for binding in bindings)
 
     def _calls_base(self, methods: dict[str, cst.FunctionDef]) -> bool:
         """Whether the constructor hands on to a base class, as modules must."""

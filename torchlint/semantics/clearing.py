@@ -74,7 +74,7 @@ class Uncleared:
 
 def uncleared(call: cst.Call, module: Module) -> Uncleared | None:
     """How a step goes on with the gradients of the steps before; None if that cannot be proved."""
-    if any(hook in module.tree.text for hook in _HOOKS):
+    if any(module.tree.mentions(hook) for hook in _HOOKS):
         return None
     for iteration in module.iterations.running(call) if module.may_repeat(call) else ():
         found = _Search(iteration, module).uncleared(call)
@@ -150,16 +150,7 @@ class _Search:
         if value.cls is not None:
             return value.cls.startswith("torch.optim.") or bool(_METHOD.search(value.cls.rpartition(".")[2]))
         # By its name alone: what is handed in, or made by functions and optimizers of other files.
-        return not any(self._is_wrapper(made) for made in self._made(optimizer.node))
-
-    def _made(self, node: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
-        """What a variable or an attribute is bound to."""
-        bindings: Iterable[Binding | AttributeBinding] = ()
-        if isinstance(node, cst.Name):
-            bindings = self.module.bindings(node)
-        elif isinstance(node, cst.Attribute):
-            bindings = self.module.names.attributes.get(node.attr.value, ())
-        return (binding.value for binding in bindings if binding.value is not None)
+        return not any(self._is_wrapper(made) for made in _made(self.module, optimizer.node))
 
     def _is_wrapper(self, made: cst.BaseExpression) -> bool:
         """Whether a call makes an instance of a class of another file that is not called after a method."""
@@ -289,6 +280,33 @@ class _Search:
         value = self.module.value(owner)
         named = value.kind is Kind.UNKNOWN and "scaler" in (last_name(owner) or "")
         return value.kind is Kind.SCALER or named
+
+
+def wraps_optimizer(module: Module, node: cst.BaseExpression) -> bool:
+    """Whether a variable holds what another library calls an optimizer: ``ScheduledOptim(…)``.
+
+    A method of optimization is called by its name (``Lion``); this may be anything that has one, with a
+    ``zero_grad`` of its own.
+    """
+    return any(
+        isinstance(made, cst.Call)
+        and not (module.qualified(made.func) or "").startswith("torch.")
+        and _WRAPPER.search(last_name(made.func) or "") is not None
+        for made in _made(module, node)
+    )
+
+
+_WRAPPER = re.compile(r"^[A-Z]\w*Optim(izer)?$")
+
+
+def _made(module: Module, node: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
+    """What a variable or an attribute is bound to."""
+    bindings: Iterable[Binding | AttributeBinding] = ()
+    if isinstance(node, cst.Name):
+        bindings = module.bindings(node)
+    elif isinstance(node, cst.Attribute):
+        bindings = module.names.attributes.get(node.attr.value, ())
+    return (binding.value for binding in bindings if binding.value is not None)
 
 
 def clearings_around(found: Uncleared, module: Module) -> Iterator[cst.CSTNode]:

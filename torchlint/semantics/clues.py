@@ -16,7 +16,7 @@ from torchlint.semantics.conventions import (
     OPTIMIZER_NAME,
 )
 from torchlint.semantics.evaluator import Evaluator
-from torchlint.semantics.names import Binding, dotted_text
+from torchlint.semantics.names import Binding, Scope, dotted_text
 from torchlint.semantics.values import MODULE, TENSOR, UNKNOWN, Device, Graph, Kind, Value
 from torchlint.syntax import SyntaxTree
 
@@ -33,10 +33,13 @@ class Clues:
         self.tree = evaluator.tree
         self.names = evaluator.names
         self._value = evaluator.value
+        self._homes: dict[
+            str, dict[Scope | cst.ClassDef | None, tuple[list[tuple[cst.CSTNode, str]], set[str]]]
+        ] = {}
 
     def used_attributes(self, node: cst.CSTNode) -> set[str]:
         """The attributes that this variable is asked for: in its function, or for ``self.x`` in its class."""
-        return {attr for _, attr in self._uses_of(node)}
+        return self._used(node)[1]
 
     @cached_property
     def _attributes_of(self) -> dict[str, list[tuple[cst.CSTNode, str]]]:
@@ -72,13 +75,25 @@ class Clues:
         return frozenset(spelt for spelt, uses in found if any(attr in _ITEMS for _, attr in uses))
 
     def _uses_of(self, node: cst.CSTNode) -> list[tuple[cst.CSTNode, str]]:
+        return self._used(node)[0]
+
+    def _used(self, node: cst.CSTNode) -> tuple[list[tuple[cst.CSTNode, str]], set[str]]:
+        """Where which attributes of a variable are used, and the attributes alone."""
         spelt = dotted_text(node)
-        uses = self._attributes_of.get(spelt, []) if spelt is not None else []
-        if isinstance(node, cst.Name):
-            home = self.names.lookup(node.value, node)
-            return [use for use in uses if self.names.lookup(node.value, use[0]) is home]
-        owner = self.tree.enclosing(node, cst.ClassDef)
-        return [use for use in uses if self.tree.enclosing(use[0], cst.ClassDef) is owner]
+        if spelt is None or spelt not in self._attributes_of:
+            return [], set()
+        known = self._homes.get(spelt)
+        if known is None:
+            known = self._homes[spelt] = {}
+            for use in self._attributes_of[spelt]:
+                uses, attributes = known.setdefault(self._home(spelt, use[0], "." not in spelt), ([], set()))
+                uses.append(use)
+                attributes.add(use[1])
+        return known.get(self._home(spelt, node, isinstance(node, cst.Name)), ([], set()))
+
+    def _home(self, spelt: str, at: cst.CSTNode, simple: bool) -> Scope | cst.ClassDef | None:
+        """Where a variable is bound as seen from a place, or for ``self.x`` the class around it."""
+        return self.names.lookup(spelt, at) if simple else self.tree.enclosing(at, cst.ClassDef)
 
     def taken_as_tensor(self, binding: Binding) -> bool:
         """Whether a function that takes tensors only, or a loss of torch, gets a variable as it is."""

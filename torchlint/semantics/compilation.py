@@ -152,7 +152,7 @@ class Compilation:
     @cached_property
     def _renamed(self) -> bool:
         """Whether the file may call a compiler by another name."""
-        return _RENAMED.search(self.tree.text) is not None
+        return self.tree.matches(_RENAMED)
 
     def _compiles(self, made: cst.BaseExpression) -> bool:
         """Whether a decorator, or what stands in for one, is a compiler, with options or without."""

@@ -172,7 +172,7 @@ def one_size(module: Module) -> bool:
     collation stacks; what speaks against it are sequences, detection and training at several scales.
     """
     lowered = module.tree.lowered
-    if any(word in lowered for word in _LENGTH_WORDS) and _LENGTHS.search(module.tree.text) is not None:
+    if any(word in lowered for word in _LENGTH_WORDS) and module.tree.matches(_LENGTHS):
         return False
     for call in module.tree.nodes(cst.Call):
         name = module.qualified(call.func) or last_name(call.func) or ""

@@ -256,6 +256,8 @@ class Datasets:
             ):
                 return True
         if isinstance(node, cst.Call):
+            if any(self._generates_with_model(argument.value) for argument in node.args):
+                return True
             return any(
                 self.module.value(inner).device is Device.ACCELERATOR
                 or self._is_transfer(inner if isinstance(inner, cst.Call) else self.made(inner))
@@ -264,6 +266,22 @@ class Datasets:
                 if isinstance(inner, (cst.Name, cst.Call))
             )
         return False
+
+    def _generates_with_model(self, given: cst.BaseExpression) -> bool:
+        """Whether a dataset is given a function of the file that gets its items from a model on a device.
+
+        No worker process could run it, and what it hands out may be in the memory of the device.
+        """
+        if not isinstance(given, (cst.Name, cst.Attribute)):
+            return False
+        definition = self.module.value(given).definition
+        if not isinstance(definition, cst.FunctionDef):
+            return False
+        return self.moves(definition) or any(
+            self.module.value(call.func).kind is Kind.MODULE
+            for call in self.tree.descendants(definition)
+            if isinstance(call, cst.Call)
+        )
 
     def moves(self, definition: cst.CSTNode) -> bool:
         """Whether a function or class of the file puts something on an accelerator."""

@@ -96,8 +96,7 @@ def _comments_around(module: Module, loop: cst.CSTNode) -> str:
     span = module.tree.span(module.function(loop) or module.tree.root)
     return " ".join(
         module.tree.text[comment.start : comment.end]
-        for comment in module.tree.comments
-        if span.start <= comment.start < span.end
+        for comment in module.tree.comments_between(span.start, span.end)
     )
 
 

@@ -194,7 +194,7 @@ def stacked(module: Module, read: ReadOneByOne) -> Fix | None:
 
 def _as_list(module: Module, items: cst.BaseExpression) -> str:
     code = module.source(items)
-    return f"[{code}]" if isinstance(items, cst.GeneratorExp) and not items.lpar else code
+    return f"[{code}]" if isinstance(items, cst.GeneratorExp) and not module.tree.parentheses(items) else code
 
 
 def _stack(module: Module, read: ReadOneByOne, stack: str, suffix: str) -> Edits | None:

@@ -113,7 +113,7 @@ def settings_above(module: Module, setting: Setting, wanted: re.Pattern[str]) ->
 
 def inherited_by_others(module: Module) -> bool:
     """Whether the file starts other processes, which get what it sets."""
-    return _FOR_OTHERS.search(module.tree.text) is not None
+    return module.tree.matches(_FOR_OTHERS)
 
 
 # --- what has run by then ---------------------------------------------------------------------------
@@ -182,7 +182,7 @@ def _first(
         return node
     if isinstance(node, cst.If) and not (is_main_guard(node) or _OF_DEVICES.search(module.source(node.test))):
         return None
-    for part in node.children:
+    for part in module.tree.parts(node):
         found = _first(module, part, wanted, seen)
         if found is not None:
             return found
@@ -259,7 +259,7 @@ def moved_up(module: Module, setting: Setting, used: cst.CSTNode) -> tuple[Edit,
     statement = module.tree.parent(parent) if isinstance(parent, cst.Expr) else parent
     if not isinstance(statement, cst.SimpleStatementLine) or len(statement.body) != 1:
         return None
-    if any(line.comment is not None for line in statement.leading_lines):
+    if any(module.tree.lines_above(statement)):
         return None
     block = module.tree.parent(statement)
     around = (used, *module.tree.ancestors(used))
@@ -268,8 +268,8 @@ def moved_up(module: Module, setting: Setting, used: cst.CSTNode) -> tuple[Edit,
         return None
     if not _means_the_same(module, setting, target) or not _is_written_out(setting.node):
         return None
-    comment = statement.trailing_whitespace.comment
-    code = module.source(setting.node) + (f"  {comment.value}" if comment is not None else "")
+    comment = module.tree.comment_behind(statement)
+    code = module.source(setting.node) + (f"  {comment}" if comment is not None else "")
     above = rewriting.insert_before(module.tree, target, code)
     below = module.remove_statement(setting.node)
     return None if above is None or below is None else (*above, *below)

@@ -15,6 +15,7 @@ from torchlint.semantics.asides import Asides
 from torchlint.semantics.conventions import COPY_NAME, OTHER_FRAMEWORKS
 from torchlint.semantics.names import BindingKind
 from torchlint.semantics.places import Grad, Phase
+from torchlint.semantics.remembered import remembered
 from torchlint.semantics.retention import kept
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.untrained import Untrained
@@ -173,6 +174,7 @@ class Evaluation:
             for inner in self.tree.descendants(handler)
         )
 
+    @remembered
     def _hands_out(self, function: cst.FunctionDef) -> bool:
         """Whether what a function computes may reach training: embeddings, samples, reference scores.
 
@@ -601,6 +603,15 @@ class Evaluation:
             methods.append(attribute.attr.value)
             node = call
 
+    @remembered
+    def _switches_mode(self, function: cst.FunctionDef) -> bool:
+        """Whether a function puts a model into evaluation mode."""
+        return any(
+            isinstance(call.func, cst.Attribute) and call.func.attr.value == "eval" and not call.args
+            for call in self.tree.within(function.body, self.tree.nodes(cst.Call))
+        )
+
+    @remembered
     def _wants_gradients(self, function: cst.FunctionDef | None) -> bool:
         """Whether a function goes along the graph, or its name, or that of its class, speaks of gradients."""
         if function is None:
@@ -615,7 +626,7 @@ class Evaluation:
 
     def _says_so(self, function: cst.FunctionDef) -> bool:
         """``preprocess(x, no_grad=False)``"""
-        return "no_grad=False" in self.tree.text and any(
+        return self.tree.mentions("no_grad=False") and any(
             isinstance(arg, cst.Arg)
             and arg.keyword is not None
             and arg.keyword.value == "no_grad"
@@ -776,13 +787,7 @@ class Evaluation:
         A method of a module runs in the mode of its caller, and a function that returns what one forward
         pass gives may be part of a training step of another file.
         """
-        if any(
-            isinstance(inner, cst.Call)
-            and isinstance(inner.func, cst.Attribute)
-            and inner.func.attr.value == "eval"
-            and not inner.args
-            for inner in self.tree.descendants(function.body)
-        ):
+        if self._switches_mode(function):
             return True
         owner = self.module.classes.owner(function)
         if owner is not None and self.module.classes.info(owner).kind is Kind.MODULE:
@@ -849,11 +854,13 @@ class Evaluation:
                 pending = []
         return run
 
+    @remembered
     def _has_pass(self, node: cst.CSTNode) -> bool:
         return any(
             isinstance(inner, cst.Call) and self._evaluates(inner) for inner in self.tree.descendants(node)
         )
 
+    @remembered
     def _unused(self, node: cst.CSTNode) -> bool:
         """Whether nothing that is assigned in ``node`` is ever backpropagated."""
         gradients = self.module.backpropagation
@@ -898,12 +905,13 @@ class Evaluation:
             self.tree.parent(node), (cst.AssignTarget, cst.AugAssign)
         )
 
+    @remembered
     def _escapes(self, function: cst.FunctionDef, node: cst.CSTNode) -> bool:
         """Whether a tensor with its graph leaves ``function`` for code that the file does not show."""
         gradients = self.module.backpropagation
         if gradients.asked_for:
             return True
-        if self._returns_graph(function) and (not self.module.callers(function) or self._is_value(function)):
+        if self._hands_out_graph(function):
             return True
         for inner in self.tree.descendants(node):
             if isinstance(inner, cst.Assign) and gradients.carries_graph(inner.value):
@@ -916,6 +924,27 @@ class Evaluation:
                     if self._is_outside(item.place) and gradients.carries_graph(item.stored):
                         return True
         return False
+
+    def _hands_out_graph(self, function: cst.FunctionDef, hops: int = _HOPS) -> bool:
+        """Whether code that the file does not show may get a tensor with its graph from a function."""
+        if not self._returns_graph(function):
+            return False
+        callers = self.module.callers(function)
+        if not callers or self._is_value(function) or self._is_public(function):
+            return True
+        around = {self.module.function(call) for call in callers} - {function, None}
+        return any(
+            not isinstance(outer, cst.FunctionDef) or (hops and self._hands_out_graph(outer, hops - 1))
+            for outer in around
+        )
+
+    def _is_public(self, function: cst.FunctionDef) -> bool:
+        """Whether other files may call a function or method: no underscore or function keeps it from them."""
+        if self.module.in_notebook or self.module.function(function) is not None:
+            return False
+        names = [function.name.value]
+        names += [node.name.value for node in self.tree.ancestors(function) if isinstance(node, cst.ClassDef)]
+        return not any(name.startswith("_") and not name.endswith("__") for name in names)
 
     def _leaves(self, target: cst.BaseExpression) -> bool:
         """Whether what is assigned here can be read outside of the function."""
@@ -941,6 +970,7 @@ class Evaluation:
             for use in uses
         )
 
+    @remembered
     def _returns_graph(self, function: cst.FunctionDef) -> bool:
         """Whether a tensor with its graph is returned or yielded."""
         return any(

@@ -9,6 +9,7 @@ import libcst as cst
 
 from torchlint.semantics.inference import Inference
 from torchlint.semantics.names import Names
+from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import Device, Kind
 from torchlint.syntax import SyntaxTree
 
@@ -36,7 +37,7 @@ _ASKING_ONLY = frozenset(
     {"is_available", "manual_seed", "manual_seed_all", "device_count", "is_bf16_supported"}
 )
 # Who asks where a model is, does not expect it in host memory.
-_WHERE_MODEL_IS = re.compile(r"next\([\w.]*parameters\(\)\)\.device")
+_WHERE_MODEL_IS = re.compile(r"next\((iter\()?[\w.]*parameters\(\)\)?\)\.device")
 # Data that this file fetches itself, or takes to be in host memory.
 _SHOWS_PLACE = re.compile(r"loader|\.numpy\(\)|from_numpy|np\.asarray|['\"]cpu['\"]", re.IGNORECASE)
 _DEVICE_WORDS = ("cuda", "mps", "xpu", "npu", "hpu")
@@ -57,7 +58,7 @@ def device_evidence(tree: SyntaxTree, names: Names, inference: Inference) -> Evi
     """Weigh the calls, keywords, strings and imports of a file."""
     if _names_device(tree) or _imports_framework(tree, names) or _moves(tree, names, inference):
         return Evidence.ACCELERATOR
-    if _WHERE_MODEL_IS.search(tree.text) is not None:
+    if tree.matches(_WHERE_MODEL_IS):
         return Evidence.ACCELERATOR
     return Evidence.LIBRARY if defined_for_others(tree, names, inference) else Evidence.CPU
 
@@ -120,7 +121,7 @@ def defined_for_others(tree: SyntaxTree, names: Names, inference: Inference) -> 
     if imports_test_library(names):  # what a test defines is there for that test
         return False
     if not modules:
-        return _trains_given_model(tree, names)
+        return _trains_given_model(tree, names) or _goes_by_given_tensors(tree, inference)
     for attribute in tree.nodes(cst.Attribute):
         if attribute.attr.value == "backward" and isinstance(tree.parent(attribute), cst.Call):
             owner = tree.enclosing(attribute, cst.ClassDef)
@@ -136,13 +137,42 @@ def defined_for_others(tree: SyntaxTree, names: Names, inference: Inference) -> 
     return not guard or not _runs_model(tree, inference)
 
 
+def _goes_by_given_tensors(tree: SyntaxTree, inference: Inference) -> bool:
+    """Whether what others run makes its tensors where those are that it is given: ``device=x.device``.
+
+    Nobody writes that for the processor alone. What trains by itself, or makes loaders, shows where it does.
+    """
+    text = tree.text
+    if ".device" not in text or "__main__" in text or "DataLoader(" in text:
+        return False
+    if ".backward(" in text and _SHOWS_PLACE.search(text) is not None:
+        return False
+    for call in tree.nodes(cst.Call):
+        for position, arg in enumerate(call.args):
+            if arg.keyword is None:
+                moves = (
+                    isinstance(call.func, cst.Attribute) and call.func.attr.value == "to" and position == 0
+                )
+            else:
+                moves = arg.keyword.value == "device"
+            if moves and tree.enclosing(call, cst.FunctionDef) is not None:
+                value = inference.value(arg.value)
+                if value.kind is Kind.DEVICE and value.device is not Device.CPU:
+                    return True
+    return False
+
+
 def _trains_given_model(tree: SyntaxTree, names: Names) -> bool:
     """Whether a class optimizes a model that it is given, and gets its data from others as well.
 
     Whoever makes the model and the data puts both on a device. A loader would show what is not moved.
     """
     text = tree.text
-    if ".backward(" not in text or "__main__" in text or _SHOWS_PLACE.search(text) is not None:
+    if "__main__" in text or _SHOWS_PLACE.search(text) is not None:
+        return False
+    if ".step(" in text and _steps_given_optimizer(tree, names):
+        return True
+    if ".backward(" not in text:
         return False
     for call in tree.nodes(cst.Call):
         match call:
@@ -161,6 +191,27 @@ def _trains_given_model(tree: SyntaxTree, names: Names) -> bool:
             case _:
                 pass
     return False
+
+
+_OPTIMIZER_NAME = re.compile(r"(^|_)optim(izer)?s?$|(^|_)opt$", re.IGNORECASE)
+
+
+def _steps_given_optimizer(tree: SyntaxTree, names: Names) -> bool:
+    """Whether a class steps an optimizer, and the file makes neither one nor layers of a model."""
+    steps = any(
+        attribute.attr.value == "step"
+        and _OPTIMIZER_NAME.search(last_name(attribute.value) or "") is not None
+        and isinstance(tree.parent(attribute), cst.Call)
+        and tree.enclosing(attribute, cst.ClassDef) is not None
+        for attribute in tree.nodes(cst.Attribute)
+    )
+    if not steps:
+        return False
+    made = (names.qualified(call.func) or "" for call in tree.nodes(cst.Call))
+    return not any(name.startswith("torch.optim.") or _LAYER.match(name) is not None for name in made)
+
+
+_LAYER = re.compile(r"torch\.nn\.([\w.]+\.)?[A-Z]\w*(?<!Loss)$")
 
 
 def _is_made(tree: SyntaxTree, inference: Inference, definition: cst.ClassDef) -> bool:

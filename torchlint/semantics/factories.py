@@ -105,7 +105,8 @@ def factory(module: Module, node: cst.BaseExpression) -> Factory | None:
     if not isinstance(node.func, cst.Attribute):
         return None
     name = node.func.attr.value
-    typed = name == "type" and len(node.args) == 1 and module.value(node.args[0].value).kind is Kind.DTYPE
+    # ``.to(dtype)`` is a move to no other place.
+    typed = name in ("to", "type") and _casts(module, node)
     if not (typed or name == "requires_grad_" or name in _VIEWS | _CASTS | _FILLS | _RANDOM_FILLS):
         return None
     made = factory(module, node.func.value)
@@ -117,6 +118,16 @@ def factory(module: Module, node: cst.BaseExpression) -> Factory | None:
         leaf=made.leaf or name == "requires_grad_",
         cast=made.cast or typed or name in _CASTS,
         overlapping=(made.overlapping or name == "expand") and name not in ("contiguous", "clone"),
+    )
+
+
+def _casts(module: Module, call: cst.Call) -> bool:
+    """Whether ``.type(…)`` or ``.to(…)`` is given a dtype, and nothing else."""
+    return (
+        len(call.args) == 1
+        and not call.args[0].star
+        and (call.args[0].keyword is None or call.args[0].keyword.value == "dtype")
+        and module.value(call.args[0].value).kind is Kind.DTYPE
     )
 
 
@@ -183,7 +194,9 @@ def moved_later(module: Module, made: cst.BaseExpression) -> bool:
                 return False
             if move_to_accelerator(module, call) is not None:
                 return True
-            return name in _VIEWS | _CASTS | _FILLS | _RANDOM_FILLS and moved_later(module, call)
+            passed_on = name in _VIEWS | _CASTS | _FILLS | _RANDOM_FILLS
+            passed_on = passed_on or (name in ("to", "type") and _casts(module, call))
+            return passed_on and moved_later(module, call)
         case cst.Arg():
             call = module.tree.parent(attribute)
             wraps = isinstance(call, cst.Call) and module.qualified(call.func) == "torch.autograd.Variable"
@@ -248,11 +261,14 @@ def _modern(module: Module, made: Factory, device: str, dtype: str | None) -> Ed
 
 def given_sizes(module: Module, call: cst.Call) -> bool | None:
     """Whether a legacy constructor gets sizes (True) or data (False); None if the file does not show it."""
-    if len(call.args) > 1:
+    given = without_device(call)
+    if len(given) > 1:
         return True
-    if not call.args or call.args[0].star:
+    if not given or given[0].star:
         return None
-    node = call.args[0].value
+    if given[0].keyword is not None:
+        return {"data": False, "size": True}.get(given[0].keyword.value)
+    node = given[0].value
     kind = module.value(node).kind
     if isinstance(node, (cst.List, cst.ListComp, cst.Tuple)) or kind is Kind.LIST:
         return False
@@ -263,6 +279,11 @@ def given_sizes(module: Module, call: cst.Call) -> bool | None:
         # A torch.Size is a size; the shape of anything else is a tuple, and a tuple is data.
         return True if _is_torch_size(module, node) else None
     return True if kind is Kind.NUMBER else None
+
+
+def without_device(call: cst.Call) -> list[cst.Arg]:
+    """The sizes or the data that a legacy constructor is given."""
+    return [arg for arg in call.args if arg.keyword is None or arg.keyword.value != "device"]
 
 
 def _is_torch_size(module: Module, node: cst.BaseExpression) -> bool:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 Q = TypeVar("Q", bound=Hashable)
 A = TypeVar("A")
@@ -34,11 +34,10 @@ class Answers(Generic[A]):
     unknown: A
 
 
-@dataclass(frozen=True, slots=True)
-class _Question(Generic[Q, A]):
-    key: Q
-    work_out: Callable[[Q], A]
-    answers: Answers[A]
+class _Question(NamedTuple):
+    key: Any
+    work_out: Callable[[Any], Any]
+    answers: Answers[Any]
 
 
 class Fixpoint(Generic[Q, A]):
@@ -57,7 +56,7 @@ class Fixpoint(Generic[Q, A]):
         # Open questions in the order in which they were met, and the number of each; those of a component
         # that is being gone through have the same. ``_bounds`` has the numbers at which, as far as has been
         # seen, components begin (H. N. Gabow, Path-based depth-first search, 2000).
-        self._open: list[_Question[Q, A]] = []
+        self._open: list[_Question] = []
         self._numbers: dict[Q, int] = {}
         self._bounds: list[int] = []
         self._working: set[Q] = set()
@@ -172,13 +171,13 @@ class Fixpoint(Generic[Q, A]):
                 # What nothing outside of the component tells anything of is unknown in it, too.
                 self._previous.update((q.key, q.answers.unknown) for q in silent)
 
-    def _gather(self, base: int) -> list[_Question[Q, A]]:
+    def _gather(self, base: int) -> list[_Question]:
         """The open questions from a number on, as one component, in the order in which to go through them."""
         members = sorted(self._open[base:], key=lambda question: self._order(question.key))
         self._numbers.update((question.key, base) for question in members)
         return members
 
-    def _go_through(self, members: Sequence[_Question[Q, A]], given_up: Mapping[Q, A]) -> None:
+    def _go_through(self, members: Sequence[_Question], given_up: Mapping[Q, A]) -> None:
         """Work out every question of a component once; what is still in work answers as the time before."""
         self._forget(self._current, members)
         self._forget(self._leaned, members)
@@ -187,7 +186,7 @@ class Fixpoint(Generic[Q, A]):
             if question.key not in self._current:
                 self._current[question.key] = self._work_out(question.key, question.work_out)
 
-    def _settle(self, base: int, members: Sequence[_Question[Q, A]]) -> None:
+    def _settle(self, base: int, members: Sequence[_Question]) -> None:
         """Remember the answers of a component, which is no longer open."""
         self.settled.update((question.key, self._current[question.key]) for question in members)
         for table in (self._current, self._previous, self._leaned, self._numbers):
@@ -196,6 +195,6 @@ class Fixpoint(Generic[Q, A]):
         self._bounds.pop()
 
     @staticmethod
-    def _forget(table: dict[Q, Any], members: Sequence[_Question[Q, A]]) -> None:
+    def _forget(table: dict[Q, Any], members: Sequence[_Question]) -> None:
         for question in members:
             table.pop(question.key, None)

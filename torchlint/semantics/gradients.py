@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -11,6 +13,7 @@ from torchlint.semantics.names import Binding, BindingKind
 from torchlint.semantics.values import MISSING, Kind
 
 if TYPE_CHECKING:
+    from torchlint.semantics.evaluator import Function
     from torchlint.semantics.module import Module
 
 _CAPTURES = frozenset(
@@ -71,6 +74,7 @@ class Gradients:
         self.module = module
         self.tree = module.tree
         self._steps: dict[cst.CSTNode | None, list[cst.Call]] | None = None
+        self._unlikes: dict[Function | None, tuple[list[cst.If], bool]] = {}
 
     # ------------------------------------------------------------------ gradients that must be there
 
@@ -117,23 +121,39 @@ class Gradients:
 
     def _uneven(self, call: cst.Call) -> bool:
         """Whether steps of the same function may reach different parameters."""
-        function = self.module.function(call)
-        calls = [c for c in self.tree.nodes(cst.Call) if self.module.function(c) is function]
-        steps = [c for c in calls if isinstance(c.func, cst.Attribute) and c.func.attr.value == "step"]
-        backwards = self._backwards(function)
-        for backward in backwards:
-            child: cst.CSTNode = backward
-            for around in self.tree.ancestors(backward):
-                if any(self.tree.contains(around, node) for node in (call, *steps)):
-                    break
-                if isinstance(around, cst.If) and child is not around.test:
-                    branches = around.body, around.orelse
-                    if not all(
-                        b is not None and any(self.tree.contains(b, o) for o in backwards) for b in branches
-                    ):
-                        return True
-                child = around
-        return any(self._is_chosen(c) for c in calls)
+        branches, chosen = self._unlike(self.module.function(call))
+        return chosen or any(not self.tree.contains(branch, call) for branch in branches)
+
+    def _unlike(self, function: Function | None) -> tuple[list[cst.If], bool]:
+        """Where a function steps without knowing what for.
+
+        These are the conditions that have a backward in one branch only, and no step in either; and whether
+        a model is picked.
+        """
+        known = self._unlikes.get(function)
+        if known is None:
+            calls = self.module.calls_in(function)
+            steps = [c for c in calls if isinstance(c.func, cst.Attribute) and c.func.attr.value == "step"]
+            backwards = self._backwards(function)
+            found = [self._branch_without(backward, backwards, steps) for backward in backwards]
+            branches = list(dict.fromkeys(branch for branch in found if branch is not None))
+            known = self._unlikes[function] = branches, any(map(self._is_chosen, calls))
+        return known
+
+    def _branch_without(
+        self, backward: cst.Call, backwards: Sequence[cst.Call], steps: Sequence[cst.Call]
+    ) -> cst.If | None:
+        """The innermost condition around ``backward`` that has none in its other branch, nor a step."""
+        child: cst.CSTNode = backward
+        for around in self.tree.ancestors(backward):
+            if self.tree.holds(around, steps):
+                return None
+            if isinstance(around, cst.If) and child is not around.test:
+                branches = around.body, around.orelse
+                if not all(b is not None and self.tree.holds(b, backwards) for b in branches):
+                    return around
+            child = around
+        return None
 
     def _is_chosen(self, call: cst.Call) -> bool:
         """Whether a forward pass runs through one of several models: ``heads[task](x)``."""
@@ -272,16 +292,17 @@ class Gradients:
         if not reads:
             return False
         backwards = self._backwards(function)
-        following = min((order[call] for call in backwards if order[call] > here), default=None)
+        behind = bisect_right(backwards, here, key=order.__getitem__)
+        following = order[backwards[behind]] if behind < len(backwards) else None
         if any(here < read and (following is None or read < following) for read in reads):
             return True
         if following is not None:
             return False
         for loop in self.module.loops(node):
-            inside = [order[call] for call in backwards if self.tree.contains(loop, call)]
+            inside = self.tree.within(loop, backwards)
             if inside:
                 # The loop comes round: what stands above the backward sees the cleared gradient.
-                return any(order[loop] < read < min(inside) for read in reads)
+                return any(order[loop] < read < order[inside[0]] for read in reads)
         return False
 
     def _may_be_same(self, one: cst.BaseExpression, other: cst.BaseExpression | None) -> bool:

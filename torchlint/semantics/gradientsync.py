@@ -61,7 +61,7 @@ def needless_exchange(call: cst.Call, module: Module) -> NeedlessExchange | None
         for wrapper in module.parallelism.of(Wrapping.DDP, Wrapping.FSDP, Wrapping.FULLY_SHARD)
         if wrapper.name.startswith("torch.") and not wrapper.name.endswith("replicate")
     ]
-    if not wrappers or _KNOWN.search(module.tree.text) or module.parallelism.of(Wrapping.PREPARED):
+    if not wrappers or module.tree.matches(_KNOWN) or module.parallelism.of(Wrapping.PREPARED):
         return None
     found = accumulation(call, module)
     if found is None:
@@ -98,7 +98,7 @@ def exchange_once(found: NeedlessExchange, module: Module) -> Edits | None:
 
     None where it is not certain which pass is the last one, or where anything else goes by the gradients.
     """
-    if found.is_sharded or _COMPILED.search(module.tree.text):
+    if found.is_sharded or module.tree.matches(_COMPILED):
         return None
     region = _region(found, module)
     model = _model(found, module)

@@ -70,7 +70,7 @@ class GradModes:
         self.names = model.names
         self._modes: dict[cst.CSTNode, Grad] = {}
         self._regions: dict[cst.CSTNode, cst.CSTNode] = {}
-        self._sets_modes = any(word in self.tree.text for word in _SETTING_WORDS)
+        self._sets_modes = any(self.tree.mentions(word) for word in _SETTING_WORDS)
 
     def mode(self, node: cst.CSTNode) -> Grad:
         """Whether autograd records what ``node`` computes."""

@@ -261,4 +261,4 @@ _SETTINGS = {
 
 def _allowed(module: Module, cause: Cause) -> bool:
     """Whether the file sets an option of the compiler under which this is no break."""
-    return any(option in module.tree.text for option in _SETTINGS.get(cause, ()))
+    return any(module.tree.mentions(option) for option in _SETTINGS.get(cause, ()))

@@ -357,7 +357,7 @@ class _Search:
         Where that has a graph, each backward pass goes through those before it as well. A model of another
         file is taken to keep nothing if the code that trains it does not speak of it.
         """
-        return _STATES.search(self.tree.text) is not None
+        return self.tree.matches(_STATES)
 
     def _handed_back(self, call: cst.Call) -> list[cst.BaseExpression]:
         """The arguments that a function of the file returns as they are; empty if it returns more."""

@@ -31,7 +31,7 @@ def trained_in_half(call: cst.Call, module: Module) -> cst.Call | None:
     ``Model.from_pretrained(name, torch_dtype=torch.float16)``. None where something keeps the small numbers.
     """
     loads = _loads_in_half(call, module)
-    if not (loads or _casts_to_half(call, module)) or _HELP.search(module.tree.text):
+    if not (loads or _casts_to_half(call, module)) or module.tree.matches(_HELP):
         return None
     assert isinstance(call.func, cst.Attribute)
     # What is not known for a module is one if an optimizer takes its `parameters()`, as is asked below.

@@ -91,7 +91,7 @@ def _on_accelerator(module: Module, node: cst.BaseExpression) -> bool:
         return False
     if module.value(node).device is Device.ACCELERATOR:
         return True
-    return module.phase(node) is Phase.FORWARD and _PICTURES.search(module.tree.text) is None
+    return module.phase(node) is Phase.FORWARD and not module.tree.matches(_PICTURES)
 
 
 def _moved_then(module: Module, node: cst.BaseExpression) -> bool:

@@ -100,7 +100,12 @@ class Inference:
         A definition that depends on itself (``x = f(x)`` in a loop) contributes nothing of its own: its
         value is the least that agrees with everything else that it depends on.
         """
-        known: Value = self._settled.get(node) or self.fixpoint.ask(node, self._evaluate, _VALUES)
+        known: Value | None = self._settled.get(node)
+        if known is None:
+            if node.__class__ in _LITERALS:
+                known = self._settled[node] = self._evaluate(node)
+            else:
+                known = self.fixpoint.ask(node, self._evaluate, _VALUES)
         return known
 
     def _place_of(self, question: cst.CSTNode | tuple[str, cst.CSTNode]) -> tuple[int, str]:
@@ -368,7 +373,18 @@ class Inference:
     def _may_lack(self, binding: Binding, value: cst.BaseExpression | None) -> bool:
         """``val_loss = None``, ``meta_loss=None``: a number, a function or a tensor, if there is any."""
         named = binding.name != "loss" and LOSS_NAME.match(binding.name) is not None
-        return named and isinstance(value, cst.Name) and value.value == "None"
+        lacking = named and isinstance(value, cst.Name) and value.value == "None"
+        return lacking and not self._computed_by_part(binding)
+
+    def _computed_by_part(self, binding: Binding) -> bool:
+        """Whether a module gets the same variable from a part of it elsewhere: ``aux_loss = self.aux(x)``."""
+        for other in binding.scope.bindings.get(binding.name, ()):
+            match other.value:
+                case cst.Call(func=cst.Attribute(value=cst.Name() as owner)):
+                    definition = self.classes.instance_class(owner)
+                    if definition is not None and self.classes.info(definition).kind is Kind.MODULE:
+                        return True
+        return False
 
     @staticmethod
     def _merge_device(value: Value, other: Value) -> Value:
@@ -684,6 +700,8 @@ class Inference:
                 return shown
             if base.kind is Kind.MODULE and "item" in self.clues.used_attributes(node):
                 return TENSOR  # a parameter or a buffer
+            if attr == "data" and self._asked_as_tensor(node):
+                return TENSOR
             if attr == "shape":
                 return SHAPE
             if attr == "dtype" or attr.endswith("_dtype"):
@@ -694,6 +712,15 @@ class Inference:
                 # ``self.stft_loss`` is a criterion or a switch as often as a tensor.
                 return self._merge_device(self.clues.by_name(attr, node), result)
         return result
+
+    def _asked_as_tensor(self, node: cst.Attribute) -> bool:
+        """``layer.alpha.data.item()``: what else has the name ``data`` has no such method."""
+        asked = self.tree.parent(node)
+        return (
+            isinstance(asked, cst.Attribute)
+            and asked.value is node
+            and asked.attr.value in ("item", "cpu", "cuda", "detach", "clone", "copy_", "fill_", "zero_")
+        )
 
     def _is_called(self, node: cst.Attribute) -> bool:
         call = self.tree.parent(node)
@@ -797,7 +824,14 @@ class Inference:
                 return Value(Kind.DEVICE, device=base.device)
             if attr == "generate":
                 return self._method(base, attr)
+            if attr in ("items", "values") and self._is_module_dict(base):
+                return self._method(base, attr)
         return UNKNOWN
+
+    def _is_module_dict(self, module: Value) -> bool:
+        if isinstance(module.definition, cst.ClassDef):
+            return self.classes.info(module.definition).inherits("torch.nn.ModuleDict")
+        return module.cls == "torch.nn.ModuleDict"
 
     def _instance_attribute(self, info: ClassInfo, attr: str, base: Value) -> Value | None:
         """What ``self.attr`` is by the assignments and methods of a class; None if it has none."""
@@ -1155,3 +1189,5 @@ _BY_TYPE: dict[type[cst.CSTNode], Callable[[Inference, Any], Value]] = {
     cst.Await: Inference._awaited,
     cst.FunctionDef: Inference._returned,
 }
+# What leans on nothing else needs none of the care that questions take.
+_LITERALS = frozenset({cst.Integer, cst.Float, cst.Imaginary, cst.SimpleString})

@@ -13,7 +13,13 @@ import libcst as cst
 from torchlint import rewriting
 from torchlint.diagnostics import Edit, Fix
 from torchlint.semantics.api.results import LEGACY_CONSTRUCTORS
-from torchlint.semantics.factories import default_dtype_changes, factory, given_sizes, moved_later
+from torchlint.semantics.factories import (
+    default_dtype_changes,
+    factory,
+    given_sizes,
+    moved_later,
+    without_device,
+)
 from torchlint.semantics.places import Phase
 from torchlint.semantics.remedies import inline, tight
 from torchlint.semantics.values import Device, Kind
@@ -104,17 +110,21 @@ def constructor_by_hand(module: Module, call: cst.Call) -> str:
     names = list(_names(module, call.func))
     dtype = _DTYPES.get(names[0] or "") or "torch.get_default_dtype()"
     options = f"dtype={dtype}"
-    if len(names) > 1:
+    args = without_device(call)
+    device = next((arg.value for arg in call.args if arg not in args), None)
+    if device is not None:
+        options += f", device={inline(module, device)}"
+    elif len(names) > 1:
         options += ", device=…"
     elif names[0] in _ON_CUDA or _default_device_changes(module):
         options += f', device="{"cuda" if names[0] in _ON_CUDA else "cpu"}"'
-    if len(call.args) == 1 and module.value(call.args[0].value).kind is Kind.TENSOR:
-        return f"Write `{tight(module, call.args[0].value)}.to({dtype})`"
-    sized = not call.args or any(arg.star or arg.keyword is not None for arg in call.args)
+    if device is None and len(args) == 1 and module.value(args[0].value).kind is Kind.TENSOR:
+        return f"Write `{tight(module, args[0].value)}.to({dtype})`"
+    sized = not args or any(arg.star for arg in args)
     by_size = True if sized else given_sizes(module, call)
     if by_size is None:
         return f"Write `torch.tensor(…, {options})` for data, or `torch.empty(…, {options})` for a size"
-    given = ", ".join(f"{arg.star}{inline(module, arg.value)}" for arg in call.args)
+    given = ", ".join(f"{arg.star}{inline(module, arg.value)}" for arg in args)
     return f"Write `torch.{'empty' if by_size else 'tensor'}({given or 0}, {options})`"
 
 
@@ -127,8 +137,7 @@ def cast_by_hand(module: Module, call: cst.Call) -> str:
 
 
 def _default_device_changes(module: Module) -> bool:
-    text = module.tree.text
-    return "set_default_device" in text or "with torch.device" in text
+    return module.tree.mentions("set_default_device") or module.tree.mentions("with torch.device")
 
 
 def modern_cast(module: Module, call: cst.Call) -> Fix | None:

@@ -366,8 +366,7 @@ class Library:
             or dotted in results.HOST_FACTORIES
         ):
             return self._factory(node, dotted, values)
-        if isinstance(fact, results.Depends):
-            fact = fact.choose(self._deciding(node, fact))
+        fact = self._chosen(node, fact)
         if fact == "same":
             return values[0] if values else UNKNOWN
         tensors: list[Value] = []
@@ -384,6 +383,12 @@ class Library:
         if hostly and values and not tensors and all(v.host or v.kind is Kind.TUPLE for v in values):
             return made.on(Device.CPU)  # from numbers alone
         return made
+
+    def _chosen(self, node: cst.Call, fact: results.Result, *, method: bool = False) -> results.Result:
+        """What a call gives, where its arguments decide that, one after the other."""
+        while isinstance(fact, results.Depends):
+            fact = fact.choose(self._deciding(node, fact, method=method))
+        return fact
 
     def _deciding(self, node: cst.Call, fact: results.Depends, *, method: bool = False) -> object:
         """The argument on which a result depends, in the terms of ``api.results``."""
@@ -710,8 +715,7 @@ class Library:
         fact = results.METHODS.get(self.receiver(base), {}).get(name)
         if fact is None:
             return self.unknown_call(node) if not inherited else UNKNOWN
-        if isinstance(fact, results.Depends):
-            fact = fact.choose(self._deciding(node, fact, method=True))
+        fact = self._chosen(node, fact, method=True)
         if fact == "same":
             return base
         if base.cls == "torch.distributions.Distribution" and fact == "tensor":
@@ -735,8 +739,7 @@ class Library:
                 # One of several results of a model: no tensor, but the distribution that it parametrizes.
                 return Value(Kind.TENSOR, device=base.device, graph=base.graph)
             return UNKNOWN
-        if isinstance(fact, results.Depends):
-            fact = fact.choose(self._deciding(node, fact, method=True))
+        fact = self._chosen(node, fact, method=True)
         others = [self._value(a.value) for a in node.args]
         operands = [base, *(v for v in others if v.kind is Kind.TENSOR)]
         if name == "requires_grad_":

@@ -69,11 +69,15 @@ class Argument:
     """What a call passes for one parameter, with its value.
 
     ``given``, ``absent`` and ``unknown`` exclude one another; unknown is behind ``*args`` or ``**kwargs``.
-    ``value`` and ``constant`` are those of the default if the argument is absent.
     """
 
     bound: calls.Argument
-    value: Value
+    evaluate: Callable[[cst.CSTNode], Value]
+
+    @property
+    def value(self) -> Value:
+        """What the given expression evaluates to, found out when it is asked for."""
+        return self.evaluate(self.bound.node) if self.bound.node is not None else UNKNOWN
 
     @property
     def given(self) -> bool:
@@ -131,6 +135,8 @@ class Module:
         self.tree = tree
         self.settings = settings
         self._locate = locate
+        self.answers: dict[Callable[..., Any], dict[tuple[Any, ...], Any]] = {}
+        """What functions of the model said of this one; see `torchlint.semantics.remembered`."""
 
     def close(self) -> None:
         """Forget everything that was worked out; the model answers nothing any more.
@@ -278,10 +284,10 @@ class Module:
 
         A tensor whose place the file does not show counts if the file as a whole runs on one.
         """
-        value = self.value(node)
-        if not value.tensorlike or value.device is Device.CPU:
+        if not self.for_accelerator(node):
             return False
-        return self.for_accelerator(node)
+        value = self.value(node)
+        return value.tensorlike and value.device is not Device.CPU
 
     # ------------------------------------------------------------------ calls
 
@@ -305,8 +311,7 @@ class Module:
 
     def argument(self, call: cst.Call, name: str) -> Argument:
         """What a call passes for the parameter ``name``."""
-        bound = self.call(call).get(name)
-        return Argument(bound, self.value(bound.node) if bound.node is not None else UNKNOWN)
+        return Argument(self.call(call).get(name), self.value)
 
     def _signature(self, call: cst.Call) -> tuple[calls.Signature | None, Sequence[cst.Call]]:
         dotted = self.qualified(call.func)
@@ -379,6 +384,17 @@ class Module:
     def callers(self, function: cst.CSTNode) -> list[cst.Call]:
         """The calls in this file that run a function of this file."""
         return self.inference.callgraph.callers(function)
+
+    def calls_in(self, function: Function | None) -> list[cst.Call]:
+        """The calls of a function itself, in source order, or those of the module outside of functions."""
+        return self._calls_in.get(function, [])
+
+    @cached_property
+    def _calls_in(self) -> dict[Function | None, list[cst.Call]]:
+        found: dict[Function | None, list[cst.Call]] = {}
+        for call in self.tree.nodes(cst.Call):
+            found.setdefault(self.function(call), []).append(call)
+        return found
 
     def function(self, node: cst.CSTNode) -> Function | None:
         """The function or lambda whose body holds a node; a decorator or default is outside it."""
@@ -545,6 +561,10 @@ class Module:
         # Absent is proved by the signature, so that no `*args` holds it.
         return rewriting.add_argument(self.tree, call, code, keyword=name, keyword_only=True)
 
+    def cut_off(self, kept: cst.BaseExpression, whole: cst.BaseExpression) -> Edits | None:
+        """Leave ``x`` of ``x.to(device)``; None if a comment or a bracket is in the way."""
+        return rewriting.cut_off(self.tree, kept, whole)
+
     def remove_argument(self, call: cst.Call, name: str) -> Edits | None:
         """Drop the argument for a parameter; None if the call does not spell it.
 
@@ -599,6 +619,11 @@ class Module:
             return f"line {self.tree.line(node)}"
         place = self._locate(self.tree.span(node).start)
         return f"line {place.row}" + ("" if place.cell is None else f" of cell {place.cell}")
+
+    @property
+    def in_notebook(self) -> bool:
+        """Whether the program is that of a notebook, which no other file imports."""
+        return self._locate is not None and self._locate(0).cell is not None
 
     def source(self, node: cst.CSTNode) -> str:
         """The text of a node as the file spells it."""

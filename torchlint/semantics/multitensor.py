@@ -77,7 +77,7 @@ def _average(loop: cst.For, module: Module) -> Fix | None:
     if module.qualified(loop.iter.func) != "builtins.zip":
         return None
     mix = _Mixing(module, frozenset(lists)).read(_statements(loop.body))
-    if mix is None or _MIXED.search(module.tree.text):
+    if mix is None or module.tree.matches(_MIXED):
         return None
     target, source, kept = mix
     spelling = module.spell(_AVERAGE, loop)
@@ -260,7 +260,7 @@ class _Mixing:
     def _code(self, node: cst.BaseExpression) -> str:
         """The source of an expression without the parentheses around it."""
         text = self.module.source(node)
-        for _ in node.lpar:
+        for _ in range(self.module.tree.parentheses(node)):
             text = text.removeprefix("(").removesuffix(")").strip()
         return text
 

@@ -12,7 +12,8 @@ Three questions are answered, each on demand and each remembered:
 from __future__ import annotations
 
 import builtins
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 
@@ -28,6 +29,9 @@ _COMPREHENSIONS = frozenset({cst.ListComp, cst.SetComp, cst.GeneratorExp, cst.Di
 _DEFINITIONS = frozenset({cst.FunctionDef, cst.ClassDef, cst.Lambda})
 _DOTTED: frozenset[type] = frozenset({cst.Name, cst.Attribute})
 _SCOPED = _COMPREHENSIONS | _DEFINITIONS
+_BLOCKS: frozenset[type] = frozenset(
+    {cst.IndentedBlock, cst.Module, cst.SimpleStatementLine, cst.SimpleStatementSuite}
+)
 _BETWEEN_SCOPES = frozenset({cst.CompFor, cst.Parameters, cst.Param})
 
 
@@ -127,6 +131,7 @@ class Names:
         self._scope_of: dict[cst.CSTNode, Scope] = {tree.root: self.module_scope}
         self._reaching: dict[cst.CSTNode, tuple[Binding, ...]] = {}
         self._uses: dict[Binding, list[cst.Name]] = {}
+        self._read_from: dict[str, dict[Scope, list[cst.Name]]] = {}
         self._flows: dict[tuple[Scope, str], _Flow] = {}
         self._qualified: dict[cst.CSTNode, str | None] = {}
         self._dotted: dict[tuple[Scope, str], bool] = {}
@@ -413,6 +418,8 @@ class Names:
             found = flow.reaching(at)
         else:
             found = [b for b in candidates if b.kind is not BindingKind.DELETE]
+        if len(found) < 2:
+            return tuple(found)
         return tuple(sorted(found, key=lambda b: self.tree.order[b.node]))
 
     def lookup(self, name: str, at: cst.CSTNode) -> Scope | None:
@@ -432,8 +439,23 @@ class Names:
         """The reads that this definition reaches, in source order, nested scopes included."""
         found = self._uses.get(binding)
         if found is None:
-            reads = self.reads.get(binding.name, [])
-            found = self._uses[binding] = [read for read in reads if binding in self.bindings(read)]
+            for other in binding.scope.bindings.get(binding.name, ()):
+                self._uses[other] = []
+            found = self._uses.setdefault(binding, [])
+            for read in self._reads_of(binding.name).get(binding.scope, ()):
+                for reaching in self.bindings(read):
+                    self._uses[reaching].append(read)
+        return found
+
+    def _reads_of(self, name: str) -> dict[Scope, list[cst.Name]]:
+        """The reads of a spelling, in source order, by the scope that binds it for them."""
+        found = self._read_from.get(name)
+        if found is None:
+            found = self._read_from[name] = {}
+            for read in self.reads.get(name, ()):
+                scope = self.lookup(name, read)
+                if scope is not None:
+                    found.setdefault(scope, []).append(read)
         return found
 
     # ------------------------------------------------------------------ dotted names
@@ -615,10 +637,20 @@ class _Flow:
     def __init__(self, tree: SyntaxTree, bindings: Iterable[Binding]) -> None:
         self.tree = tree
         self.within: dict[cst.CSTNode, list[Binding]] = {}
+        self._statements: dict[cst.CSTNode, list[cst.CSTNode]] = {}
+        """Those statements of each block that bind the name, in source order."""
+        self._left: dict[tuple[cst.CSTNode, bool], tuple[list[Binding], bool]] = {}
+        self._rounds: dict[cst.CSTNode, list[Binding]] = {}
         for binding in sorted(bindings, key=lambda b: tree.order[b.node]):
-            self.within.setdefault(binding.node, []).append(binding)
-            for node in tree.ancestors(binding.node):
+            child: cst.CSTNode = binding.node
+            self.within.setdefault(child, []).append(binding)
+            for node in tree.ancestors(child):
                 self.within.setdefault(node, []).append(binding)
+                if node.__class__ in _BLOCKS:
+                    statements = self._statements.setdefault(node, [])
+                    if not statements or statements[-1] is not child:
+                        statements.append(child)
+                child = node
 
     def reaching(self, use: cst.CSTNode) -> list[Binding]:
         """The definitions that may be the last one before ``use``, deletions left out."""
@@ -635,8 +667,7 @@ class _Flow:
             return False  # nothing binds the name in here
         match parent:
             case cst.IndentedBlock() | cst.Module() | cst.SimpleStatementLine() | cst.SimpleStatementSuite():
-                index = next(i for i, statement in enumerate(parent.body) if statement is child)
-                return self._before(parent.body[:index], found, jumps_leave=True)
+                return self._before(parent, found, jumps_leave=True, end=child)
             case cst.For() if child is parent.body:
                 if self._take(parent.target, found):
                     return True
@@ -655,7 +686,7 @@ class _Flow:
                 return any(self._take(item, found) for item in reversed(parent.items[:stop]))
             case cst.Try() | cst.TryStar() if child is not parent.body:
                 if child is parent.orelse:
-                    return self._before(parent.body.body, found, jumps_leave=True)
+                    return self._before(parent.body, found, jumps_leave=True)
                 found.extend(self.within.get(parent.body, ()))
                 if child is parent.finalbody:
                     for handler in parent.handlers:
@@ -692,30 +723,52 @@ class _Flow:
         found.extend(last)
         return bool(last)
 
-    def _before(self, statements: Sequence[cst.CSTNode], found: list[Binding], *, jumps_leave: bool) -> bool:
-        for statement in reversed(statements):
-            if statement in self.within:
-                live, kills = self._after(statement, jumps_leave)
-                found.extend(live)
-                if kills:
-                    return True
+    def _before(
+        self,
+        block: cst.CSTNode,
+        found: list[Binding],
+        *,
+        jumps_leave: bool,
+        end: cst.CSTNode | None = None,
+    ) -> bool:
+        """Take up what the statements of a block leave behind, those above ``end`` if it is given."""
+        statements, order = self._statements.get(block, []), self.tree.order
+        last = len(statements)
+        if end is not None:
+            last = bisect_left(statements, order[end], key=order.__getitem__)
+        for number in range(last - 1, -1, -1):
+            live, kills = self._after(statements[number], jumps_leave)
+            found.extend(live)
+            if kills:
+                return True
         return False
 
     def _around(self, body: cst.BaseSuite) -> list[Binding]:
         """What a whole iteration of a loop may leave behind for the next one, or for after the loop."""
-        return self._block(body, jumps_leave=False)[0] if body in self.within else []
+        if body not in self.within:
+            return []
+        known = self._rounds.get(body)
+        if known is None:
+            known = self._rounds[body] = self._block(body, jumps_leave=False)[0]
+        return known
 
     def _block(self, body: cst.BaseSuite, jumps_leave: bool) -> tuple[list[Binding], bool]:
         if leaves(body, jumps_leave=jumps_leave):
             return [], True
         found: list[Binding] = []
-        return found, self._before(body.body, found, jumps_leave=jumps_leave)
+        return found, self._before(body, found, jumps_leave=jumps_leave)
 
     def _after(self, node: cst.CSTNode, jumps_leave: bool) -> tuple[list[Binding], bool]:
+        known = self._left.get((node, jumps_leave))
+        if known is None:
+            known = self._left[node, jumps_leave] = self._find_after(node, jumps_leave)
+        return known
+
+    def _find_after(self, node: cst.CSTNode, jumps_leave: bool) -> tuple[list[Binding], bool]:
         match node:
             case cst.SimpleStatementLine() | cst.SimpleStatementSuite():
                 found: list[Binding] = []
-                return found, self._before(node.body, found, jumps_leave=jumps_leave)
+                return found, self._before(node, found, jumps_leave=jumps_leave)
             case cst.If():
                 return self._after_if(node, jumps_leave)
             case cst.For() | cst.While():

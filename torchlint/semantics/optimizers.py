@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.semantics.evidence import Evidence
+from torchlint.semantics.remembered import remembered
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import Device, Kind
 
@@ -98,7 +99,7 @@ class MadeOptimizer:
         lowered = self.module.tree.lowered
         if not any(word in lowered for word in _SCALING_WORDS):
             return False
-        return _SCALING.search(self.module.tree.text) is not None
+        return self.module.tree.matches(_SCALING)
 
     @property
     def differentiable(self) -> bool:
@@ -112,8 +113,7 @@ class MadeOptimizer:
         module = self.module
         if module.evidence is not Evidence.ACCELERATOR or module.tree.mentions("sparse=True"):
             return False
-        text = module.tree.text
-        if _OTHER_ENGINES.search(text) or not _DEVICE.search(_FOLLOWING.sub("", text)):
+        if module.tree.matches(_OTHER_ENGINES) or not _names_device(module):
             return False
         given = module.argument(self.call, "params").node
         return given is not None and self._of_models(given)
@@ -130,6 +130,12 @@ class MadeOptimizer:
             or not isinstance(element.value, (cst.Name, cst.Attribute, cst.Subscript))
             for element in given.elements
         )
+
+
+@remembered
+def _names_device(module: Module) -> bool:
+    """Whether the file speaks of devices otherwise than to put one thing where another is."""
+    return _DEVICE.search(_FOLLOWING.sub("", module.tree.text)) is not None
 
 
 def made_optimizer(call: cst.Call, module: Module) -> MadeOptimizer | None:

@@ -42,13 +42,13 @@ def whole_state(call: cst.Call, module: Module) -> Wrapper | None:
     None for a second optimizer of the file, for one of a small model or of a part of it, and where anything
     may spread the state already.
     """
-    if not _makes_adam(call, module) or module.is_test or _SPARED.search(module.tree.text):
+    if not _makes_adam(call, module) or module.is_test or module.tree.matches(_SPARED):
         return None
     parallelism = module.parallelism
     wrappers = [w for w in parallelism.of(Wrapping.DDP) if w.name == _WRAPPED]
     if not wrappers or parallelism.of(*_SHARDING) or parallelism.frameworks:
         return None
-    if not _LARGE.search(module.tree.text) or not module.backpropagation.happens:
+    if not module.tree.matches(_LARGE) or not module.backpropagation.happens:
         return None
     earlier = (other for other in module.tree.nodes(cst.Call) if other is not call)
     order = module.tree.order

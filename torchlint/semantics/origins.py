@@ -57,6 +57,29 @@ def runs_given_model(model: Model, call: cst.Call) -> bool:
     return any(value.kind is Kind.TENSOR and value.device is Device.ACCELERATOR for value in given)
 
 
+def hands_over_model(model: Model, call: cst.Call) -> bool:
+    """Whether a function of another file is given a module and device tensors, for what it returns.
+
+    That is ``outputs = forward_of(model, images)``.
+    """
+    if isinstance(model.tree.parent(call), (cst.Expr, cst.Await)) or not isinstance(call.func, cst.Name):
+        return False
+    if model.value(call.func).kind is not Kind.UNKNOWN:
+        return False
+    given = [argument.value for argument in call.args]
+    values = (model.value(node) for node in given)
+    if not any(value.kind is Kind.TENSOR and value.device is Device.ACCELERATOR for value in values):
+        return False
+    return any(_belongs_to_module(model, node) for node in given)
+
+
+def _belongs_to_module(model: Model, node: cst.BaseExpression) -> bool:
+    """Whether an expression is a module, or an attribute of one of which nothing is known."""
+    while isinstance(node, cst.Attribute) and model.value(node).kind is Kind.UNKNOWN:
+        node = node.value
+    return model.value(node).kind is Kind.MODULE
+
+
 def _found(module: Module, node: cst.BaseExpression, seen: Seen) -> bool:
     value = module.value(node)
     if value.kind is Kind.TENSOR:

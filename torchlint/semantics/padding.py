@@ -33,7 +33,7 @@ _SPARED = re.compile(
 
 def spares_fragments(module: Module) -> bool:
     """Whether the file sorts by length, pads to few lengths, or configures the allocator for such batches."""
-    return _SPARED.search(module.tree.text) is not None
+    return module.tree.matches(_SPARED)
 
 
 def pads_to_longest(module: Module, collate: cst.BaseExpression) -> cst.CSTNode | None:

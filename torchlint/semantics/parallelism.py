@@ -161,7 +161,7 @@ class Parallelism:
     @cached_property
     def wrappers(self) -> tuple[Wrapper, ...]:
         """All calls of the file that wrap a model or shard it in place, in source order."""
-        if _WRAPS.search(self.tree.text) is None:
+        if not self.tree.matches(_WRAPS):
             return ()
         return tuple(wrapper for call in self.tree.nodes(cst.Call) for wrapper in self._made(call))
 

@@ -35,8 +35,9 @@ from torchlint.semantics.conventions import STEP_FUNCTION
 from torchlint.semantics.fixpoint import Fixpoint
 from torchlint.semantics.gradmode import Grad, GradModes
 from torchlint.semantics.names import BindingKind, Names
-from torchlint.semantics.origins import runs_given_model
+from torchlint.semantics.origins import hands_over_model, runs_given_model
 from torchlint.semantics.phases import Phase, Phases, is_training_step
+from torchlint.semantics.reach import gathered
 from torchlint.semantics.repetition import repeats_part
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.throttling import (
@@ -162,6 +163,8 @@ class Places:
         self._hot: dict[cst.CSTNode, Hot | None] = {}
         self._hot_functions: dict[tuple[Function, bool, _Conditions], Hot | None] = {}
         self._guarded: dict[cst.CSTNode, bool] = {}
+        self._computing: dict[cst.CSTNode, bool] = {}
+        self._outside_main: dict[Function, frozenset[bool]] = {}
 
     # ------------------------------------------------------------------ loops
 
@@ -322,7 +325,7 @@ class Places:
             done = self._work_of(function)
             return done if done.heat is not Heat.COLD or done.steps else None
         if isinstance(func, cst.Name) and called.kind is Kind.UNKNOWN:
-            if runs_given_model(self.module, call):
+            if runs_given_model(self.module, call) or hands_over_model(self.module, call):
                 return _Work(Heat.HOT, False, f"the loop runs `{func.value}` on the device")
             func = self._other_name_of(func)
         if isinstance(func, cst.Attribute) and called.kind is not Kind.CLASS:
@@ -368,11 +371,12 @@ class Places:
 
     def computes(self, node: cst.CSTNode) -> bool:
         """Whether ``node`` holds a call that gives the device a whole step of work."""
-        for part in self.tree.descendants(node):
-            done = self._work_of_call(part) if isinstance(part, cst.Call) else None
-            if done is not None and (done.heat is Heat.HOT or done.steps):
-                return True
-        return False
+        found = self._computing.get(node)
+        if found is None:
+            done = map(self._work_of_call, self.tree.within(node, self.tree.nodes(cst.Call)))
+            found = any(work is not None and (work.heat is Heat.HOT or work.steps) for work in done)
+            self._computing[node] = found
+        return found
 
     def over_loader(self, loop: Loop) -> bool:
         """Whether the loop goes over the batches of a loader."""
@@ -799,31 +803,18 @@ class Places:
         function = self.module.function(node)
         if function is None:
             return False
-        seen: set[Function] = {function}
-        waiting: list[Function] = [function]
-        while waiting:
-            current = waiting.pop()
-            places: list[cst.BaseExpression] = list(self.module.callers(current))
-            if isinstance(current, cst.FunctionDef):
-                places.extend(self._references(current))
-            if not places:
-                outer = self.module.function(current)
-                if outer is None:
-                    return False
-                places = [current] if isinstance(current, cst.Lambda) else []
-                if not places and outer not in seen:
-                    seen.add(outer)
-                    waiting.append(outer)
-            for place in places:
-                if self._below_guard(place):
-                    continue
-                outer = self.module.function(place)
-                if outer is None:
-                    return False
-                if outer not in seen:
-                    seen.add(outer)
-                    waiting.append(outer)
-        return True
+        return not gathered(function, self._run_outside_main, self._outside_main)
+
+    def _run_outside_main(self, function: Function) -> tuple[list[bool], list[Function]]:
+        """Whether a function is run at the top level without a guard, and the functions that run it."""
+        places: list[cst.CSTNode] = list(self.module.callers(function))
+        if isinstance(function, cst.FunctionDef):
+            places.extend(self._references(function))
+        if not places and (isinstance(function, cst.FunctionDef) or self.module.function(function) is None):
+            outers = [self.module.function(function)]
+        else:
+            outers = [self.module.function(p) for p in places or [function] if not self._below_guard(p)]
+        return [True] if None in outers else [], [outer for outer in outers if outer is not None]
 
     def _below_guard(self, node: cst.CSTNode) -> bool:
         child = node

@@ -254,7 +254,7 @@ def _is_option(module: Module, node: cst.CSTNode) -> bool:
 
 def _is_exacting(module: Module) -> bool:
     """Whether the file does what takes double precision: linear algebra, differential equations, checks."""
-    return _EXACTING.search(module.tree.text) is not None
+    return module.tree.matches(_EXACTING)
 
 
 def _default_changes_back(module: Module, call: cst.Call) -> bool:

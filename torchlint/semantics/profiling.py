@@ -68,7 +68,7 @@ def _is_limited(module: Module, call: cst.Call) -> bool:
     """Whether a schedule or a condition says when to record."""
     if any(argument.star for argument in call.args):
         return True
-    if module.qualified(call.func) in ANNOTATING and _READ_BY_VENDOR.search(module.tree.text):
+    if module.qualified(call.func) in ANNOTATING and module.tree.matches(_READ_BY_VENDOR):
         return True
     if module.qualified(call.func) in _SCHEDULED:
         return given_as(call, "schedule", 1) is not None

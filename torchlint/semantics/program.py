@@ -26,6 +26,7 @@ from torchlint.semantics.iterations import Act
 from torchlint.semantics.layers import RETURNS_SELF
 from torchlint.semantics.names import Binding, BindingKind
 from torchlint.semantics.phases import Phase
+from torchlint.semantics.reachedlayers import ReachedLayers
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.throttling import Function
 from torchlint.semantics.values import Kind, Value
@@ -261,7 +262,7 @@ class Program:
     @cached_property
     def compiles(self) -> bool:
         """Whether anything is compiled, traced, exported or captured."""
-        return _COMPILING.search(self.tree.text) is not None
+        return self.tree.matches(_COMPILING)
 
     def imports(self, packages: tuple[str, ...]) -> bool:
         """Whether the file imports one of these packages, or something of them."""
@@ -579,7 +580,7 @@ class Program:
     @cached_property
     def _leaves_precision_open(self) -> bool:
         """Whether an option of the program says in which precision it computes."""
-        if _METRICS.search(self.tree.text) is None:
+        if not self.tree.matches(_METRICS):
             for attribute in self.tree.nodes(cst.Attribute):
                 if _CHOSEN.match(attribute.attr.value) and OPTIONS_NAME.search(
                     self.module.source(attribute.value)
@@ -643,16 +644,20 @@ class Program:
         return (model.value.cls or "").startswith("torch.nn.")
 
     def layers(self, model: Trained) -> Iterator[tuple[cst.Call, str]]:
-        """The calls that make the layers of a model, as far as the file shows, each with what it calls."""
+        """The calls that make the layers of a model, as far as the file shows, each with what it calls.
+
+        Layers that no forward pass gets to are left out.
+        """
         waiting: list[cst.CSTNode] = []
         for node in (model.value.definition, model.value.origin, *self.makers(model)):
             if node is not None and node not in waiting:
                 waiting.append(node)
         seen: set[cst.CSTNode] = set(waiting)
         for current in waiting:
-            for call in self.tree.descendants(current):
-                if not isinstance(call, cst.Call):
-                    continue
+            if isinstance(current, cst.ClassDef):
+                for part in self.module.classes.info(current).lineage:
+                    seen.update((part.node, *part.methods.values()))
+            for call in self._calls_in(current):
                 dotted = self.module.qualified(call.func)
                 if dotted is not None:
                     yield call, dotted
@@ -661,11 +666,17 @@ class Program:
                 if inner is not None and inner not in seen:
                     seen.add(inner)
                     waiting.append(inner)
-            if isinstance(current, cst.ClassDef):
-                for parent in self.module.classes.info(current).parents:
-                    if parent.node not in seen:
-                        seen.add(parent.node)
-                        waiting.append(parent.node)
+
+    def _calls_in(self, maker: cst.CSTNode) -> Iterator[cst.Call]:
+        """The calls in the class, function or expression that makes (part of) a model."""
+        if isinstance(maker, cst.ClassDef):
+            yield from self._reached.calls(maker)
+        else:
+            yield from (node for node in self.tree.descendants(maker) if isinstance(node, cst.Call))
+
+    @cached_property
+    def _reached(self) -> ReachedLayers:
+        return ReachedLayers(self.module)
 
 
 def _below(dotted: str, packages: tuple[str, ...]) -> bool:

@@ -95,20 +95,24 @@ def comment_says(module: Module, node: cst.CSTNode, words: re.Pattern[str]) -> b
     statement = module.tree.statement(node)
     if not isinstance(statement, cst.SimpleStatementLine):
         return False
-    if _speaks(statement.trailing_whitespace.comment, words):
+    if _speaks(module.tree.comment_behind(statement), words):
         return True
     block = module.tree.parent(statement)
     body = list(block.body) if isinstance(block, (cst.IndentedBlock, cst.Module)) else [statement]
     for other in reversed(body[: body.index(statement) + 1]):
         if not isinstance(other, cst.SimpleStatementLine):
             return False
-        if other.leading_lines:
-            return any(_speaks(line.comment, words) for line in other.leading_lines)
+        if above := module.tree.lines_above(other):
+            return any(_speaks(line, words) for line in above)
     return False
 
 
-def _speaks(comment: cst.Comment | None, words: re.Pattern[str]) -> bool:
-    return comment is not None and words.search(comment.value) is not None
+def _speaks(comment: str | None, words: re.Pattern[str]) -> bool:
+    return comment is not None and words.search(_FOR_TOOLS.sub("", comment)) is not None
+
+
+# What a comment says to formatters: ``# fmt: skip``.
+_FOR_TOOLS = re.compile(r"\b(fmt|isort|yapf)\s*:\s*\w+")
 
 
 def _below_sparing(module: Module, node: cst.CSTNode) -> bool:

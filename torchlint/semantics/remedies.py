@@ -33,7 +33,7 @@ def inline(module: Module, node: cst.CSTNode) -> str:
 def tight(module: Module, node: cst.BaseExpression) -> str:
     """As ``inline``, in parentheses where something binds looser than the dot that is to follow."""
     code = inline(module, node)
-    binds = isinstance(node, (cst.Name, cst.Attribute, cst.Call, cst.Subscript)) or bool(node.lpar)
+    binds = module.tree.takes_dot(node)
     return code if binds or code == "…" else f"({code})"
 
 

@@ -10,11 +10,13 @@ import libcst as cst
 from torchlint.semantics.api.results import LEGACY_CONSTRUCTORS
 from torchlint.semantics.names import BindingKind
 from torchlint.semantics.purpose import computes_on_host, offloads
+from torchlint.semantics.remembered import remembered
 from torchlint.semantics.synchronisation import host_copy, waiting_place
 from torchlint.semantics.transfers import move_to_accelerator
 from torchlint.semantics.values import Kind
 
 if TYPE_CHECKING:
+    from torchlint.semantics.evaluator import Function
     from torchlint.semantics.module import Module
 
 _HOPS = 4
@@ -47,12 +49,11 @@ def copied_back_from(module: Module, move: cst.Call) -> cst.Call | None:
 def _loop_between(module: Module, copy: cst.Call, move: cst.Call) -> bool:
     """Whether an algorithm that goes step by step runs on the host between a copy and the way back."""
     order, tree, function = module.tree.order, module.tree, module.function(copy)
+    if order[copy] > order[move]:
+        return False
     return any(
-        order[copy] < order[loop] < order[move]
-        and module.function(loop) is function
-        and not tree.contains(loop, copy)
-        and not tree.contains(loop, move)
-        for loop in tree.nodes(cst.For, cst.While)
+        module.function(loop) is function and not tree.contains(loop, copy) and not tree.contains(loop, move)
+        for loop in tree.between(copy, move, cst.For, cst.While)
     )
 
 
@@ -100,8 +101,16 @@ def _is_data(module: Module, node: cst.BaseExpression) -> bool:
 
 def returns_to_device(module: Module, copy: cst.Call) -> bool:
     """Whether what a copy to the host gives comes back to the device in the same hot place."""
-    function = module.function(copy)
-    for call in module.tree.nodes(cst.Call):
-        if module.function(call) is function and copied_back_from(module, call) is copy:
-            return waiting_place(module, call) is not None
-    return False
+    move = _ways_back(module, module.function(copy)).get(copy)
+    return move is not None and waiting_place(module, move) is not None
+
+
+@remembered
+def _ways_back(module: Module, function: Function | None) -> dict[cst.Call, cst.Call]:
+    """By its copy to the host: the first call of the same function that brings a tensor back."""
+    found: dict[cst.Call, cst.Call] = {}
+    for call in module.calls_in(function):
+        copy = copied_back_from(module, call)
+        if copy is not None:
+            found.setdefault(copy, call)
+    return found

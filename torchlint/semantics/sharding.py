@@ -56,7 +56,7 @@ def superseded(wrapper: Wrapper, module: Module) -> bool:
     parallelism = module.parallelism
     if wrapper.name != FSDP or module.is_test or parallelism.of(Wrapping.FULLY_SHARD):
         return False
-    if not has_second_generation(module) or "fully_shard" in module.tree.text:
+    if not has_second_generation(module) or module.tree.mentions("fully_shard"):
         return False
     first = next(w for w in parallelism.of(Wrapping.FSDP) if w.name == FSDP and not single_unit(w, module))
     return first is wrapper
@@ -189,21 +189,21 @@ def _taken(optimizer: cst.Call, module: Module) -> Iterator[tuple[cst.CSTNode, c
                 value = bindings[0].value if len(bindings) == 1 and not bindings[0].path else None
                 if isinstance(value, (cst.List, cst.ListComp, cst.Dict)) or _is_list(value, module):
                     assert value is not None
-                    yield from ((value, model) for model in _asked(value))
+                    yield from ((value, model) for model in _asked(value, module))
 
 
 def _is_list(value: cst.BaseExpression | None, module: Module) -> bool:
     return isinstance(value, cst.Call) and module.qualified(value.func) in ("builtins.list", "builtins.tuple")
 
 
-def _asked(value: cst.CSTNode) -> Iterator[cst.BaseExpression]:
+def _asked(value: cst.CSTNode, module: Module) -> Iterator[cst.BaseExpression]:
     """The models whose parameters an expression takes."""
     match value:
         case cst.Call(func=cst.Attribute(value=model, attr=cst.Name(word))) if word in _KEEPS_PARAMETERS:
             yield model
         case _:
-            for child in value.children:
-                yield from _asked(child)
+            for child in module.tree.parts(value):
+                yield from _asked(child, module)
 
 
 def _sites(wrapper: Wrapper, module: Module) -> Iterator[tuple[cst.Call, cst.BaseExpression]]:
@@ -267,7 +267,7 @@ def _made_again(optimizer: cst.Call, site: cst.CSTNode, module: Module) -> bool:
             return True
         if call is not optimizer and module.value(call).kind is Kind.OPTIMIZER:
             return True
-    return "param_groups" in tree.text and any(
+    return tree.mentions("param_groups") and any(
         isinstance(tree.parent(attribute), (cst.AssignTarget, cst.Subscript))
         for attribute in tree.nodes(cst.Attribute)
         if attribute.attr.value == "param_groups" and tree.order[attribute] > behind

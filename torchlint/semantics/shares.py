@@ -71,7 +71,7 @@ _HOPS = 3
 def _shared_elsewhere(module: Module) -> bool:
     """Whether a framework hands each process its share of the data, or may do so."""
     return any(
-        framework not in _ON_REQUEST or _ON_REQUEST[framework].search(module.tree.text) is not None
+        framework not in _ON_REQUEST or module.tree.matches(_ON_REQUEST[framework])
         for framework in module.parallelism.frameworks
     )
 
@@ -149,7 +149,7 @@ def _is_sampler_call(node: cst.BaseExpression, module: Module) -> bool:
 
 def _tells_epoch(module: Module) -> bool:
     """Whether anything in the file is told an epoch: ``set_epoch``, even as text, or ``sampler.epoch``."""
-    if _SETTING.search(module.tree.text) is not None:
+    if module.tree.matches(_SETTING):
         names = module.tree.nodes(cst.Name)
         if any(_SETTING.search(name.value) for name in names):
             return True
@@ -205,7 +205,7 @@ def whole_data(call: cst.Call, module: Module) -> WholeData | None:
     if not (random or _left_out(call, "sampler", module)) or not _left_out(call, "batch_sampler", module):
         return None
     shuffled = random or loaders.constant(call, "shuffle") is True
-    if module.is_test or _shared_elsewhere(module) or _SEEDED.search(module.tree.text) is not None:
+    if module.is_test or _shared_elsewhere(module) or module.tree.matches(_SEEDED):
         return None
     if not shuffled and not _counted(call, module):
         return None

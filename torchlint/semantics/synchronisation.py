@@ -16,7 +16,7 @@ copy with ``non_blocking=True`` does not.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, TypeGuard
 
 import libcst as cst
@@ -31,7 +31,8 @@ from torchlint.semantics.api.results import (
     TENSOR_METHODS,
 )
 from torchlint.semantics.dimensions import has_no_dimension
-from torchlint.semantics.origins import computed_elsewhere, runs_given_model
+from torchlint.semantics.origins import computed_elsewhere, hands_over_model, runs_given_model
+from torchlint.semantics.remembered import remembered
 from torchlint.semantics.spellings import given_as, last_name
 from torchlint.semantics.throttling import FUNCTIONS
 from torchlint.semantics.values import Device, Kind, Value, item_of
@@ -177,18 +178,25 @@ def _in_optimizer_closure(module: Module, node: cst.CSTNode) -> bool:
     function = module.function(node)
     if not isinstance(function, cst.FunctionDef):
         return False
-    for call in module.tree.nodes(cst.Call):
-        if not (isinstance(call.func, cst.Attribute) and call.func.attr.value == "step"):
-            continue
-        optimizer = module.value(call.func.value).cls or ""
+    for owner, given in _given_to_steps(module).get(function.name.value, ()):
+        optimizer = module.value(owner).cls or ""
         if optimizer.startswith("torch.optim.") and not optimizer.endswith("LBFGS"):
             continue
-        for arg in call.args:
-            if not isinstance(arg.value, cst.Name) or arg.value.value != function.name.value:
-                continue
-            if module.value(arg.value).definition in (function, None):
-                return True
+        if module.value(given).definition in (function, None):
+            return True
     return False
+
+
+@remembered
+def _given_to_steps(module: Module) -> dict[str, list[tuple[cst.BaseExpression, cst.Name]]]:
+    """By its name: what is given to a method ``step``, with whose method that is."""
+    found: dict[str, list[tuple[cst.BaseExpression, cst.Name]]] = {}
+    for call in module.tree.nodes(cst.Call):
+        if isinstance(call.func, cst.Attribute) and call.func.attr.value == "step":
+            for arg in call.args:
+                if isinstance(arg.value, cst.Name):
+                    found.setdefault(arg.value.value, []).append((call.func.value, arg.value))
+    return found
 
 
 def after_a_decision(module: Module, node: cst.CSTNode) -> bool:
@@ -221,13 +229,36 @@ def after_a_guard(module: Module, node: cst.CSTNode) -> bool:
     block = module.tree.parent(statement)
     if not isinstance(block, cst.IndentedBlock):
         return False
-    position = next((i for i, other in enumerate(block.body) if other is statement), 0)
-    for other in reversed(block.body[:position]):
+
+    def decides(other: cst.CSTNode) -> bool | None:
         if isinstance(other, cst.If) and any(asks_device(module, other.test)):
             return True
-        if isinstance(other, cst.BaseCompoundStatement) or module.computes(other):
-            return False
-    return False
+        return False if isinstance(other, cst.BaseCompoundStatement) or module.computes(other) else None
+
+    return _said_above(module, statement, block, _guards_above(module, block), decides)
+
+
+@remembered
+def _guards_above(module: Module, block: cst.CSTNode) -> list[bool]:
+    return [False]
+
+
+def _said_above(
+    module: Module,
+    statement: cst.CSTNode,
+    block: cst.IndentedBlock | cst.Module,
+    known: list[bool],
+    decides: Callable[[cst.CSTNode], bool | None],
+) -> bool:
+    """What the last statement above one in its block says that decides anything at all; False if none does.
+
+    ``known`` has the answers for the first statements of the block, and is continued.
+    """
+    position = module.tree.position(statement)
+    while len(known) <= position:
+        said = decides(block.body[len(known) - 1])
+        known.append(known[-1] if said is None else said)
+    return known[position]
 
 
 def trail(module: Module, hot: Hot) -> tuple[tuple[cst.CSTNode, str], ...]:
@@ -321,6 +352,8 @@ def _copied(module: Module, call: cst.Call) -> cst.BaseExpression | None:
                 and runs_given_model(module, tensor)
             ):
                 return tensor
+            if moved and module.accelerated and _given_by_model(module, tensor):
+                return tensor
         case "to":
             moved = to_host(module, call)
         case "copy_":
@@ -333,6 +366,13 @@ def _copied(module: Module, call: cst.Call) -> cst.BaseExpression | None:
         case _:
             return _given_to_numpy(module, call)
     return tensor if moved and module.on_device(tensor) else None
+
+
+def _given_by_model(module: Module, node: cst.BaseExpression) -> bool:
+    """Whether a variable holds what a function of another file got from a model on the device."""
+    bindings = module.bindings(node) if isinstance(node, cst.Name) else []
+    made = bindings[0].value if len(bindings) == 1 and not bindings[0].path else None
+    return isinstance(made, cst.Call) and hands_over_model(module, made)
 
 
 def _becomes_array(module: Module, node: cst.CSTNode) -> bool:
@@ -464,7 +504,9 @@ def shape_wait(module: Module, node: cst.Call | cst.Subscript) -> bool:
         method = True
     else:
         return False
-    if not module.on_device(operand):
+    # Only a tensor can be given to these functions of torch, and only a tensor has ``masked_select``.
+    takes_tensors = qualified is not None or func.attr.value == "masked_select"  # type: ignore[attr-defined]
+    if not module.on_device(operand) and not (takes_tensors and computed_elsewhere(module, operand)):
         return False
     if any(_passed(module, node, argument) for argument in sync.absent):
         read = given_as(node, *sync.absent[0]) if qualified in _READ_SIZES else None
@@ -549,19 +591,31 @@ def after_a_wait(module: Module, node: cst.Subscript) -> bool:
     tree = module.tree
     statement = tree.statement(node)
     block = tree.parent(statement)
-    before: list[cst.CSTNode] = [statement]
-    if isinstance(block, (cst.IndentedBlock, cst.Module)):
-        before += reversed([other for other in block.body if tree.order[other] < tree.order[statement]])
-    for other in before:
-        # What stands in a branch or loop may not have run.
-        parts = () if isinstance(other, cst.BaseCompoundStatement) else tree.descendants(other)
-        for part in parts:
-            if part is node:
-                break
-            if _waits_to_cut(module, part):
-                return True
-        if module.computes(other):
+    if _waits_in(module, statement, node):
+        return True
+    if not isinstance(block, (cst.IndentedBlock, cst.Module)) or module.computes(statement):
+        return False
+
+    def decides(other: cst.CSTNode) -> bool | None:
+        return True if _waits_in(module, other, None) else False if module.computes(other) else None
+
+    return _said_above(module, statement, block, _waits_above(module, block), decides)
+
+
+@remembered
+def _waits_above(module: Module, block: cst.CSTNode) -> list[bool]:
+    return [False]
+
+
+def _waits_in(module: Module, statement: cst.CSTNode, end: cst.CSTNode | None) -> bool:
+    """Whether a statement surely waits for a size, in front of ``end`` if that is given."""
+    if isinstance(statement, cst.BaseCompoundStatement):
+        return False  # what stands in a branch or loop may not have run
+    for part in module.tree.descendants(statement):
+        if part is end:
             return False
+        if _waits_to_cut(module, part):
+            return True
     return False
 
 

@@ -80,7 +80,7 @@ def trains_with_one_thread(module: Module, call: cst.Call) -> bool:
 
 
 def _for_others(module: Module) -> bool:
-    return inherited_by_others(module) or _PROCESSES.search(module.tree.text) is not None
+    return inherited_by_others(module) or module.tree.matches(_PROCESSES)
 
 
 def _is_told(module: Module) -> bool:

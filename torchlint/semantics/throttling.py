@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TypeAlias
 
@@ -73,6 +73,18 @@ _RESTRICTING: frozenset[type] = frozenset(
 )
 
 
+@dataclass(slots=True)
+class _Guards:
+    """The conditions among the statements of a block, and what the first ``known`` of them say.
+
+    ``found`` has each restriction at the first place that says it, the number of its statement.
+    """
+
+    statements: list[cst.If]
+    known: int = 0
+    found: list[tuple[int, Restriction]] = field(default_factory=list)
+
+
 class Throttling:
     """The restrictions of one file, worked out edge by edge of the syntax tree and remembered.
 
@@ -86,6 +98,12 @@ class Throttling:
         self._edges: dict[cst.CSTNode, tuple[Restriction, ...]] = {}
         self._chains: dict[cst.CSTNode, list[tuple[cst.CSTNode, Restriction]]] = {}
         self._exits: dict[cst.CSTNode, str | None] = {}
+        self._guards: dict[cst.CSTNode, _Guards] = {}
+        self._left: dict[cst.CSTNode, int] = {}
+        self._renewals: dict[cst.CSTNode, dict[str, int]] = {}
+        self._open: set[cst.CSTNode] = set()
+        self._circles = 0
+        """How often an edge was asked that was still being worked out."""
 
     def between(self, node: cst.CSTNode, boundary: cst.CSTNode) -> bool:
         """Whether ``node`` runs in few of the iterations of the loop, or calls of the function, around it.
@@ -150,7 +168,12 @@ class Throttling:
         if found is None:
             # An edge on whose own condition the answer depends restricts nothing meanwhile.
             self._edges[child] = ()
-            found = self._edges[child] = tuple(self._restrictions(child, parent))
+            self._open.add(child)
+            # The same restriction twice says nothing more.
+            found = self._edges[child] = tuple(dict.fromkeys(self._restrictions(child, parent)))
+            self._open.discard(child)
+        elif child in self._open:
+            self._circles += 1
         return found
 
     def _restrictions(self, child: cst.CSTNode, parent: cst.CSTNode) -> Iterator[Restriction]:
@@ -204,17 +227,9 @@ class Throttling:
     def _block(
         self, child: cst.CSTNode, block: cst.IndentedBlock | cst.SimpleStatementSuite | cst.Module
     ) -> Iterator[Restriction]:
-        here = 0
-        for position, statement in enumerate(block.body):
-            if statement is child:
-                here = position
-                break
-            if isinstance(statement, cst.If):
-                yield from self._guard(statement)
-                if self._skips_until_reset(statement, block.body[position + 1 :]):
-                    yield _ALWAYS
+        yield from self._guarded(child, block)
         ending = self._exit(block)
-        if ending is None or self._leaves_earlier(block, block.body[here:-1], ending):
+        if ending is None or self.tree.order[child] <= self._last_left(block, ending):
             return
         if ending == "raise":
             yield _ALWAYS
@@ -225,17 +240,61 @@ class Throttling:
             if loop is not None:
                 yield Restriction(loop)
 
-    def _leaves_earlier(self, block: cst.CSTNode, statements: Sequence[cst.CSTNode], ending: str) -> bool:
-        """Whether some of these statements may leave a block before it comes to its end.
+    def _guarded(
+        self, child: cst.CSTNode, block: cst.IndentedBlock | cst.SimpleStatementSuite | cst.Module
+    ) -> list[Restriction]:
+        """What the statements above ``child`` in a block say of it."""
+        guards = self._guards.get(block)
+        if guards is None:
+            guards = self._guards[block] = _Guards([s for s in block.body if isinstance(s, cst.If)])
+        order = self.tree.order
+        found = [restriction for place, restriction in guards.found if place < order[child]]
+        for number in range(guards.known, len(guards.statements)):
+            statement = guards.statements[number]
+            if order[statement] >= order[child]:
+                break
+            circles = self._circles
+            said = list(self._guard(statement))
+            if self._skips_until_reset(statement, block):
+                said.append(_ALWAYS)
+            found += said
+            # What was said while an edge was still open may be said otherwise later.
+            if number == guards.known and circles == self._circles:
+                guards.known += 1
+                known = {restriction for _, restriction in guards.found}
+                guards.found += [(order[statement], one) for one in dict.fromkeys(said) if one not in known]
+        return found
 
-        ``if fine: return x`` above ``raise``, ``if not found: continue`` above ``return``.
+    def _last_left(
+        self, block: cst.IndentedBlock | cst.SimpleStatementSuite | cst.Module, ending: str
+    ) -> int:
+        """The last place at which a statement may leave a block before it comes to its end; -1 if none does.
+
+        ``if fine: return x`` above ``raise``, ``if not found: continue`` above ``return``. A statement in
+        front of that place is not sure to lead to the end of the block.
         """
-        exits = (cst.Return, cst.Yield, cst.Continue, cst.Break) if ending == "raise" else (cst.Continue,)
-        for statement in statements:
-            for node in self.tree.descendants(statement):
-                if isinstance(node, exits) and self._leaves(node, block):
-                    return True
-        return False
+        found = self._left.get(block)
+        if found is None:
+            exits: tuple[type[cst.CSTNode], ...] = (cst.Continue,)
+            if ending == "raise":
+                exits = (cst.Return, cst.Yield, cst.Continue, cst.Break)
+            order, end, found = self.tree.order, self.tree.order[block.body[-1]], -1
+            for kind in exits:
+                for node in reversed(self.tree.within(block, self.tree.nodes(kind))):
+                    if order[node] < end and self._leaves(node, block):
+                        found = max(found, self._position(node, block))
+                        break
+            self._left[block] = found
+        return found
+
+    def _position(self, node: cst.CSTNode, block: cst.CSTNode) -> int:
+        """The number of the statement of a block that holds ``node``."""
+        child = node
+        for parent in self.tree.ancestors(node):
+            if parent is block:
+                break
+            child = parent
+        return self.tree.order[child]
 
     def _leaves(self, node: cst.CSTNode, block: cst.CSTNode) -> bool:
         """Whether a statement inside of ``block`` leaves it, and not only a loop or a function in it."""
@@ -262,7 +321,9 @@ class Throttling:
                 yield rarely
             branch = branch.orelse
 
-    def _skips_until_reset(self, statement: cst.If, after: Sequence[cst.CSTNode]) -> bool:
+    def _skips_until_reset(
+        self, statement: cst.If, block: cst.IndentedBlock | cst.SimpleStatementSuite | cst.Module
+    ) -> bool:
         """``if waited < 100: waited += 1; continue`` with ``waited = 0`` among the statements behind it."""
         if self._exit(statement.body) not in ("continue", "return"):
             return False
@@ -274,7 +335,12 @@ class Throttling:
             for part in line.body
             if isinstance(part, cst.AugAssign)
         }
-        return bool(compared & counted) and self._renews(after, compared)
+        if not compared & counted:
+            return False
+        renewals = self._renewals.get(block)
+        if renewals is None:
+            renewals = self._renewals[block] = dict(self._renewed(block.body))
+        return any(renewals.get(name, -1) > self.tree.order[statement] for name in compared)
 
     def _statement_loop(self, node: cst.CSTNode) -> cst.For | cst.While | None:
         """The loop that a ``break`` in this block ends."""
@@ -558,7 +624,8 @@ class Throttling:
     def _reset(self, branch: cst.If) -> Restriction | None:
         """A counter or clock compared in the test and set anew in the branch: every so often."""
         compared = self._compared_names(branch.test)
-        return _ALWAYS if compared and self._renews(branch.body.body, compared) else None
+        renews = compared and any(name in compared for name, _ in self._renewed(branch.body.body))
+        return _ALWAYS if renews else None
 
     def _compared_names(self, test: cst.CSTNode) -> set[str]:
         """The variables that the comparisons of a test depend on."""
@@ -571,8 +638,8 @@ class Throttling:
         )
         return {name for name in spelt if name is not None}
 
-    def _renews(self, body: Iterable[cst.CSTNode], compared: set[str]) -> bool:
-        """Whether one of these statements sets back a counter, a clock or a list that was compared."""
+    def _renewed(self, body: Iterable[cst.CSTNode]) -> Iterator[tuple[str, int]]:
+        """The counters, clocks and lists that some statements set back, and where, in source order."""
         for line in body:
             for statement in line.body if isinstance(line, cst.SimpleStatementLine) else ():
                 target: cst.CSTNode | None = None
@@ -586,10 +653,10 @@ class Throttling:
                         anew = isinstance(statement.operator, cst.SubtractAssign)
                     case cst.Expr(value=cst.Call(func=cst.Attribute(value=owner, attr=cst.Name(value=name)))):
                         target, anew = owner, name in _RESETTING
-                if target is not None and dotted_text(target) in compared:
-                    if anew or _matches(_RECORDS, target):
-                        return True
-        return False
+                if target is not None and (anew or _matches(_RECORDS, target)):
+                    spelt = dotted_text(target)
+                    if spelt is not None:
+                        yield spelt, self.tree.order[statement]
 
     def _filled(self, branch: cst.If) -> Restriction | None:
         """A branch that fills what it tests to be missing, a cache or a lazy attribute: once."""

@@ -318,7 +318,7 @@ def _of_model(module: Module, call: cst.Call, func: cst.BaseExpression, depth: i
     model = module.value(func)
     made = module.source(model.origin)[:200] if isinstance(model.origin, cst.Call) else ""
     words = (last_name(func) or "", model.cls or "", made)
-    if any(_READING_MODELS.search(word) for word in words) or _PIPELINES.search(module.tree.text):
+    if any(_READING_MODELS.search(word) for word in words) or module.tree.matches(_PIPELINES):
         return _Effect.WAIT
     forward = module.callee(call)
     if forward is not None and _waits_inside(module, forward, depth):

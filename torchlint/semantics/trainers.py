@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.semantics.api.upgrades import ARGUMENTS, Upgrade
+from torchlint.semantics.remembered import remembered
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
@@ -188,10 +189,17 @@ def left_in_full_precision(module: Module, call: cst.Call) -> bool:
         or _own_fields(module, call) & _REDUCED
     ):
         return False
-    text = module.tree.text
-    if _REDUCED & set(module.names.attributes) or _TF32.search(text) or "mixed_precision" in text:
-        return False
-    return not any(_has_small_weights(module, other) for other in module.tree.nodes(cst.Call))
+    return not _reduces(module)
+
+
+@remembered
+def _reduces(module: Module) -> bool:
+    """Whether the file asks for a shorter type anywhere."""
+    if _REDUCED & set(module.names.attributes) or module.tree.matches(_TF32):
+        return True
+    if module.tree.mentions("mixed_precision"):
+        return True
+    return any(_has_small_weights(module, other) for other in module.tree.nodes(cst.Call))
 
 
 def _stands_in(module: Module, call: cst.Call) -> bool:

@@ -23,8 +23,9 @@ class Move:
     """A call that moves a tensor to an accelerator: where to, and what else it changes.
 
     ``code`` is the device as a factory takes it. ``dtype`` and ``dtype_code`` are the dtype that it casts
-    to, ``other`` the tensor whose device and dtype it takes. ``certain``: ``code`` means the same device
-    whatever it evaluates to. ``fixable``: all arguments have a counterpart in a factory.
+    to, ``other`` the tensor whose device and dtype it takes. ``shown``: the file puts that tensor on an
+    accelerator; else it may only have come from one. ``certain``: ``code`` means the same device whatever it
+    evaluates to. ``fixable``: all arguments have a counterpart in a factory.
     """
 
     call: cst.Call
@@ -33,6 +34,7 @@ class Move:
     dtype: cst.BaseExpression | None = None
     dtype_code: str | None = None
     other: cst.BaseExpression | None = None
+    shown: bool = True
     certain: bool = True
     fixable: bool = True
 
@@ -68,9 +70,11 @@ def transferred(module: Module, call: cst.Call) -> cst.BaseExpression | None:
     func = call.func
     if not isinstance(func, cst.Attribute) or func.attr.value not in ("to", "cuda"):
         return None
-    if module.qualified(func) is not None or move_to_accelerator(module, call) is None:
+    if module.qualified(func) is not None:
         return None
-    return func.value
+    move = move_to_accelerator(module, call)
+    # What takes the device of a tensor that came from elsewhere may only take its dtype.
+    return func.value if move is not None and move.shown else None
 
 
 def moved_on_condition(module: Module, binding: Binding, name: cst.Name) -> bool:
@@ -182,9 +186,7 @@ def _to_move(module: Module, call: cst.Call) -> Move | None:
             fixable = False
         elif keyword == "device" or (keyword is None and position == 0 and _is_device(module, arg.value)):
             device = arg.value
-        elif (
-            keyword is None and position == 0 and module.value(arg.value).kind is Kind.TENSOR
-        ) or keyword == "other":
+        elif (keyword is None and position == 0 and module.value(arg.value).tensorlike) or keyword == "other":
             other = arg.value
         elif keyword == "dtype" or (keyword is None and position == 1 and device is not None):
             dtype = arg.value
@@ -202,14 +204,20 @@ def _to_move(module: Module, call: cst.Call) -> Move | None:
 
 def _like_move(module: Module, call: cst.Call, other: cst.BaseExpression, fixable: bool) -> Move | None:
     """``.to(other)`` takes device and dtype of another tensor."""
-    if module.value(other).device is not Device.ACCELERATOR:
+    device = module.value(other).device
+    if device is Device.CPU:
         return None
     simple = isinstance(other, cst.Name) or (
         isinstance(other, cst.Attribute) and isinstance(other.value, cst.Name)
     )
     source = module.tree.source(other)
     return Move(
-        call, f"{source}.device", dtype_code=f"{source}.dtype", other=other, fixable=fixable and simple
+        call,
+        f"{source}.device",
+        dtype_code=f"{source}.dtype",
+        other=other,
+        shown=device is Device.ACCELERATOR,
+        fixable=fixable and simple,
     )
 
 

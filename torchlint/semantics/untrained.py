@@ -95,7 +95,7 @@ class Untrained:
     def _trained(self) -> frozenset[str]:
         """The names of all models whose parameters an optimizer gets; none if this cannot be told of each."""
         module = self.module
-        if not module.backpropagation.passes or "add_param_group" in self.tree.text:
+        if not module.backpropagation.passes or self.tree.mentions("add_param_group"):
             return frozenset()
         if any(node.attr.value in _BY_HAND for node in self.tree.nodes(cst.Attribute)):
             return frozenset()

@@ -18,6 +18,7 @@ from torchlint.semantics.gradmode import Grad
 from torchlint.semantics.layers import RETURNS_SELF
 from torchlint.semantics.names import BindingKind
 from torchlint.semantics.parallelism import Wrapper, Wrapping
+from torchlint.semantics.remembered import remembered
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import MISSING, Kind
 from torchlint.semantics.words import Words
@@ -135,7 +136,7 @@ def _runs(module: Module) -> bool:
         if isinstance(call.func, cst.Attribute) and call.func.attr.value in ("fit", "train"):
             if "trainer" in (last_name(call.func.value) or "").lower():
                 return True
-    return "__main__" in module.tree.text
+    return module.tree.mentions("__main__")
 
 
 def _switched_on(call: cst.Call, module: Module) -> cst.CSTNode | None:
@@ -173,10 +174,15 @@ def _strategy(call: cst.Call, module: Module) -> cst.CSTNode | None:
 
 def _is_explained(call: cst.Call, module: Module) -> bool:
     """Whether a remark beside or above a call gives a reason."""
-    lines = module.tree.text.splitlines()
+    lines = _lines(module)
     first = module.tree.line(call) - 1
     count = module.source(call).count("\n") + 1
     return _EXPLAINED.search("\n".join(lines[max(0, first - _LINES_ABOVE) : first + count])) is not None
+
+
+@remembered
+def _lines(module: Module) -> list[str]:
+    return module.tree.text.splitlines()
 
 
 class _Uses:

@@ -112,7 +112,7 @@ def update_loop(loop: cst.For, module: Module) -> UpdateLoop | None:
 
 def _without_torch(module: Module) -> bool:
     """Whether the file is written for another framework, whose parameters look the same."""
-    return "torch" not in module.tree.text and module.program.imports(tuple(OTHER_FRAMEWORKS))
+    return not module.tree.mentions("torch") and module.program.imports(tuple(OTHER_FRAMEWORKS))
 
 
 def runs_every_step(found: UpdateLoop, module: Module) -> bool:
@@ -619,7 +619,7 @@ class _Body:
             if isinstance(current, (cst.Arg, cst.Attribute)):
                 waiting.append(current.value)
             else:
-                waiting.extend(current.children)
+                waiting.extend(self.module.tree.parts(current))
         return found
 
     def _others(self, given: Sequence[cst.BaseExpression], target: str) -> frozenset[str]:

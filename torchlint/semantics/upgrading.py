@@ -20,6 +20,8 @@ from torchlint.semantics.api.upgrades import SYMBOLS, Upgrade
 from torchlint.semantics.callforms import ALTERNATIVES, FORMS
 from torchlint.semantics.fallbacks import for_older_releases
 from torchlint.semantics.names import Binding, BindingKind, ScopeKind, canonical
+from torchlint.semantics.remembered import remembered
+from torchlint.syntax import alike
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
@@ -222,13 +224,32 @@ def guarded(module: Module, node: cst.CSTNode, row: Upgrade) -> bool:
 
     It asks for the release or for the name, tries, or is a test of the warning.
     """
-    asked = re.search(rf"""attr\([^()]*["']{_last(row.symbol)}["']""", module.tree.text)
-    if asked is not None or stands_in(module, node):
+    if _asks_for(module, _last(row.symbol)) or stands_in(module, node):
         return True
-    if _is_tried(module, node):
+    if _is_tried(module, node) or _is_supplanted(module, node):
         return True
     around = module.tree.enclosing(node, cst.With)
     return around is not None and any(_EXPECTS.search(module.source(item.item)) for item in around.items)
+
+
+@remembered
+def _asks_for(module: Module, name: str) -> bool:
+    return re.search(rf"""attr\([^()]*["']{name}["']""", module.tree.text) is not None
+
+
+def _is_supplanted(module: Module, node: cst.CSTNode) -> bool:
+    """Whether the file sets the attribute that ``node`` reads, as in ``F.upsample = traced(F.upsample)``.
+
+    Whoever calls it by that name finds something else there, for which the old name is needed.
+    """
+    if not isinstance(node, cst.Attribute) or _is_called(module, node):
+        return False
+    return any(alike(binding.target, node) for binding in module.names.attributes.get(node.attr.value, ()))
+
+
+def _is_called(module: Module, node: cst.BaseExpression) -> bool:
+    parent = module.tree.parent(node)
+    return isinstance(parent, cst.Call) and parent.func is node
 
 
 def _is_tried(module: Module, node: cst.CSTNode) -> bool:
@@ -304,6 +325,9 @@ def _use(
     renamed = module.replace(node, text) if module.source(node) != text else ()
     parent = module.tree.parent(node)
     call = parent if isinstance(parent, cst.Call) and parent.func is node else None
+    if row.owner == "TL514":
+        # Its arguments have other names, too, which the fix of that rule writes.
+        return None
     if row.rewrite:
         return _together(renamed, imported, FORMS[row.rewrite](module, call) if call is not None else None)
     foreign = _OTHER_KEYWORDS.get(row.symbol)

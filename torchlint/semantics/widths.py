@@ -17,6 +17,7 @@ import libcst as cst
 
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.names import Binding, BindingKind
+from torchlint.semantics.remembered import remembered
 from torchlint.semantics.words import Words
 
 if TYPE_CHECKING:
@@ -119,10 +120,10 @@ class _Layer:
 
 def off_grid(module: Module) -> Iterator[OffGrid]:
     """The sizes of layers and batches in a file that an engineer can choose, and has not put on the grid."""
-    if not any(_is_off(int(number.evaluated_value)) for number in module.tree.nodes(cst.Integer)):
+    if not any(_is_off(int(text, 0)) for text in {n.value for n in module.tree.nodes(cst.Integer)}):
         return
     calls = [call for call in module.tree.nodes(cst.Call) if _last_name(call) in _LAST_NAMES]
-    if not calls or module.is_test or _GIVEN.search(module.tree.text) or not module.accelerated:
+    if not calls or module.is_test or module.tree.matches(_GIVEN) or not module.accelerated:
         return
     layers = [layer for call in calls for layer in _layers(module, call)]
     found: dict[cst.BaseExpression, OffGrid] = {}
@@ -207,18 +208,36 @@ def _attribute(module: Module, node: cst.Attribute, hops: int) -> cst.Integer | 
 def _default_of_field(module: Module, node: cst.Attribute) -> cst.Integer | None:
     """``vocab_size: int = 50257`` in the only class of the file with such a field, if nothing sets it."""
     name = node.attr.value
-    fields = [
-        statement.value
-        for statement in module.tree.nodes(cst.AnnAssign)
-        if isinstance(statement.target, cst.Name)
-        and statement.target.value == name
-        and module.tree.enclosing(statement, cst.ClassDef, cst.FunctionDef).__class__ is cst.ClassDef
-    ]
+    fields = _fields(module).get(name, [])
     if len(fields) != 1 or not isinstance(fields[0], cst.Integer):
         return None
-    if re.search(rf"\.{name}\s*=[^=]|[(,]\s*{name}\s*=|[\"']{name}[\"']", module.tree.text):
-        return None
-    return fields[0]
+    return None if name in _set_or_named(module) else fields[0]
+
+
+@remembered
+def _fields(module: Module) -> dict[str, list[cst.BaseExpression | None]]:
+    """By name: what the fields of classes are by default."""
+    found: dict[str, list[cst.BaseExpression | None]] = {}
+    for statement in module.tree.nodes(cst.AnnAssign):
+        holder = module.tree.enclosing(statement, cst.ClassDef, cst.FunctionDef)
+        if isinstance(statement.target, cst.Name) and holder.__class__ is cst.ClassDef:
+            found.setdefault(statement.target.value, []).append(statement.value)
+    return found
+
+
+@remembered
+def _set_or_named(module: Module) -> set[str]:
+    """The names that are set as attributes, given as keywords, or stand in quotes."""
+    text = module.tree.text
+    return {name for pattern in _SET_OR_NAMED for name in pattern.findall(text)}
+
+
+_SET_OR_NAMED = (
+    re.compile(r"\.(\w+)\s*=(?=[^=])"),
+    re.compile(r"[(,]\s*(\w+)\s*="),
+    re.compile(r"[\"'](\w+)(?=[\"'])"),
+)
+_WEIGHT = re.compile(r"\.(\w+)(?=\.weight\b(?!\.(?:data|requires_grad|device|dtype)))")
 
 
 # --- which of them can be chosen --------------------------------------------------------------------
@@ -226,7 +245,7 @@ def _default_of_field(module: Module, node: cst.Attribute) -> cst.Integer | None
 
 def _vocabularies(module: Module, layer: _Layer, layers: list[_Layer]) -> Iterator[OffGrid]:
     """The vocabulary that a layer scores, or that it embeds and another one scores."""
-    if _KNOWN.search(module.tree.text):
+    if module.tree.matches(_KNOWN):
         return
     if layer.name in _EMBEDDINGS:
         size = _size(module, layer.call, "num_embeddings")
@@ -264,10 +283,13 @@ def _is_tied(module: Module, embedding: cst.Call) -> bool:
     if not isinstance(statement, cst.Assign) or not isinstance(statement.targets[0].target, cst.Attribute):
         return False
     name = statement.targets[0].target.attr.value
-    return (
-        re.search(rf"\.{re.escape(name)}\.weight\b(?!\.(data|requires_grad|device|dtype))", module.tree.text)
-        is not None
-    )
+    return name in _with_weights(module)
+
+
+@remembered
+def _with_weights(module: Module) -> set[str]:
+    """The attributes whose weight is used."""
+    return set(_WEIGHT.findall(module.tree.text))
 
 
 def _is_named_vocabulary(module: Module, size: _Size) -> bool:

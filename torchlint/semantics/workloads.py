@@ -47,7 +47,7 @@ def _training_in(
         if isinstance(call.func, cst.Attribute):
             method = call.func.attr.value
             if method == "fit" or (method == "train" and _TRAINER.search(last_name(call.func.value) or "")):
-                if not (whole and _SHORT.search(module.tree.text)):
+                if not (whole and module.tree.matches(_SHORT)):
                     return call
             if method == "backward":
                 hot = module.hot(call)

@@ -7,11 +7,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from lsprotocol import types
 
 from torchlint.checker import OWN_CODES
-from torchlint.diagnostics import Applicability, Diagnostic, Edit, Span
+from torchlint.diagnostics import UNTREATED, Applicability, Diagnostic, Edit, Span
 from torchlint.server.documents import Places
 from torchlint.server.reports import report
 from torchlint.silencing import comments
-from torchlint.suppressions import NEVER_SUPPRESSED
 
 FIX_ALL = f"{types.CodeActionKind.SourceFixAll.value}.torchlint"
 FIX_NOTEBOOK = f"notebook.{FIX_ALL}"
@@ -42,7 +41,7 @@ def quick_fixes(
         )
     offered = set()
     for item in here:
-        if item.code in NEVER_SUPPRESSED | OWN_CODES or (item.code, item.cell, item.noqa_row) in offered:
+        if item.code in UNTREATED | OWN_CODES or (item.code, item.cell, item.noqa_row) in offered:
             continue
         offered.add((item.code, item.cell, item.noqa_row))
         silenced = list(comments(places.program.source, [item]))

@@ -1,0 +1,73 @@
+"""What is said of a mistake in the arguments: in one voice, with what was likely meant, and where help is."""
+
+from __future__ import annotations
+
+import re
+
+import click
+from click.core import ParameterSource
+
+from torchlint.options import did_you_mean, none_of
+
+
+def told(error: click.UsageError) -> str:
+    """The message for a mistake that the help of its command would have spared."""
+    command = error.ctx.command_path if error.ctx else "torchlint"
+    return f"{message(error)}\n\nTry `{command} --help`."
+
+
+def message(error: click.UsageError) -> str:
+    """What is wrong, without the full stop and the capital that click gives its own messages."""
+    if isinstance(error, click.NoSuchOption):
+        return f"unknown option `{error.option_name}`{_meant(error)}"
+    if type(error) is click.BadParameter and error.param is not None:
+        return f"{_place(error, error.param)}: {_plain(_of_number(error))}"
+    return _plain(error.format_message())
+
+
+def _meant(error: click.NoSuchOption) -> str:
+    """The long option of the command that was likely meant; the dashes, which all have, do not count."""
+    parameters = error.ctx.command.get_params(error.ctx) if error.ctx is not None else []
+    spelled = (word for parameter in parameters for word in (*parameter.opts, *parameter.secondary_opts))
+    known = [word.removeprefix("--") for word in spelled if word.startswith("--")]
+    return re.sub(r"`(?=\w)", "`--", did_you_mean(error.option_name.lstrip("-"), known))
+
+
+def _place(error: click.BadParameter, parameter: click.Parameter) -> str:
+    """Where a value was given: the option, the variable of the environment, or the argument."""
+    source = error.ctx.get_parameter_source(parameter.name or "") if error.ctx else None
+    if source is ParameterSource.ENVIRONMENT and isinstance(parameter.envvar, str):
+        return parameter.envvar
+    if isinstance(parameter, click.Option):
+        return max(parameter.opts, key=len)
+    return parameter.human_readable_name
+
+
+def _of_number(error: click.BadParameter) -> str:
+    """The reason why a value is refused; click names a range where a number is wanted."""
+    kinds = {"integer range": "whole number", "float range": "number", "integer": "whole number"}
+    for said, meant in kinds.items():
+        head, found, _ = error.message.partition(f" is not a valid {said}")
+        if found:
+            return f"`{head.strip(chr(39))}` is no {meant}"
+    return error.message
+
+
+def _plain(text: str) -> str:
+    text = text.removesuffix(".")
+    return text[:1].lower() + text[1:] if text[1:2].islower() else text
+
+
+class Choice(click.Choice):  # type: ignore[type-arg, unused-ignore]
+    """One of several words; of any other it says which was likely meant."""
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """The word that was given.
+
+        Raises:
+            click.BadParameter: it is none of the choices.
+        """
+        words = [str(choice) for choice in self.choices]
+        if str(value) not in words:
+            raise click.BadParameter(none_of(str(value), words), ctx, param)
+        return str(value)
