@@ -423,7 +423,7 @@ class Loaders:
         return None
 
     def _shuffles_always(self, call: cst.Call) -> bool:
-        """Whether ``shuffle`` is no question, such as ``not distributed``, whose answer may go with the sampler."""
+        """Whether ``shuffle`` asks nothing, such as ``not distributed``, that may go with the sampler."""
         node = self.module.argument(call, "shuffle").node
         made = self.data.made(node) if node is not None else None
         return not isinstance(made, (cst.UnaryOperation, cst.BooleanOperation, cst.Comparison))
