@@ -388,7 +388,7 @@ class Loaders:
         if sampler is not None and shuffled:
             message = "`sampler` decides the order already: `shuffle=True` raises"
             yield Conflict("shuffle", message, idle=self._is_random(sampler))
-        elif shuffled and self._sometimes_sampled(call):
+        elif shuffled and self._shuffles_always(call) and self._sometimes_sampled(call):
             message = "`sampler` decides the order where there is one: `shuffle=True` raises then"
             yield Conflict("shuffle", message, idle=False, sometimes=True)
         if batches is None:
@@ -421,6 +421,12 @@ class Loaders:
             ):
                 return made
         return None
+
+    def _shuffles_always(self, call: cst.Call) -> bool:
+        """Whether ``shuffle`` asks nothing, such as ``not distributed``, that may go with the sampler."""
+        node = self.module.argument(call, "shuffle").node
+        made = self.data.made(node) if node is not None else None
+        return not isinstance(made, (cst.UnaryOperation, cst.BooleanOperation, cst.Comparison))
 
     def _sometimes_sampled(self, call: cst.Call) -> bool:
         """``sampler=DistributedSampler(data) if distributed else None``, in one expression or in branches."""
