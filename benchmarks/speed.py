@@ -9,12 +9,14 @@ On the timm wheel of the corpus (fetched if need be) it measures, each in a fres
 
 and, interleaved as well, on a copy of it in which nothing has changed since the last run
 
-* ``warm``: a check, and ``changed``: a check after one file was changed;
+* ``warm``: a check, and ``changed``: a check after the largest file was changed, or the median one of those
+  that mention torch (``changed_median``);
 * ``ruff``: ruff's check, with the rules it has by default, also without printing them (``silent``);
 
-and besides these the start-up of ``torchlint --version`` and ``--help`` and the peak memory of a check of the
-largest file. CPU time is user and system time of the process and its children; results are medians, written
-as JSON.
+and besides these the start-up of ``torchlint --version`` and ``--help``, a cold check in two processes beside
+one, and the peak memory of any one process: of these, of a check of the largest file, and of one of 2 MB that
+repeats it. CPU time is user and system time of the process and its children; results are medians, written
+as JSON. Wall times are worth something on a quiet machine only: the report has the load.
 """
 
 from __future__ import annotations
@@ -77,26 +79,33 @@ def imported(arguments: Sequence[str]) -> set[str]:
     return {line.rpartition("|")[2].strip().partition(".")[0] for line in lines}
 
 
-def measure_warm(tree: Path, largest: Path, repetitions: int) -> dict[str, Any]:
+def measure_warm(tree: Path, largest: Path, median: Path, repetitions: int) -> dict[str, Any]:
     """What it takes to check a folder again, beside what ruff takes."""
     with tempfile.TemporaryDirectory(prefix="torchlint-speed-") as folder:
         copy, stores = Path(folder, "tree"), Path(folder, "stores")
         shutil.copytree(tree, copy)
-        changed = copy / largest.relative_to(tree)
+        changing = {
+            "changed": copy / largest.relative_to(tree),
+            "changed_median": copy / median.relative_to(tree),
+        }
         check = [argument for argument in CHECK if argument != "--no-cache"]
         ours = [*check, "--cache-dir", str(stores / "torchlint"), str(copy)]
         theirs = [*RUFF, "--cache-dir", str(stores / "ruff"), str(copy)]
-        kinds = {"warm": ours, "changed": ours, "ruff": theirs, "ruff_silent": [*theirs, "--silent"]}
+        kinds = {"warm": ours, **dict.fromkeys(changing, ours)}
+        kinds |= {"ruff": theirs, "ruff_silent": [*theirs, "--silent"]}
         usages: dict[str, list[Usage]] = {kind: [] for kind in kinds}
         for arguments in kinds.values():
             run(arguments)
         for repetition in range(repetitions):
             for kind, arguments in kinds.items():
-                if kind == "changed":
-                    with changed.open("a", encoding="utf-8") as file:
+                if kind in changing:
+                    with changing[kind].open("a", encoding="utf-8") as file:
                         file.write(f"# {repetition}\n")
                 usages[kind].append(run(arguments))
-        result: dict[str, Any] = {"changed_file_bytes": changed.stat().st_size}
+        result: dict[str, Any] = {
+            f"{kind}_file": {"path": path.relative_to(copy).as_posix(), "bytes": path.stat().st_size}
+            for kind, path in changing.items()
+        }
         for kind, found in usages.items():
             result[f"{kind}_cpu_seconds"] = statistics.median(usage.cpu for usage in found)
             result[f"{kind}_wall_seconds"] = statistics.median(usage.wall for usage in found)
@@ -109,11 +118,38 @@ def measure_warm(tree: Path, largest: Path, repetitions: int) -> dict[str, Any]:
         return result
 
 
-def measure(tree: Path, repetitions: int) -> dict[str, Any]:
+def measure_processes(tree: Path, repetitions: int) -> dict[str, Any]:
+    """What a cold check of a folder takes in one process and in two: time, and the memory of any of them."""
+    found: dict[int, list[Usage]] = {1: [], 2: []}
+    for _ in range(repetitions):
+        for jobs, usages in found.items():
+            usages.append(run([*CHECK, "--jobs", str(jobs), str(tree)]))
+    result: dict[str, Any] = {"tree": tree.name}
+    for jobs, usages in found.items():
+        result[f"jobs_{jobs}"] = {
+            "cpu_seconds": statistics.median(usage.cpu for usage in usages),
+            "wall_seconds": statistics.median(usage.wall for usage in usages),
+            "peak_mib": max(usage.memory for usage in usages),
+        }
+    one, two = found[1], found[2]
+    result["speedup"] = statistics.median(a.wall / b.wall for a, b in zip(one, two, strict=True))
+    return result
+
+
+def measure_large_file(largest: Path) -> dict[str, Any]:
+    """The memory that a file of 2 MB takes: five times the largest program of the corpus."""
+    text = largest.read_text(encoding="utf-8").replace("from __future__ import annotations\n", "")
+    with tempfile.TemporaryDirectory(prefix="torchlint-speed-") as folder:
+        path = Path(folder, "large.py")
+        path.write_text(f"{text}\n" * round(2_000_000 / len(text)), encoding="utf-8")
+        return {"bytes": path.stat().st_size, "peak_mib": run([*CHECK, str(path)]).memory}
+
+
+def measure(tree: Path, large: Sequence[Path], repetitions: int) -> dict[str, Any]:
     """Everything that the report says about a folder of Python files."""
     files = sorted(tree.rglob("*.py"))
     mentioning = [path for path in files if b"torch" in path.read_bytes()]
-    largest = max(mentioning, key=lambda path: path.stat().st_size)
+    *_, largest = by_size = sorted(mentioning, key=lambda path: path.stat().st_size)
     check, parse = [*CHECK, str(tree)], ["-c", PARSE, str(tree)]
     version, helped = ["-m", "torchlint", "--version"], ["-m", "torchlint", "--help"]
     for arguments in (check, parse, version, helped):  # byte code and page cache are warm for every kind
@@ -146,7 +182,12 @@ def measure(tree: Path, repetitions: int) -> dict[str, Any]:
         "version_wall_seconds": statistics.median(usage.wall for usage in versions),
         "version_imports_libcst": "libcst" in imported(version),
         "help_wall_seconds": statistics.median(usage.wall for usage in helps),
-        "again": measure_warm(tree, largest, repetitions),
+        "again": measure_warm(tree, largest, by_size[len(by_size) // 2], repetitions),
+        "processes": [
+            measure_processes(tree, repetitions),
+            *(measure_processes(other, 1) for other in large),
+        ],
+        "large_file": measure_large_file(largest),
         "repetitions": repetitions,
         "raw": {
             "check_cpu_seconds": [usage.cpu for usage in checks],
@@ -170,6 +211,7 @@ def machine() -> dict[str, Any]:
         "python": platform.python_version(),
         "platform": platform.platform(),
         "processors": os.cpu_count(),
+        "load": os.getloadavg()[1] if hasattr(os, "getloadavg") else None,
         "libcst": metadata.version("libcst"),
         "ruff": metadata.version("ruff"),
         "torchlint": metadata.version("torchlint"),
@@ -190,11 +232,17 @@ def machine() -> dict[str, Any]:
     type=click.Path(file_okay=False, exists=True, path_type=Path),
     help="Another folder than timm's.",
 )
+@click.option(
+    "--large",
+    type=click.Path(file_okay=False, exists=True, path_type=Path),
+    multiple=True,
+    help="A large package, to be checked once in one process and once in two.",
+)
 @click.option("-r", "--repetitions", type=click.IntRange(1), default=7, show_default=True)
 @click.option(
     "-o", "--output", type=click.Path(dir_okay=False, path_type=Path), default=RESULTS, show_default=False
 )
-def main(folder: Path, tree: Path | None, repetitions: int, output: Path) -> None:
+def main(folder: Path, tree: Path | None, large: tuple[Path, ...], repetitions: int, output: Path) -> None:
     """Measure torchlint's speed and memory and write them as JSON."""
     if tree is None:
         (package,) = (package for package in pinned(folder) if package.name == PACKAGE)
@@ -202,7 +250,7 @@ def main(folder: Path, tree: Path | None, repetitions: int, output: Path) -> Non
             folder.mkdir(parents=True, exist_ok=True)
             fetch(folder, {PACKAGE})
         tree = package.folder
-    result = {**measure(tree, repetitions), "machine": machine()}
+    result = {**measure(tree, large, repetitions), "machine": machine()}
     output.parent.mkdir(parents=True, exist_ok=True)
     output.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
     again = result["again"]
@@ -211,7 +259,8 @@ def main(folder: Path, tree: Path | None, repetitions: int, output: Path) -> Non
         f"{result['check_over_parse']:.2f} times\n"
         f"nothing changed: {again['warm_cpu_seconds']:.2f} s CPU, "
         f"{again['warm_over_ruff']:.2f} times ruff's; "
-        f"one file changed: {again['changed_wall_seconds']:.2f} s\n"
+        f"one file changed: {again['changed_median_wall_seconds']:.2f} s, "
+        f"the largest: {again['changed_wall_seconds']:.2f} s\n"
         f"--version {1000 * result['version_wall_seconds']:.0f} ms, "
         f"{'imports' if result['version_imports_libcst'] else 'does not import'} libcst\n"
         f"largest file {result['largest_file']['path']}: {result['largest_file']['peak_mib']:.0f} MiB"

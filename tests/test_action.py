@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from dataclasses import dataclass, field
@@ -352,6 +353,21 @@ def test_where_the_head_is_checked_out_the_base_branch_is_fetched(pull: Runner, 
         ["git", "rev-parse", "origin/main"], cwd=pull.work, capture_output=True, text=True, check=True
     )
     assert found.stdout.strip() == git("rev-parse", "main")
+
+
+def test_a_clone_without_blobs_gets_those_that_are_compared(pull: Runner, git: Any) -> None:
+    git("config", "uploadpack.allowFilter", "true")
+    git("config", "uploadpack.allowAnySHA1InWant", "true")
+    origin, top = git.top.as_uri(), pull.work
+    shutil.rmtree(top)
+    subprocess.run(["git", "clone", "-q", "--no-checkout", "--filter=blob:none", origin, top], check=True)
+    fetch = ["git", "fetch", "-q", "origin", "+refs/pull/7/merge:refs/remotes/pull/7/merge"]
+    subprocess.run(fetch, cwd=top, check=True)
+    subprocess.run(["git", "checkout", "-q", "refs/remotes/pull/7/merge"], cwd=top, check=True)
+    pull.real()
+    result = pull.run()
+    assert result.returncode == 1, result.stdout + result.stderr
+    assert "::warning title=torchlint (TL201),file=" in result.stdout
 
 
 def test_a_base_that_cannot_be_had_is_told(pull: Runner) -> None:

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
@@ -77,8 +78,9 @@ def forget() -> None:
     registry.catalogue.cache_clear()
 
 
-def lint(*args: str) -> Result:
-    result = CliRunner().invoke(build(cli._COMMANDS, cli._DEFAULT), list(args), prog_name="torchlint")
+def lint(*args: str, stdin: str | None = None) -> Result:
+    command = build(cli._COMMANDS, cli._DEFAULT)
+    result = CliRunner().invoke(command, list(args), input=stdin, prog_name="torchlint")
     assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
     return result
 
@@ -344,8 +346,69 @@ def test_what_is_known_needs_neither_the_parser_nor_the_terminal_library(work: P
         subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
         for _ in range(2)
     ]
-    loaded = [{line.rpartition("|")[2].strip() for line in run.stderr.splitlines()} for run in runs]
-    assert "libcst" in loaded[0]
+    listed = [[line.rpartition("|")[2].strip() for line in run.stderr.splitlines()] for run in runs]
+    loaded = list(map(set, listed))
+    # Whoever imports comes behind: LibCST takes twice as long unless it is by this module.
+    assert listed[0][listed[0].index("libcst") + 1] == "torchlint.nodes"
     never = {"libcst", "rich", "importlib.metadata", "multiprocessing", "torchlint.checker"}
+    never |= {"pathspec", "subprocess", "tomllib", "torchlint.suppressions"}
     assert never & loaded[1] == set()
     assert runs[0].stdout == runs[1].stdout
+
+
+# --- what a run is about ---------------------------------------------------------------------------------
+
+TWICE = BAD + BAD.replace("import torch\n", "").replace("def ", "def other_")
+
+
+def test_a_baseline_is_held_against_what_is_remembered(checked: list[str]) -> None:
+    write(a=BAD, b="x = 1\n")
+    lint("--isolated", "--baseline", "known.json", "--update-baseline")
+    assert sorted(checked) == ["a.py", "b.py"]
+    plain = lint("--isolated")
+    fresh = lint("--isolated", "--baseline", "known.json", "--no-cache")
+    del checked[:]
+    held = lint("--isolated", "--baseline", "known.json")
+    assert checked == []
+    assert (held.output, held.exit_code) == (fresh.output, 0)
+    assert plain.exit_code == 1
+    # And the other way round: what a run with a baseline finds is all that there is.
+    write(a=TWICE)
+    fresh = lint("--isolated", "--no-cache")
+    known = lint("--isolated", "--baseline", "known.json")
+    del checked[:]
+    assert lint("--isolated").output == fresh.output != known.output
+    assert lint("--isolated", "--baseline", "known.json").output == known.output
+    assert checked == []
+
+
+def test_changed_lines_are_picked_from_what_is_remembered(
+    git: Any, checked: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(git.top)
+    git.commit(a=BAD)
+    git.write("a.py", TWICE)
+    git("add", "a.py")
+    git.write("a.py", TWICE + "x = 1\n")
+    for args in (["--changed-since", "HEAD"], ["--staged"], []):
+        fresh = lint("--isolated", *args, "--no-cache")
+        first = lint("--isolated", *args)
+        del checked[:]
+        again = lint("--isolated", *args)
+        assert checked == []
+        assert (again.output, again.exit_code) == (fresh.output, 1) == (first.output, first.exit_code)
+    diff = ["--isolated", "--diff", "--changed-since", "HEAD"]
+    assert lint(*diff).output == lint(*diff, "--no-cache").output != lint("--isolated", "--diff").output
+
+
+def test_a_text_on_standard_input_may_be_that_of_a_known_file(checked: list[str]) -> None:
+    write(a=BAD)
+    args = ("-", "--isolated", "--stdin-filename", "a.py")
+    fresh = lint(*args, "--no-cache", stdin=BAD)
+    lint("--isolated")
+    del checked[:]
+    assert lint(*args, stdin=BAD).output == fresh.output != ""
+    assert checked == []
+    lint(*args, stdin=TWICE)
+    lint(*args, stdin=TWICE)
+    assert checked == ["a.py", "a.py"], "what is typed is not remembered"

@@ -115,13 +115,31 @@ HOSTILE = (
     ("pager.diff", "touch ran; cat"),
     ("color.ui", "always"),
     ("diff.submodule", "log"),
+    ("diff.orderFile", "nowhere"),
+    ("diff.colorMoved", "zebra"),
+    ("diff.wsErrorHighlight", "all"),
+    ("diff.suppressBlankEmpty", "true"),
+    ("filter.py.clean", "touch ran; cat"),
+    ("filter.py.smudge", "touch ran; cat"),
+    ("filter.py.process", "touch ran; false"),
+    ("filter.py.required", "true"),
+    ("filter.a=b\u00e9.c.clean", "touch ran; cat"),
+    ("core.hooksPath", "hooks"),
+    ("core.sshCommand", "touch ran; false"),
+    ("core.alternateRefsCommand", "touch ran; false"),
+    ("credential.helper", "!touch ran; false"),
+    ("alias.diff", "!touch ran"),
+    ("gpg.program", "touch ran"),
+    ("log.showSignature", "true"),
 )
 
 
 def test_no_setting_of_the_repository_runs_a_program_or_changes_the_answer(
     git: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    git.write(".gitattributes", "*.py diff=py\n")
+    git.write(".gitattributes", "*.py diff=py filter=py\nc.py filter=a=b\u00e9.c\n")
+    hook = git.write("hooks/post-index-change", "#!/bin/sh\ntouch ran\n")
+    hook.chmod(0o755)
     git.commit(a=LINES)
     inner = git.write("inner/b.py", LINES).parent
     git.commit()
@@ -135,9 +153,58 @@ def test_no_setting_of_the_repository_runs_a_program_or_changes_the_answer(
     found = {"a.py": ((2, 2), (6, 6)), "inner/b.py": ((1, 1),), "c.py": None}
 
     assert rows(changes.since("HEAD", inner)) == found
-    git("-c", "core.fsmonitor=false", "add", "--all")
+    # What has not changed and looks as if it had is compared, too.
+    os.utime(git.top / ".gitattributes", (1, 1))
+    quiet = [f"{key}=" for key, _ in HOSTILE if key.startswith(("filter", "core"))]
+    settings = [part for key in quiet for part in ("-c", key)]
+    git(*settings, "-c", "filter.py.required=false", "-c", "core.hooksPath=/dev/null", "add", "--all")
+    (git.top / "ran").unlink(missing_ok=True)
     assert rows(changes.staged(inner)) == {**found, "c.py": ((1, 9),)}
+    assert rows(changes.since("HEAD", inner)) == {**found, "c.py": ((1, 9),)}
     assert not list(git.top.rglob("ran"))
+
+
+def test_a_filter_of_the_users_own_is_kept(git: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number, (key, value) in enumerate({"filter.py.clean": "sed s/user/cleaned/", "a.b": "c"}.items()):
+        monkeypatch.setenv(f"GIT_CONFIG_KEY_{number}", key)
+        monkeypatch.setenv(f"GIT_CONFIG_VALUE_{number}", value)
+    monkeypatch.setenv("GIT_CONFIG_COUNT", "2")
+    git.write(".gitattributes", "*.py filter=py\n")
+    git.commit(a=LINES + "user\n")
+    git("config", "filter.other.clean", "touch ran; cat")
+    os.utime(git.top / "a.py", (1, 1))
+    assert rows(changes.since("HEAD", git.top)) == {}
+    git.write("a.py", LINES + "user\nmore\n")
+    assert rows(changes.since("HEAD", git.top)) == {"a.py": ((11, 11),)}
+
+
+def test_nothing_is_fetched(git: Any) -> None:
+    """An object that a partial clone lacks is not asked for where its config says."""
+    git.commit(a=LINES)
+    blob = git("rev-parse", "HEAD:a.py")
+    (git.top / ".git" / "objects" / blob[:2] / blob[2:]).unlink()
+    for key, value in {
+        "remote.origin.url": "ext::touch ran",
+        "remote.origin.promisor": "true",
+        "remote.origin.partialclonefilter": "blob:none",
+        "extensions.partialClone": "origin",
+        "core.repositoryFormatVersion": "1",
+        "protocol.ext.allow": "always",
+    }.items():
+        git("config", key, value)
+    git.write("a.py", "more\n" + LINES)
+    with pytest.raises(ChangesError, match="torchlint fetches nothing: get all objects"):
+        changes.since("HEAD", git.top)
+    assert not list(git.top.rglob("ran"))
+
+
+def test_a_git_that_does_not_answer_is_not_waited_for(git: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    git.commit(a=LINES)
+    os.mkfifo(git.top / "pipe")
+    git("config", "core.excludesFile", str(git.top / "pipe"))
+    monkeypatch.setattr(changes, "_PATIENCE", 0.5)
+    with pytest.raises(ChangesError, match=r"`git diff` has not answered for 0.5 seconds"):
+        changes.since("HEAD", git.top)
 
 
 @pytest.mark.parametrize(

@@ -201,12 +201,12 @@ def test_the_version_as_json() -> None:
     ("args", "absent"),
     [
         (["--version"], {"libcst", "rich", "click", "pathspec"}),
-        (["--help"], {"libcst", "rich"}),
-        (["check", "--help"], {"libcst", "rich"}),
+        (["--help"], {"libcst", "rich", "pathspec", "torchlint.options", "torchlint.rule"}),
+        (["check", "--help"], {"libcst", "rich", "pathspec"}),
         (["rule", "ZZ101"], {"libcst", "rich"}),
         (["config"], {"libcst", "rich"}),
         (["--show-files"], {"libcst", "rich"}),
-        (["--isolated", "clean.py"], {"libcst", "rich"}),
+        (["--isolated", "clean.py"], {"libcst", "rich", "pathspec", "subprocess"}),
         (["rule", "TL202", "--output-format", "json"], {"libcst", "rich"}),
         (["--isolated", "--output-format", "sarif", "clean.py"], {"libcst", "rich"}),
     ],
@@ -220,6 +220,40 @@ def test_start_up_imports_only_what_is_needed(args: list[str], absent: set[str])
     )
     run = subprocess.run([sys.executable, "-c", code, *args], capture_output=True, text=True, check=True)
     assert not absent & set(run.stderr.split())
+
+
+def test_the_program_ends_when_all_is_done_and_takes_nothing_apart() -> None:
+    code = """
+import atexit, threading, time, torchlint.cli
+
+class Left:
+    def __del__(self):
+        print("taken apart")
+
+def late():
+    time.sleep(0.1)
+    print("thread")
+
+def main():
+    atexit.register(print, "registered")
+    threading.Thread(target=late).start()
+    print("output")
+    raise SystemExit(3)
+
+left = Left()
+torchlint.cli.main = main
+torchlint.cli.run()
+"""
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stderr) == (3, "")
+    assert ended.stdout.splitlines() == ["output", "thread", "registered"]
+
+
+def test_a_program_that_fails_says_so_as_ever() -> None:
+    code = "import torchlint.cli\ntorchlint.cli.main = lambda: 1 / 0\ntorchlint.cli.run()"
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert ended.returncode == 1
+    assert ended.stderr.splitlines()[-1] == "ZeroDivisionError: division by zero"
 
 
 @pytest.mark.parametrize("args", [["--help"], ["-h"], ["help"], ["-q", "help"]])
@@ -745,7 +779,7 @@ def test_show_settings_tells_where_they_come_from() -> None:
     told = lint("--show-settings", "--fail-on", "note", "a.py").stdout
     assert f"# Settings of {Path.cwd()}/a.py\n# config: {Path.cwd()}/torchlint.toml\n" in told
     assert "# rules: ZZ101, ZZ102, ZZ201, ZZ901\n" in told
-    assert "# target torch: >=2.1.0 (requirements.txt)\n" in told
+    assert f"# target torch: >=2.1.0 ({Path('requirements.txt').absolute()})\n" in told
     assert 'fail-on = "note"\n' in told
 
 

@@ -178,6 +178,26 @@ def test_isolated_looks_for_no_file() -> None:
 
 
 @pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        (
+            "torchlint.toml",
+            "[tool.torchlint]\nfix = true\n",
+            "keys stand at the top, without `[tool.torchlint]`",
+        ),
+        ("pyproject.toml", "[tool.torchlint.lint]\nselect = []\n", "what ruff has in `lint` stands beside"),
+        ("pyproject.toml", "[tool.torchlint]\nexclude = ['src\\gen']\n", "directories are separated by `/`"),
+        ("pyproject.toml", "[tool.torchlint]\nexclude = ['src\\**']\n", "directories are separated by `/`"),
+    ],
+)
+def test_habits_of_other_tools_are_answered(name: str, text: str, message: str) -> None:
+    write(name, text)
+    with pytest.raises(ConfigError) as caught:
+        resolver()
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
     ("configs", "isolated", "message"),
     [
         (("missing.toml",), False, "neither a file nor TOML"),

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from torchlint import files
 from torchlint.files import Discovery, discover, matches, repository
 from torchlint.options import Options, Pattern
 
@@ -245,3 +246,24 @@ def test_an_ignore_file_that_is_a_bomb_is_told_once_and_not_heeded(text: str, to
     result = search(".", "a.py", force_exclude=True)
     assert [path.name for path in result.files] == ["a.py", "b.py"]
     assert result.warnings == (f"{Path.cwd() / '.gitignore'} is not heeded: {told}",)
+
+
+@pytest.mark.parametrize("text", ["build", ".git", "node_modules", "a.b-c", "*.py", "*.tar.gz", "*.ipynb"])
+def test_names_match_as_they_do_in_git(text: str) -> None:
+    from pathspec import GitIgnoreSpec
+
+    simple, spec = files._spec((text,), "/p"), GitIgnoreSpec.from_lines([text])
+    assert not isinstance(simple, GitIgnoreSpec)
+    name = text.replace("*", "x")
+    for path in (
+        *(name, f"{name}/", f"a/{name}", f"a/{name}/", f"a/{name}/b/c.txt", f"x{name}", f"{name}x"),
+        *(name.upper(), f"a{name}/b", text[1:], f"a/{text[1:]}/b", "a/b.c", "", "/"),
+    ):
+        assert simple.match_file(path) == spec.match_file(path), path
+
+
+@pytest.mark.parametrize("text", ["a/b", "/a", "a/", "!a", "a*", "*", "[ab].py", "#a", " a", "..", "ä"])
+def test_other_patterns_are_left_to_the_library(text: str) -> None:
+    from pathspec import GitIgnoreSpec
+
+    assert isinstance(files._spec((text,), "/p"), GitIgnoreSpec)

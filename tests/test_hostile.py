@@ -373,11 +373,99 @@ def test_wildcards_of_a_project_take_time_in_proportion() -> None:
     assert time.perf_counter() - started < 3
 
 
-@pytest.mark.parametrize("pattern", ["[z-a]", "a[[z-a]"])
-def test_a_pattern_of_a_config_that_is_none_is_refused(pattern: str) -> None:
-    Path("torchlint.toml").write_text(f'exclude = ["{pattern}"]\n')
+def test_a_pattern_of_a_config_that_is_none_matches_nothing() -> None:
+    Path("a.py").write_text(PROGRAM)
+    Path("torchlint.toml").write_text('extend-exclude = ["[z-a]", "a[", "[[:alpha:]]x"]\n')
+    result = lint("--output-format", "concise")
+    assert ("TL601" in result.stdout, result.exit_code) == (True, 1)
+    assert "FutureWarning" not in result.stderr
+
+
+def test_a_chain_of_configs_is_followed_so_far(project: Path) -> None:
+    for number in range(200):
+        Path(f"c{number}.toml").write_text(f'extend = "c{number + 1}.toml"\n')
+    Path("torchlint.toml").write_text('extend = "c0.toml"\n')
     result = lint(".")
-    assert (result.exit_code, "is not a glob pattern" in result.stderr) == (2, True)
+    assert (result.exit_code, "more than 20 config files extend each other" in result.stderr) == (2, True)
+    Path("c18.toml").write_text("")
+    assert lint(".").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (f'extend = "{"a" * 5_000}"', "which is not a file"),
+        ('extend = "a\\u0000b"', "which is not a file"),
+        ("max-file-size = 0x" + "f" * 100_000, "invalid value for `max-file-size`: it is larger than"),
+        ("select = 0x" + "f" * 100_000, "rule names or ALL, found a number\n"),
+        (f'select = "{"a" * 100_000}"', "rule names or ALL, found a string (`aaa"),
+        (
+            f"extend-exclude = {[f'a{number}' for number in range(1_001)]}",
+            "it has 1001 patterns, and 1000 are",
+        ),
+        ("[per-file-ignores]\n" + "".join(f"a{n} = []\n" for n in range(1_001)), "it has 1001 patterns"),
+    ],
+)
+def test_values_beyond_measure_are_refused(text: str, told: str) -> None:
+    Path("torchlint.toml").write_text(text)
+    result = lint(".")
+    assert (result.exit_code, told in result.stderr) == (2, True), result.stderr
+    assert len(result.stderr) < 2_000
+
+
+def test_a_config_tells_nobody_what_a_variable_holds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("A_TOKEN", "secret")
+    Path("torchlint.toml").write_text('extend = "$A_TOKEN/x.toml"\n')
+    result = lint(".")
+    assert "`extend` names $A_TOKEN/x.toml, which is not a file" in result.stderr
+    assert "secret" not in result.stderr
+    Path("secret").mkdir()
+    Path("secret", "x.toml").write_text("")
+    assert lint(".").exit_code == 0
+
+
+def test_a_baseline_that_is_a_bomb_is_told(project: Path) -> None:
+    Path("a.py").write_text(PROGRAM)
+    with Path("b.json").open("wb") as file:
+        file.truncate(40_000_000)
+    result = lint("--baseline", "b.json", ".")
+    assert (result.exit_code, "it has 40000000 bytes, and 32000000 are allowed" in result.stderr) == (2, True)
+    entry = {
+        "code": "TL601",
+        "path": "\x1b" + "a" * 10_000,
+        "line": "\x1b[31m\n::error::",
+        "fingerprint": "\ud800",
+    }
+    odd = [entry, {**entry, "path": "\0"}, {**entry, "path": "../" * 2_000}]
+    Path("b.json").write_text(json.dumps({"version": 1, "findings": odd}))
+    result = lint("--baseline", "b.json", "--update-baseline", ".")
+    assert result.exit_code == 0, result.stderr
+    assert_tame(result.stdout + result.stderr)
+    assert [item["path"] for item in json.loads(Path("b.json").read_text())["findings"]] == ["a.py"]
+
+
+def notebook(*sources: str | list[str]) -> str:
+    about: dict[str, object] = {"cell_type": "code", "metadata": {}, "outputs": []}
+    cells = [{**about, "source": source} for source in sources]
+    return json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5})
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (lambda: notebook(*["x = 1"] * 10_001), "the notebook has more than 10000 cells"),
+        (lambda: notebook(["x = 1\n"] * 200_001), "the notebook has more than 200000 keys, cells and lines"),
+        (lambda: notebook("x = 1\n" * 1_000_000), "characters of code, and 5000000 are allowed"),
+        (lambda: notebook("")[:-1] + ', "x": ' + "[" * 100_000 + "]" * 100_000 + "}", "nested too deeply"),
+    ],
+    ids=["cells", "lines", "code", "nested"],
+)
+def test_a_notebook_that_is_a_bomb_is_told(text: Callable[[], str], told: str) -> None:
+    Path("a.ipynb").write_text(text())
+    started = time.process_time()
+    result = lint("--output-format", "concise", "a.ipynb")
+    assert time.process_time() - started < 8
+    assert (result.exit_code, told in result.stdout) == (1, True), result.stdout
 
 
 # --- nothing is echoed raw ---------------------------------------------------------------------------------

@@ -36,6 +36,24 @@ def test_a_tree_is_the_one_that_libcst_builds_by_itself() -> None:
     assert len(plain) > len(TEXT)
 
 
+DECLARED = """
+import dataclasses, libcst
+for kind in vars(libcst).values():
+    if isinstance(kind, type) and issubclass(kind, libcst.CSTNode):
+        names = [(field.name, field.init) for field in dataclasses.fields(kind)]
+        print(kind.__name__, kind.__dataclass_params__, kind.__match_args__, kind.__slots__, names)
+"""
+
+
+def test_the_classes_are_declared_as_libcst_declares_them() -> None:
+    plain, quick = (
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+        for code in (DECLARED, f"import torchlint.nodes\n{DECLARED}")
+    )
+    assert quick == plain
+    assert "Name _DataclassParams(" in plain
+
+
 def test_what_is_left_out_gets_its_default() -> None:
     first, second = cst.Arg(cst.Name("x")), cst.Arg(cst.Name("x"))
     assert first.comma is cst.MaybeSentinel.DEFAULT

@@ -242,6 +242,21 @@ def test_findings_of_a_notebook_have_their_cells() -> None:
     assert [item.noqa_row for item in found] == [5, 5, 6, 3]
 
 
+def test_no_other_file_imports_a_function_of_a_notebook() -> None:
+    cells = (
+        "import torch\nfrom torch import nn",
+        "def predict(model: nn.Module, loader):\n    model.eval()\n    return [model(x) for x in loader]",
+        "print(predict(net, loader)[0].argmax(1))",
+    )
+    (found,) = [
+        item for item in check(Source.from_bytes(written(*cells), PATH), usual()) if item.code == "TL301"
+    ]
+    assert found.fix is not None and found.fix.applicability is Applicability.SAFE
+    script = Source.from_bytes("\n".join(cells).encode(), Path("a.py"))
+    (found,) = [item for item in check(script, usual()) if item.code == "TL301"]
+    assert found.fix is not None and found.fix.applicability is Applicability.UNSAFE
+
+
 def test_every_broken_cell_is_told() -> None:
     found = check(Source.read(NOTEBOOKS / "broken_cells.ipynb"), usual())
     assert places(found) == [("TL001", 3, 2, 12), ("TL001", 4, 1, 19), ("TL001", 5, 2, 12)]

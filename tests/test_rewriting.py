@@ -561,3 +561,27 @@ def _outer_functions(tree: ast.AST) -> list[ast.FunctionDef]:
     for child in ast.iter_child_nodes(tree):
         found += [child] if isinstance(child, ast.FunctionDef) else _outer_functions(child)
     return found
+
+
+# --- what a method call leaves of its owner ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("y = x.cpu()", "y = x"),
+        ("y = (x).cpu()", "y = (x)"),
+        ("y = (x.cpu())", "y = (x)"),
+        ("y = (\n    x\n    .cpu()\n)", "y = (\n    x\n)"),
+        ("y = (x.cpu)()", None),
+        ("y = ((x.cpu))()", None),
+        ("y = (x  # why\n    .cpu())", None),
+    ],
+)
+def test_cut_off(before: str, after: str | None) -> None:
+    def build(tree: SyntaxTree) -> Edits | None:
+        (whole,) = tree.nodes(cst.Call)
+        assert isinstance(whole.func, cst.Attribute)
+        return rewriting.cut_off(tree, whole.func.value, whole)
+
+    assert rewritten(before, build) == after

@@ -31,3 +31,12 @@ def test_words_of_every_rule_are_found_wherever_they_stand() -> None:
         for word in {word for group in rule.mentions for word in group.split("|")}:
             for text in (word, f"x{word}y", f" {word} ", f"ü{word}ü", f"\n{word}\r", word[1:], word[:-1]):
                 assert (word in Words(text)) is (word in text), (rule.code, word, text)
+
+
+def test_spaces_in_front_of_brackets_and_equals_signs_hide_nothing() -> None:
+    rule = catalogue()["TL901"]
+    for text in ("import torch\nf(range=1)", "import torch\nf(range = 1)"):
+        assert rule.may_fire(text) and rule.may_fire(Words(text)), text
+    for text in ("import torch\nf(ranger=1)", "import torch\nf(range, 1)", "f(range = 1)"):
+        assert not rule.may_fire(text), text
+    assert catalogue()["TL202"].may_fire("torch; loss.item ()")

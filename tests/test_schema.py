@@ -84,6 +84,8 @@ BAD: list[dict[str, Any]] = [
     {"per-file-ignores": {"a\\": ["TL2"]}},
     {"exclude": "build"},
     {"exclude": ["a\\"]},
+    {"exclude": ["src\\gen"]},
+    {"exclude": ["src\\**"]},
     {"exclude": ["\\\\\\"]},
     {"workers": -1},
     {"workers": 1.5},

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from torchlint import store
+from torchlint.cache import Cache
 from torchlint.store import MAX_AGE, Store, StoreError
 
 LARGE = {"text": "x" * 20_000}
@@ -255,3 +256,53 @@ def test_runs_side_by_side_leave_whole_documents(folder: Path) -> None:
     runs = [subprocess.Popen([sys.executable, "-c", code, str(folder), name]) for name in "xy"]
     assert [run.wait(60) for run in runs] == [0, 0]
     assert names(folder) == [".gitignore", "CACHEDIR.TAG", "a.json"]
+
+
+HAMMERED = """
+import itertools, sys
+from pathlib import Path
+from torchlint.cache import Cache
+from torchlint.store import Store
+
+for number in itertools.count():
+    known = Cache(Store(Path(sys.argv[1])), Path("/p"), "code")
+    for old in range(max(0, number - 3), number):
+        known.get(f"{sys.argv[2]}{old}", Path("a.py"))
+    known.put(f"{sys.argv[2]}{number}", ())
+    known.save()
+    if number == 1:
+        print("going", flush=True)
+"""
+
+
+def test_runs_that_are_killed_while_others_write_do_no_harm(folder: Path) -> None:
+    kills = 0
+
+    def start(name: str) -> subprocess.Popen[str]:
+        run = subprocess.Popen(
+            [sys.executable, "-c", HAMMERED, str(folder), name], stdout=subprocess.PIPE, text=True
+        )
+        assert run.stdout is not None
+        return run
+
+    running = {name: start(name) for name in "abcd"}
+    for name in "abcdbad":
+        run = running[name]
+        assert run.stdout is not None and run.stdout.readline() == "going\n"
+        run.kill()
+        run.wait(60)
+        kills += 1
+        running[name] = start(name)
+    for run in running.values():
+        assert run.stdout is not None and run.stdout.readline() == "going\n"
+        run.kill()
+        run.wait(60)
+    (document,) = [path.stem for path in folder.glob("*.json")]
+    found = Store(folder).load(document)
+    assert {key[0] for key in found} <= set("abcd") and len(found) >= 2
+    assert all(type(day) is int for day in found.values())
+    assert len(list(folder.glob("*.tmp"))) <= kills + len(running)
+    known = Cache(Store(folder), Path("/p"), "code")
+    known.put("last", ())
+    known.save()
+    assert set(Store(folder).load(document)) == {*found, "last"}

@@ -161,14 +161,18 @@ def test_a_declared_bound_counts_before_the_lock_file(project: Path) -> None:
     (project / "pyproject.toml").write_text('[project]\ndependencies = ["torch>=1.13"]\n')
     (project / "uv.lock").write_text('name = "torch"\nversion = "2.9.0"\n')
     found = target.detect(project)
-    assert (found.lower, found.origin) == (Version("1.13.0"), "pyproject.toml")
+    assert (found.lower, found.origin) == (Version("1.13.0"), str(project / "pyproject.toml"))
 
 
 def test_the_lock_file_pins_what_the_declaration_leaves_open(project: Path) -> None:
     (project / "pyproject.toml").write_text('[project]\ndependencies = ["torch"]\n')
     (project / "uv.lock").write_text('name = "torch"\nversion = "2.9.0"\n')
     found = target.detect(project)
-    assert (found.lower, found.upper, found.origin) == (Version("2.9.0"), Version("2.9.0"), "uv.lock")
+    assert (found.lower, found.upper, found.origin) == (
+        Version("2.9.0"),
+        Version("2.9.0"),
+        str(project / "uv.lock"),
+    )
 
 
 def test_a_declaration_without_a_bound_admits_any_release(

@@ -27,6 +27,8 @@ from torchlint.source import Source, SourceError, read_bytes, write_atomically
 
 VERSION = 1
 _LINE_WIDTH = 100
+# A hundred thousand findings; what is too large to be read takes seconds to be found out.
+_LARGEST = 32_000_000
 # As they follow each other in the file.
 _KEYS = ("code", "path", "line", "fingerprint")
 
@@ -60,7 +62,7 @@ class Baseline:
             BaselineError: there is none, or it cannot be followed.
         """
         try:
-            text = read_bytes(path).decode("utf-8-sig")
+            text = read_bytes(path, _LARGEST).decode("utf-8-sig")
         except SourceError as error:
             raise BaselineError(f"baseline {path}: {error.reason}") from None
         except UnicodeDecodeError:
@@ -100,7 +102,7 @@ class Baseline:
         kept = (
             entry
             for path, entries in self._by_path.items()
-            if (self.root / path).exists()
+            if os.path.exists(self.root / path)  # noqa: PTH110 (pathlib may raise)
             for entry in entries
             if entry.code not in codes.get(path, ())
         )
@@ -116,7 +118,7 @@ class Baseline:
         findings = f"[\n{listed}\n  ]" if listed else "[]"
         data = f'{{\n  "version": {VERSION},\n  "findings": {findings}\n}}\n'.encode()
         try:
-            old = read_bytes(self.path) if os.path.exists(self.path) else None  # noqa: PTH110 (pathlib may raise)
+            old = read_bytes(self.path) if os.path.exists(self.path) else None  # noqa: PTH110 (likewise)
             return write_atomically(self.path, data, old, "the baseline")
         except SourceError as error:
             raise BaselineError(f"{self.path}: {error.reason}") from None

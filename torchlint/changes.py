@@ -1,7 +1,8 @@
 """What a change touches, as git tells it: the changed lines of every file of a repository.
 
-Git is only asked. It gets no pager, no external diff or text conversion and no file system monitor to start,
-takes no optional locks, and sees nothing that a user wrote where it would look for options.
+Git is only asked. It gets no pager, no external diff, text conversion or filter and no file system monitor to
+start, fetches nothing, takes no optional locks, and sees nothing that a user wrote where it would look for
+options.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from types import MappingProxyType
 
 Rows = tuple[tuple[int, int], ...]
 """Ranges of lines, first and last, counted from 1 as git does: a line ends at a line feed."""
@@ -29,11 +31,19 @@ _DIFF = (
     "diff",
     *("--raw", "--numstat", "--patch", "-z"),
     *("--unified=0", "--inter-hunk-context=0", "--find-renames", "--no-abbrev", "--no-color"),
-    *("--no-ext-diff", "--no-textconv", "--ignore-submodules=all"),
+    *("--no-ext-diff", "--no-textconv", "--ignore-submodules=all", "-O/dev/null"),
     *("--src-prefix=a/", "--dst-prefix=b/"),
 )
 # The variable would overrule the flag, and add lines around the changed ones.
 _UNSET = ("GIT_DIFF_OPTS",)
+# A clone without all objects fetches them when they are needed, by the programs that its config names.
+_FETCHING_NOTHING = {"GIT_NO_LAZY_FETCH": "1", "GIT_ALLOW_PROTOCOL": "none", "GIT_TERMINAL_PROMPT": "0"}
+# Programs that git hands the contents of files to, where an attribute of the file names them.
+_FILTERS = r"^filter\..*\.(clean|smudge|process|required)$"
+# The settings that came with the repository; a filter of the user's own is as good as git.
+_OF_THE_REPOSITORY = (b"local", b"worktree")
+_PATIENCE = 120
+"""Seconds that git may take for an answer."""
 _HUNK = re.compile(rb"@@ -\d+(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 _QUOTED = re.compile(rb"\\([0-7]{3}|.)", re.DOTALL)
 _ESCAPES = {b"a": b"\a", b"b": b"\b", b"t": b"\t", b"n": b"\n", b"v": b"\v", b"f": b"\f", b"r": b"\r"}
@@ -179,7 +189,9 @@ class _Repository:
 
     def differing(self) -> set[Path]:
         """The files that are not in the working tree as they are staged."""
-        told = self._ask("diff", "--name-only", "-z", "--no-ext-diff", "--ignore-submodules=all")
+        told = self._ask(
+            "diff", "--name-only", "-z", "--no-ext-diff", "--ignore-submodules=all", "-O/dev/null"
+        )
         return {self._path(name) for name in told.split(b"\0") if name}
 
     def diff(self, against: str) -> dict[Path, _Record]:
@@ -216,11 +228,45 @@ class _Repository:
     def _path(self, name: bytes) -> Path:
         return self.top / os.fsdecode(name)
 
+    @cached_property
+    def _unfiltered(self) -> Mapping[str, str]:
+        """The variables that take the repository's filters from git."""
+        try:
+            told = _git(self.top, "config", "--show-scope", "-z", "--get-regexp", _FILTERS)
+        except _GitError:
+            # There are none, or this git is too old to say whose they are.
+            told = b""
+        scopes, settings = told.split(b"\0")[::2], told.split(b"\0")[1::2]
+        names = [
+            os.fsdecode(setting.partition(b"\n")[0])
+            for scope, setting in zip(scopes, settings, strict=False)
+            if scope in _OF_THE_REPOSITORY
+        ]
+        count = os.environ.get("GIT_CONFIG_COUNT", "")
+        first = int(count) if count.isdecimal() else 0
+        numbered = enumerate(sorted(set(names)), first)
+        variables = {}
+        for number, name in numbered:
+            variables[f"GIT_CONFIG_KEY_{number}"] = name
+            variables[f"GIT_CONFIG_VALUE_{number}"] = "false" if name.endswith(".required") else ""
+        return {**variables, "GIT_CONFIG_COUNT": str(first + len(set(names)))}
+
     def _ask(self, *arguments: str, given: bytes = b"") -> bytes:
         try:
-            return _git(self.top, *arguments, given=given)
+            return _git(self.top, *arguments, given=given, variables=self._unfiltered)
         except _GitError as error:
-            raise ChangesError(f"`git {arguments[0]}` failed: {error}") from None
+            told = f"`git {arguments[0]}` failed: {error}"
+            if self._partial:
+                told += "; torchlint fetches nothing: get all objects with `git fetch --refetch --no-filter`"
+            raise ChangesError(told) from None
+
+    @property
+    def _partial(self) -> bool:
+        """Whether the clone was made without some of its objects."""
+        try:
+            return bool(_git(self.top, "config", "--get-regexp", r"^remote\..*\.promisor$"))
+        except _GitError:
+            return False
 
 
 # --- running git ---------------------------------------------------------------------------------------
@@ -232,13 +278,23 @@ class _GitError(Exception):
         self.status = status
 
 
-def _git(directory: Path, *arguments: str, given: bytes = b"") -> bytes:
+def _git(
+    directory: Path, *arguments: str, given: bytes = b"", variables: Mapping[str, str] = MappingProxyType({})
+) -> bytes:
     """What git prints."""
-    environment = {name: value for name, value in os.environ.items() if name not in _UNSET}
+    kept = {name: value for name, value in os.environ.items() if name not in _UNSET}
     try:
         ended = subprocess.run(
-            [*_GIT, *arguments], cwd=directory, env=environment, input=given, capture_output=True, check=False
+            [*_GIT, *arguments],
+            cwd=directory,
+            env={**kept, **_FETCHING_NOTHING, **variables},
+            input=given,
+            capture_output=True,
+            timeout=_PATIENCE,
+            check=False,
         )
+    except subprocess.TimeoutExpired:
+        raise ChangesError(f"`git {arguments[0]}` has not answered for {_PATIENCE} seconds") from None
     except FileNotFoundError:
         raise ChangesError("there is no `git` to ask what changed") from None
     except (OSError, ValueError) as error:

@@ -47,7 +47,7 @@ def run() -> None:
     check that takes as long as a third of it. It does not, once everything has been done that was registered
     for the end of the process, and all output has been written.
     """
-    status = None
+    status: int | None = None
 
     def leave() -> None:
         if status is None:

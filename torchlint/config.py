@@ -21,6 +21,7 @@ from torchlint.rule import Rule
 from torchlint.selectors import Selection, UnknownSelectorError
 from torchlint.source import SourceError, read_bytes
 
+_LONGEST_CHAIN, _LONGEST_LINE = 20, 200
 FILE_NAMES = (".torchlint.toml", "torchlint.toml", "pyproject.toml")
 COMMAND_LINE = "the command line"
 _LARGEST = 1_000_000
@@ -109,13 +110,20 @@ def _read(path: Path, seen: tuple[Path, ...]) -> tuple[Layer, ...] | None:
 def _extended(layer: Layer, value: object, seen: tuple[Path, ...]) -> tuple[Layer, ...]:
     if not isinstance(value, str):
         raise layer.error("extend", f"`extend` must be {Kind.PATH.value} to another config file")
+    if len(seen) > _LONGEST_CHAIN:
+        raise layer.error("extend", f"more than {_LONGEST_CHAIN} config files extend each other")
     path = seen[-1].parent / Path(os.path.expandvars(value)).expanduser()
-    if not path.is_file():
-        raise layer.error("extend", f"`extend` names {path}, which is not a file")
+    # Told as it is written: what a variable holds is not for everybody who reads the log of a build.
+    if not _is_file(path):
+        raise layer.error("extend", f"`extend` names {_cut(value)}, which is not a file")
     layers = _read(path, seen)
     if layers is None:
-        raise layer.error("extend", f"`extend` names {path}, which has no `[tool.torchlint]` table")
+        raise layer.error("extend", f"`extend` names {_cut(value)}, which has no `[tool.torchlint]` table")
     return layers
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _LONGEST_LINE else f"{text[:_LONGEST_LINE]}…"
 
 
 def inline(text: str, root: Path) -> Layer:
@@ -156,10 +164,7 @@ def _values(document: Mapping[str, Any], layer: Layer, root: Path) -> Mapping[st
     for key, value in document.items():
         name = known.get(key)
         if name is None:
-            flag = key in map(options.key, options.settings())
-            hint = f"; it is only given by `--{key}`" if flag else did_you_mean(key, [*known, "extend"])
-            hint = hint or "; `torchlint config` lists those known"
-            raise layer.error(key, f"unknown key `{key}`{hint}") from None
+            raise layer.error(key, f"unknown key `{key}`{_hint(key, value)}") from None
         try:
             values[name] = options.convert(name, value, root)
         except ValueError as error:
@@ -167,6 +172,18 @@ def _values(document: Mapping[str, Any], layer: Layer, root: Path) -> Mapping[st
     return values
 
 
+def _hint(key: str, value: object) -> str:
+    """What may have been meant by a key that does not exist."""
+    if key == "tool" and isinstance(value, dict):
+        return "; in this file keys stand at the top, without `[tool.torchlint]`"
+    if key in _TABLES_OF_RUFF and isinstance(value, dict):
+        return f"; there are no tables: what ruff has in `{key}` stands beside the other keys"
+    if key in map(options.key, options.settings()):
+        return f"; it is only given by `--{key}`"
+    return did_you_mean(key, [*options.config_keys(), "extend"]) or "; `torchlint config` lists those known"
+
+
+_TABLES_OF_RUFF = frozenset({"lint", "format"})
 _HEADER = re.compile(r"\s*\[+([^\[\]]+)\]")
 _ASSIGNED = re.compile(r"\s*([\w\-.\"' ]+?)\s*=")
 
@@ -198,7 +215,10 @@ def _parts(dotted: str) -> list[str]:
 
 def _caret(line: str, row: int, start: int, end: int) -> str:
     gutter = " " * len(str(row))
-    shown = line.replace("\t", " ")
+    first = max(0, min(start, len(line) - _LONGEST_LINE))
+    cut = line[first : first + _LONGEST_LINE]
+    shown = ("…" if first else "") + cut.replace("\t", " ") + ("…" if first + len(cut) < len(line) else "")
+    start, end = start - first + bool(first), min(end, first + _LONGEST_LINE) - first + bool(first)
     return f"\n{gutter} |\n{row} | {shown}\n{gutter} | {' ' * start}{'^' * max(1, end - start)}"
 
 

@@ -94,7 +94,8 @@ class _Names:
 _NAME = re.compile(r"[A-Za-z0-9_.-]*[A-Za-z0-9_][A-Za-z0-9_.-]*|\*\.[A-Za-z0-9_.-]+")
 
 
-@lru_cache(maxsize=1024)
+# As many as the largest config has, or each would be made anew for each file.
+@lru_cache(maxsize=16_384)
 def _spec(texts: tuple[str, ...], root: str) -> GitIgnoreSpec | _Names:
     if all(map(_NAME.fullmatch, texts)):
         return _Names(texts)

@@ -43,11 +43,6 @@ def spec(lines: Iterable[str]) -> GitIgnoreSpec:
     return GitIgnoreSpec(patterns, **_BACKEND)
 
 
-def is_pattern(line: str) -> bool:
-    """Whether a line of an ignore file may match anything."""
-    return _pattern(line) is not None
-
-
 def _pattern(line: str) -> RegexPattern | None:
     if len(line) > _LONGEST:
         return None

@@ -22,6 +22,8 @@ FORMATS = (3, 4)
 _LINE_ENDS = ("\n", *"\r\v\f\x1c\x1d\x1e\x85\u2028\u2029")
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
 _MANY = 2_000
+# What nobody has written: a cell takes a third of a millisecond, a key or a line a hundredth of that.
+_MOST_CELLS, _MOST_STEPS = 10_000, 200_000
 _SPACE = re.compile(r"[ \t\n\r]*")
 # One character of a string as JSON spells it; a surrogate pair is one.
 _CHARACTER = re.compile(
@@ -233,6 +235,7 @@ class _Reader:
         self._text = text
         self._at = 0
         self._count = 0
+        self._steps = 0
 
     def document(self) -> Document:
         """The whole notebook."""
@@ -274,6 +277,8 @@ class _Reader:
         cells = []
         for _ in self._items("`cells` is a list"):
             self._count += 1
+            if self._count > _MOST_CELLS:
+                raise _MalformedError(f"the notebook has more than {_MOST_CELLS} cells", self._at)
             cell = self._cell()
             if cell is not None:
                 cells.append(cell)
@@ -359,6 +364,9 @@ class _Reader:
         self._at += 1
 
     def _closes(self, bracket: str) -> bool:
+        self._steps += 1
+        if self._steps > _MOST_STEPS:
+            raise _MalformedError(f"the notebook has more than {_MOST_STEPS} keys, cells and lines", self._at)
         self._skip()
         if self._text[self._at : self._at + 1] == bracket:
             self._at += 1

@@ -32,8 +32,8 @@ def _build_first(node: Any, *args: Any, **kwargs: Any) -> None:
     """The constructor of a node class until it is first called: most runs need few of them."""
     kind = type(node)
     exec(_constructor(kind), _globals)
-    kind.__init__ = _globals[kind.__name__]  # type: ignore[misc]
-    kind.__init__(node, *args, **kwargs)  # type: ignore[misc]
+    kind.__init__ = _globals[kind.__name__]
+    kind.__init__(node, *args, **kwargs)
 
 
 def _constructor(kind: type) -> str:
@@ -72,7 +72,7 @@ def _declared(kind: type | None = None, /, **options: Any) -> Any:
     if kind is None:
         return partial(_declared, **options)
     if kind.__module__.startswith(_PARTS) and options == {"frozen": True}:
-        made = dataclass(kind, init=False, repr=False, eq=False)
+        made: Any = dataclass(kind, init=False, repr=False, eq=False)
         if fields(made):
             made.__init__ = _build_first
         return made

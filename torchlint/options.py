@@ -595,6 +595,11 @@ def config_keys() -> Mapping[str, str]:
     return {key(name): name for name, setting in settings().items() if setting.config}
 
 
+_LARGEST = 2**53
+"""What every reader of JSON takes for the number that it is."""
+_MOST_PATTERNS = 1_000
+
+
 def convert(name: str, value: object, root: Path) -> Any:
     """The value of field ``name`` from what a config file gives; globs are relative to ``root``.
 
@@ -606,6 +611,8 @@ def convert(name: str, value: object, root: Path) -> Any:
     if kind is Kind.BOOL and isinstance(value, bool):
         return value
     if kind is Kind.INTEGER and isinstance(value, int) and not isinstance(value, bool) and value >= 0:
+        if value > _LARGEST:
+            raise ValueError(f"it is larger than {_LARGEST}")
         return value
     if kind in (Kind.STRING, Kind.VERSION) and isinstance(value, str):
         return value
@@ -617,6 +624,9 @@ def convert(name: str, value: object, root: Path) -> Any:
         raise ValueError(none_of(value, setting.choices))
     if kind is Kind.TARGET and isinstance(value, str):
         return Target.parse(value, "target-torch")
+    if kind in (Kind.PATTERNS, Kind.RULES_BY_PATTERN) and isinstance(value, (list, tuple, dict)):
+        if len(value) > _MOST_PATTERNS:
+            raise ValueError(f"it has {len(value)} patterns, and {_MOST_PATTERNS} are allowed")
     if kind in (Kind.RULES, Kind.PATTERNS) and isinstance(value, (list, tuple)) and _is_strings(value):
         return tuple(value) if kind is Kind.RULES else tuple(_pattern(text, root) for text in value)
     if kind is Kind.RULES_BY_PATTERN and isinstance(value, dict) and all(map(_is_strings, value.values())):
@@ -625,17 +635,13 @@ def convert(name: str, value: object, root: Path) -> Any:
 
 
 def _pattern(text: str, root: Path) -> Pattern:
-    # In .gitignore syntax a backslash takes the next character literally, and needs one.
-    if re.fullmatch(r"(?:[^\\]|\\.)*", text, re.DOTALL) is None:
+    # In .gitignore syntax a backslash takes the next character literally. Before one that has no meaning, or
+    # before two stars, it is there to separate directories, and would match nothing.
+    if re.fullmatch(r"(?:[^\\]|\\(?![A-Za-z0-9_.]|\*\*).)*", text, re.DOTALL) is None:
         raise ValueError(
-            f"`{text}` is not a glob pattern: directories are separated by `/`, and nothing "
-            "follows the backslash at its end"
+            f"`{text}` is not a glob pattern: directories are separated by `/`, and a backslash takes the "
+            "special character behind it literally"
         )
-    if "[" in text:
-        from torchlint import globs
-
-        if not globs.is_pattern(text):
-            raise ValueError(f"`{text}` is not a glob pattern: its `[` begins no set of characters")
     return Pattern(text, root)
 
 
@@ -664,7 +670,10 @@ def _describe(value: object, depth: int = 3) -> str:
         if odd_key is None:
             return kind
         return f"a table whose `{odd_key}` is {_describe(value[odd_key], depth - 1)}"
-    return f"{kind} (`{str(value).lower() if isinstance(value, bool) else value}`)"
+    if isinstance(value, int) and abs(value) > _LARGEST:
+        return kind
+    shown = str(value).lower() if isinstance(value, bool) else str(value)
+    return f"{kind} (`{shown if len(shown) <= _LONGEST_WORD else shown[:_LONGEST_WORD] + '…'}`)"
 
 
 def none_of(word: str, known: Sequence[str]) -> str:

@@ -318,6 +318,20 @@ def remove_argument(tree: SyntaxTree, argument: cst.Arg) -> Edits:
 # Statements
 
 
+def cut_off(tree: SyntaxTree, kept: cst.BaseExpression, whole: cst.BaseExpression) -> Edits | None:
+    """The edit that leaves ``kept`` of an expression that begins with it: ``x`` of ``x.to(device)``.
+
+    None if a comment would go, or a bracket of what lies between: ``(x.to)(device)``.
+    """
+    for around in tree.ancestors(kept):
+        if around is whole:
+            break
+        if isinstance(around, cst.BaseExpression) and around.lpar:
+            return None
+    start, end = tree.outer_span(kept).end, tree.span(whole).end
+    return None if "#" in tree.text[start:end] else _delete(start, end)
+
+
 def remove_statement(tree: SyntaxTree, statement: cst.CSTNode) -> Edits | None:
     """Take out a statement: its whole line, or its part of a line shared by semicolons.
 

@@ -77,7 +77,13 @@ def _longest_run(word: str) -> str:
 
 @cache
 def _groups(mentions: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
-    return tuple(tuple(group.split("|")) for group in mentions)
+    """The words of each group, and the same with a space in front of their ``=`` or ``(``.
+
+    ``range = (-1, 1)`` and ``loss.item ()`` are spelt so by some.
+    """
+    groups = [group.split("|") for group in mentions]
+    spaced = [[f"{word[:-1]} {word[-1]}" for word in group if word[-1:] in ("=", "(")] for group in groups]
+    return tuple((*group, *beside) for group, beside in zip(groups, spaced, strict=True))
 
 
 @dataclass(frozen=True, slots=True)

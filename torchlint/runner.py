@@ -22,7 +22,15 @@ from torchlint.diagnostics import Diagnostic, Position, Span
 from torchlint.options import LintSettings
 from torchlint.registry import RegistryError
 from torchlint.scope import Scope
-from torchlint.source import NOTEBOOK, Source, SourceError, StaleSourceError, read_bytes, write_atomically
+from torchlint.source import (
+    NOTEBOOK,
+    Source,
+    SourceError,
+    StaleSourceError,
+    read_bytes,
+    too_large,
+    write_atomically,
+)
 from torchlint.stopwatch import Seconds
 
 # A run that finds every file known, and most do, needs neither what checks nor what starts processes.
@@ -67,6 +75,11 @@ class Mode:
         return replace(self, scopes={path: self.scopes[path] for path in paths if path in self.scopes})
 
     @property
+    def only_looks(self) -> bool:
+        """Whether the texts of the files stay as they are."""
+        return not (self.fix or self.diff or self.noqa is not None)
+
+    @property
     def looking(self) -> Mode:
         """The same without changing anything."""
         return Mode(scopes=self.scopes)
@@ -108,13 +121,15 @@ _Work = list[_Item]
 class _Outcome:
     """A result on its way to this process; with the bytes before and after fixing.
 
-    ``key`` is that of the bytes that were checked, if the result is theirs.
+    ``key`` is that of the bytes that were checked, and ``found`` all that is left to find in them; without a
+    key the result is not theirs.
     """
 
     result: Result
     before: bytes = b""
     after: bytes | None = None
     key: str = ""
+    found: tuple[Diagnostic, ...] = ()
 
 
 def run(
@@ -141,7 +156,7 @@ def run(
             if result is None:
                 outcome = next(outcomes)
                 if known is not None and outcome.key:
-                    known.put(outcome.key, outcome.result.diagnostics)
+                    known.put(outcome.key, outcome.found)
                 result = _write(outcome, item.settings, mode)
             yield result
             if progress is not None:
@@ -152,18 +167,22 @@ def run(
             known.save()
 
 
-def run_text(data: bytes, path: Path, settings: LintSettings, mode: Mode) -> tuple[Result, Source | None]:
+def run_text(
+    data: bytes, path: Path, settings: LintSettings, mode: Mode, known: Cache | None = None
+) -> tuple[Result, Source | None]:
     """Check, and if asked fix, the bytes of a file that is to be called ``path``; nothing is written.
 
     Returns the result with the text that it speaks of: the fixed one, if there is one; None if the bytes
-    are no text.
+    are no text. What is ``known`` already is not checked again; nothing is added to it, since a text may be
+    one of many on the way to another.
     """
-    from torchlint import checker, fixer
-
     try:
-        source = Source.from_bytes(data, path)
+        source = _source(data, path, settings.max_file_size)
     except SourceError as error:
         return Result(path, (_untreated(path, error),)), None
+    if mode.only_looks:
+        found = None if known is None else known.get(cache.key(known.salt(settings), path, data), path)
+        return _about(source, _found(source, settings) if found is None else found, mode), source
     scope = mode.scope(path).within(source)
     if mode.noqa is not None:
         from torchlint import silencing
@@ -171,12 +190,39 @@ def run_text(data: bytes, path: Path, settings: LintSettings, mode: Mode) -> tup
         quiet = silencing.silence(source, settings, scope, mode.noqa)
         result = Result(path, tuple(quiet.diagnostics), known=quiet.known, silenced=quiet.silenced)
         return result, quiet.source
-    if not (mode.fix or mode.diff):
-        found = scope.sort_out(source, checker.check(source, settings))
-        return Result(path, tuple(found.shown), known=found.known), source
+    from torchlint import fixer
+
     fixed = fixer.fix(source, settings, scope)
     diff = difference(source, fixed.source) if mode.diff and fixed.applied else None
     return Result(path, tuple(fixed.diagnostics), fixed.applied, diff, known=fixed.known), fixed.source
+
+
+def _source(data: bytes, path: Path, most: int) -> Source:
+    """What ``data`` says; of a notebook no more than ``most`` characters may be code, if that is not 0.
+
+    Raises:
+        SourceError: it is no text, or too large.
+    """
+    allowed = most * (_NOTEBOOK_FACTOR if path.suffix == NOTEBOOK else 1)
+    if most and len(data) > allowed:
+        raise too_large(len(data), allowed)
+    source = Source.from_bytes(data, path)
+    if most and len(source.text) > most:
+        size = len(source.text)
+        raise SourceError(f"cannot read the file: it has {size} characters of code, and {most} are allowed")
+    return source
+
+
+def _found(source: Source, settings: LintSettings) -> tuple[Diagnostic, ...]:
+    from torchlint import checker
+
+    return tuple(checker.check(source, settings))
+
+
+def _about(source: Source, found: Sequence[Diagnostic], mode: Mode) -> Result:
+    """The result of a file in which all of this was found: what of it the run is about."""
+    left = mode.scope(source.path).within(source).sort_out(source, found)
+    return Result(source.path, tuple(left.shown), known=left.known)
 
 
 def difference(before: Source, after: Source) -> str:
@@ -241,9 +287,7 @@ def _items(
         chosen = settings(path)
         if known is not None and id(chosen) not in salts:
             salts[id(chosen)] = known.salt(chosen)
-        # What counts of a file changes from run to run; what is remembered is all that was found in it.
-        salt = b"" if path in mode.scopes else salts.get(id(chosen), b"")
-        items.append(_Item(path, chosen, salt))
+        items.append(_Item(path, chosen, salts.get(id(chosen), b"")))
     return items
 
 
@@ -252,18 +296,32 @@ def _known(item: _Item, mode: Mode, known: Cache | None) -> Result | None:
     if known is None or not item.salt:
         return None
     try:
-        data = read_bytes(item.path, _most(item.path, item.settings))
+        data = _content(item, mode)
         diagnostics = known.get(cache.key(item.salt, item.path, data), item.path)
+        if diagnostics is None:
+            return None
+        result = Result(item.path, diagnostics)
+        if diagnostics and item.path in mode.scopes:
+            # What counts of a file changes from run to run; what is remembered is all that was found in it.
+            result = _about(Source.from_bytes(data, item.path), diagnostics, mode)
     except SourceError:
-        return None
-    if diagnostics is None:
         return None
     if mode.fix or mode.diff:
         from torchlint.fixer import applicable
 
-        if any(applicable(found, item.settings) for found in diagnostics):
+        if any(applicable(found, item.settings) for found in result.diagnostics):
             return None
-    return Result(item.path, diagnostics)
+    return result
+
+
+def _content(item: _Item, mode: Mode) -> bytes:
+    """The bytes to check: those of the file, unless the scope has others.
+
+    Raises:
+        SourceError: the file cannot be read.
+    """
+    content = mode.scope(item.path).content
+    return read_bytes(item.path, _most(item.path, item.settings)) if content is None else content
 
 
 def _treat(item: _Item, mode: Mode) -> _Outcome:
@@ -278,15 +336,20 @@ def _treat(item: _Item, mode: Mode) -> _Outcome:
 def _treated(item: _Item, mode: Mode) -> _Outcome:
     path, settings = item.path, item.settings
     try:
-        content = mode.scope(path).content
-        data = read_bytes(path, _most(path, settings)) if content is None else content
-        result, source = run_text(data, path, settings, mode)
-        if source is not None and not (result.applied or result.silenced):
-            return _Outcome(result, key=cache.key(item.salt, path, data) if item.salt else "")
-        if source is None or mode.diff:
+        data = _content(item, mode)
+        key = cache.key(item.salt, path, data) if item.salt else ""
+        if mode.only_looks:
+            source = Source.from_bytes(data, path)
+            found = _found(source, settings)
+            return _Outcome(_about(source, found, mode), key=key, found=found)
+        result, text = run_text(data, path, settings, mode)
+        if text is not None and not (result.applied or result.silenced):
+            whole = path not in mode.scopes
+            return _Outcome(result, key=key if whole else "", found=result.diagnostics)
+        if text is None or mode.diff:
             return _Outcome(result)
         try:
-            return _Outcome(result, data, _encoded(data, source))
+            return _Outcome(result, data, _encoded(data, text))
         except SourceError as error:
             return _Outcome(_unwritten(path, data, settings, mode, error))
     except SourceError as error:

@@ -130,8 +130,8 @@ _MORE = f"(\\s*,\\s*({_SPECIFIER})?)*\\s*"
 _GLOB = {
     "description": "A glob pattern in .gitignore syntax.",
     "type": "string",
-    # A backslash at the end has nothing to take literally.
-    "pattern": "^([^\\\\]|\\\\(.|\\n))*$",
+    # A backslash takes a special character literally; before any other it is meant to separate directories.
+    "pattern": "^([^\\\\]|\\\\(?![A-Za-z0-9_.]|\\*\\*)(.|\\n))*$",
 }
 _RULES = {"type": "array", "items": {"$ref": "#/definitions/rule"}}
 _SHAPES: Mapping[Kind, dict[str, Any]] = {

@@ -225,10 +225,15 @@ def read_bytes(path: Path, most: int = 0) -> bytes:
             kind = _KINDS.get(stat.S_IFMT(found.st_mode), "it is not a file")
             raise SourceError(f"cannot read the file: {kind}")
         if most and found.st_size > most:
-            raise SourceError(f"cannot read the file: it has {found.st_size} bytes, and {most} are allowed")
+            raise too_large(found.st_size, most)
         return path.read_bytes()
     except (OSError, ValueError) as error:
         raise SourceError(f"cannot read the file: {_reason(error, path)}") from error
+
+
+def too_large(size: int, most: int) -> SourceError:
+    """Why a file of ``size`` bytes is not read."""
+    return SourceError(f"cannot read the file: it has {size} bytes, and {most} are allowed")
 
 
 def read_text(path: Path, most: int) -> str:

@@ -408,13 +408,12 @@ class Suppressions:
                 continue
             entries = directive.entries
             names = ", ".join(f"`{entries[number].text}`" for number in idle)
-            what = "enabling again" if directive.verb is Verb.ENABLE else "suppression"
+            if directive.verb is Verb.ENABLE:
+                told, advice = f"nothing has disabled {names}, enabled again here", "Remove the `enable`"
+            else:
+                told, advice = f"unused suppression of {names}", "Remove the unused suppression"
             place = entries[idle[0]].span if len(idle) == 1 else directive.span
-            yield (
-                f"unused {what} of {names}",
-                place,
-                Fix(f"Remove the unused {what}", (self._removal(directive, idle),), Applicability.SAFE),
-            )
+            yield told, place, Fix(advice, (self._removal(directive, idle),), Applicability.SAFE)
 
     def _removal(self, directive: Directive, idle: list[int]) -> Edit:
         kept = [entry.text for number, entry in enumerate(directive.entries) if number not in idle]

@@ -180,7 +180,7 @@ def _highest(specifiers: SpecifierSet, package: str) -> Version | None:
 
 @dataclass(frozen=True)
 class _Declared:
-    """What one file says about a library: the ranges it declares, whether it pins (a lock file)."""
+    """What the file ``name`` says about a library: the ranges it declares, whether it pins (a lock file)."""
 
     name: str
     ranges: tuple[Target, ...]
@@ -252,7 +252,7 @@ def _declarations(directory: Path, package: str) -> Iterator[_Declared]:
     for name, text in _files(directory):
         if package in text:
             ranges, lock = _ranges_in(name, text, package)
-            yield _Declared(name, tuple(islice(ranges, _MOST_RANGES)), lock)
+            yield _Declared(str(directory / name), tuple(islice(ranges, _MOST_RANGES)), lock)
 
 
 def _ranges_in(name: str, text: str, package: str) -> tuple[Iterable[Target], bool]:

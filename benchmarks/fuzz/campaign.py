@@ -17,7 +17,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from random import Random
 
-from benchmarks.fuzz import grammar, mutations, properties, syntax
+from benchmarks.fuzz import grammar, layout, mutations, properties, syntax
 from benchmarks.fuzz.properties import Property
 from benchmarks.fuzz.reduction import reduced
 from torchlint.checker import check
@@ -28,16 +28,17 @@ PATIENCE = 600.0
 """Seconds without a word after which a process is taken to hang, however busy the machine is."""
 SYNTAX_BATCH = 20
 
-_RUN: tuple[Property, ...] = (properties.same_results, properties.still_runs)
 KINDS: tuple[tuple[str, tuple[Property, ...]], ...] = (
-    ("programs run", _RUN),
+    ("programs run", properties.RUN),
     ("mutants", properties.ANY),
     ("programs checked", properties.ANY),
+    ("mutants", properties.TODAY),
+    ("programs run", properties.RUN),
     ("mutants", properties.ANY),
-    ("programs run", _RUN),
-    ("mutants", properties.ANY),
-    ("programs run", _RUN),
+    ("programs run", properties.RUN),
     ("syntax", properties.ANY),
+    ("programs run", properties.RUN),
+    ("programs checked", properties.TODAY),
 )
 """What is made in turn, and what must hold of it."""
 
@@ -104,7 +105,8 @@ def text(seed: int, number: int) -> str:
         sources = _syntax(seed * 10_000 + batch)
         return sources[place % len(sources)]
     made = grammar.program(random)
-    return grammar.dressed(made, random) if name == "programs checked" else made
+    # Half of those that are run are laid out oddly, too.
+    return layout.dressed(made, random) if name == "programs checked" or random.random() < 0.5 else made
 
 
 @cache
@@ -134,7 +136,11 @@ def examined(seed: int, number: int) -> Tried:
         for message in _broken(prop, made)
     ]
     seconds = time.monotonic() - start
-    codes = frozenset(item.code for item in check(Source(properties.PATH, made), properties.settings()))
+    codes = frozenset(
+        item.code
+        for target in ("", properties.RELEASE)
+        for item in check(Source(properties.PATH, made), properties.settings(target=target))
+    )
     return Tried(name, number, len(made), seconds, codes, tuple(_small(problems, wanted)))
 
 

@@ -21,8 +21,11 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch import distributed as dist
 from torch import nn
 from torch.utils.data import DataLoader, dataloader
+
+from benchmarks.fuzz import stand_ins
 
 ROOT = Path(__file__).resolve().parents[2]
 SECONDS = 20
@@ -59,6 +62,8 @@ def run(text: str, *, double: bool = False, nudged: bool = False) -> Outcome:
     with (
         _comparable(nudged),
         _surroundings(double),
+        stand_ins.importable(),
+        _alone(),
         # Compiling takes longer than all else together.
         torch._dynamo.config.patch(disable=True),
         contextlib.redirect_stdout(printed),
@@ -158,6 +163,23 @@ def _comparable(nudged: bool) -> Iterator[None]:
     finally:
         for (owner, name), value in zip(places, saved, strict=True):
             setattr(owner, name, value)
+
+
+@contextlib.contextmanager
+def _alone() -> Iterator[None]:
+    """Process groups of this process alone, whatever their programs ask for."""
+    initialise: Any = dist.init_process_group
+
+    def init_process_group(*_: Any, **__: Any) -> None:
+        initialise("gloo", store=dist.HashStore(), rank=0, world_size=1)
+
+    dist.init_process_group = init_process_group
+    try:
+        yield
+    finally:
+        dist.init_process_group = initialise
+        if dist.is_initialized():
+            dist.destroy_process_group()
 
 
 def _without_workers(make: Any) -> Any:

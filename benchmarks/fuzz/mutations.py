@@ -1,4 +1,4 @@
-"""Changes files as hurried people and tools do, and worse: by statement, by name, by token and by byte."""
+"""Changes files as hurried people and tools do, and worse: by file, statement, name, token and byte."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ import textwrap
 import tokenize
 from collections.abc import Callable, Sequence
 from random import Random
+
+from benchmarks.fuzz import layout
 
 Mutation = Callable[[str, Random, Sequence[str]], str]
 """Makes another text of a text; the third argument are other files, to take pieces from."""
@@ -91,7 +93,7 @@ def splice(text: str, random: Random, others: Sequence[str]) -> str:
 
 
 def _reindented(block: Sequence[str], like: str) -> str:
-    indent = like[: len(like) - len(like.lstrip())].strip("\r\n")
+    indent = _indent(like)
     text = textwrap.dedent("".join(block)).rstrip("\r\n") + "\n"
     return textwrap.indent(text, indent)
 
@@ -111,6 +113,15 @@ _FRAMES = (
     "for x, y in loader:",
     "match x:\n{0}    case [torch.Tensor(), *_]:\n{0}    ",
     "lambda: 0\n{0}if x:",
+    "def inner[T](x: T) -> T:",
+    "class Inner[T: torch.Tensor](nn.Module):",
+    "async for x, y in loader:",
+    "async with lock, torch.no_grad() as nothing:",
+    "with (torch.no_grad(), open('x') as file):",
+    "@torch.no_grad()\n{0}@staticmethod\n{0}def inner(self, *args, **kwargs):",
+    "if TYPE_CHECKING:",
+    "while (x := next(it, None)) is not None:",
+    "match x, y:\n{0}    case {{'x': x, **rest}} | [x, *rest] if x:\n{0}    ",
 )
 
 
@@ -118,8 +129,12 @@ def wrap_statement(text: str, random: Random, _: Sequence[str]) -> str:
     """With a statement in a block of its own: a condition, a loop, a context, a function."""
     if (found := _piece(text, random)) is None:
         return text
-    lines, start, end = found
-    indent = lines[start][: len(lines[start]) - len(lines[start].lstrip())]
+    return _wrapped(*found, random)
+
+
+def _wrapped(lines: list[str], start: int, end: int, random: Random) -> str:
+    """The lines with some of them in a block of its own."""
+    indent = _indent(lines[start])
     frame = indent + random.choice(_FRAMES).format(indent) + "\n"
     block = "".join("    " + line if line.strip() else line for line in lines[start:end])
     if "case" in frame:
@@ -137,6 +152,167 @@ def drop_imports(text: str, random: Random, _: Sequence[str]) -> str:
         return text
     match = random.choice(imports)
     return text[: match.start()] + text[match.end() :]
+
+
+# --- whole files -----------------------------------------------------------------------------------------
+
+
+def merge(text: str, random: Random, others: Sequence[str]) -> str:
+    """With another file behind it, before it, or among its statements."""
+    other = random.choice(others)
+    way = random.randrange(3)
+    ends = [end for start, end in _statements(text) if way == 2 and not _indent(_lines(text)[start])]
+    if ends:
+        lines, at = _lines(text), random.choice(ends)
+        return "".join([*lines[:at], other.rstrip("\n") + "\n", *lines[at:]])
+    first, second = (text, other) if way else (other, text)
+    return f"{first.rstrip()}\n\n\n{second}"
+
+
+def nest_file(text: str, random: Random, _: Sequence[str]) -> str:
+    """With all of it, or all but its imports, in a function, a class, a loop or another block."""
+    lines = _lines(text)
+    places = [place for place in sorted(_statements(text)) if not _indent(lines[place[0]])]
+    if not places:
+        return text
+    start, end = places[0][0], max(place[1] for place in places)
+    if random.random() < 0.5:
+        behind = (place for place in places if not lines[place[0]].startswith(("import ", "from ")))
+        start = next(behind, places[-1])[0]
+    return _wrapped(lines, start, end, random)
+
+
+def _indent(line: str) -> str:
+    return line[: len(line) - len(line.lstrip())].strip("\r\n")
+
+
+# --- names -----------------------------------------------------------------------------------------------
+
+
+def _insert(text: str, at: int, code: str) -> str:
+    """``text`` with statements before the line ``at``, indented as it is."""
+    lines = _lines(text)
+    like = lines[at] if at < len(lines) else ""
+    return "".join([*lines[:at], _reindented([code + "\n"], like), *lines[at:]])
+
+
+def _assigned(text: str, random: Random) -> tuple[str, int, int] | None:
+    """A name that a statement sets, and the lines of that statement."""
+    found = [
+        (node.id, item.lineno - 1, item.end_lineno or item.lineno)
+        for item in _walk(text)
+        if isinstance(item, (ast.Assign, ast.AugAssign, ast.AnnAssign))
+        for node in ast.walk(item)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+    ]
+    return random.choice(found) if found else None
+
+
+def split_name(text: str, random: Random, _: Sequence[str]) -> str:
+    """With another name for what a name holds, which some of the uses behind it take."""
+    if (found := _assigned(text, random)) is None:
+        return text
+    name, start, end = found
+    lines = _lines(text)
+    made = _reindented([f"{name}_2 = {name}\n"], lines[start])
+    uses = rf"(?<![.\w]){re.escape(name)}(?![\w=])"
+    later = [
+        re.sub(uses, lambda match: f"{match[0]}_2", line) if random.random() < 0.5 else line
+        for line in lines[end:]
+    ]
+    return "".join([*lines[:end], made, *later])
+
+
+def delete_name(text: str, random: Random, _: Sequence[str]) -> str:
+    """With a name deleted behind the statement that sets it, or somewhere."""
+    if (found := _assigned(text, random)) is None:
+        return text
+    name, start, end = found
+    lines = _lines(text)
+    if random.random() < 0.5 and (piece := _piece(text, random)):
+        start, end = piece[1:]
+    return "".join([*lines[:end], _reindented([f"del {name}\n"], lines[start]), *lines[end:]])
+
+
+def declare_name(text: str, random: Random, _: Sequence[str]) -> str:
+    """With a name of a function declared as another scope's."""
+    functions = [
+        (node, name.id)
+        for node in _walk(text)
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+        for name in ast.walk(node)
+        if isinstance(name, ast.Name)
+    ]
+    if not functions:
+        return text
+    node, name = random.choice(functions)
+    return _insert(text, node.body[0].lineno - 1, f"{random.choice(('global', 'nonlocal'))} {name}")
+
+
+_REBINDINGS = (
+    *("torch = None", "torch = torch", "import numpy as torch", "nn = F = torch", "def torch(): ..."),
+    *("for torch in []: pass", "class DataLoader: ...", "from mine import DataLoader, nn", "del torch"),
+    *("with open('x') as nn: pass", "torch: object", "(torch := 1)", "import torch.nn as torch", "model = 1"),
+    *("device, loader = None, None", "loss = loss_fn = criterion", "optimizer = [optimizer]", "x = y = x"),
+    *("try: pass\nexcept OSError as torch: pass", "torch.nn = nn", "torch.zeros = torch.ones", "float = int"),
+    *(
+        "from torch import *",
+        "from torch.nn import *",
+        "from torch.nn.functional import *",
+        "from mine import *",
+    ),
+)
+
+
+def rebind(text: str, random: Random, _: Sequence[str]) -> str:
+    """With a name that rules know set to something else, somewhere."""
+    if (found := _piece(text, random)) is None:
+        return text
+    return _insert(text, found[1], random.choice(_REBINDINGS))
+
+
+def _imports(text: str) -> list[tuple[int, int]]:
+    return [
+        (node.lineno - 1, node.end_lineno or node.lineno)
+        for node in _walk(text)
+        if isinstance(node, (ast.Import, ast.ImportFrom))
+    ]
+
+
+def repeat_import(text: str, random: Random, _: Sequence[str]) -> str:
+    """With one of its imports again elsewhere, or of all names there are."""
+    places, piece = _imports(text), _piece(text, random)
+    if not places or piece is None:
+        return text
+    lines, at, _end = piece
+    start, end = random.choice(places)
+    code = textwrap.dedent("".join(lines[start:end])).rstrip("\r\n")
+    if random.random() < 0.3:
+        code = re.sub(r"(?s)\bimport\b.*", "import *", code) if code.startswith("from") else code
+    return _insert(text, at, code)
+
+
+_CONDITIONS = (
+    "try:\n{0}\nexcept ImportError:\n    pass",
+    "try:\n{0}\nexcept ImportError:\n    torch = nn = DataLoader = None",
+    "try:\n    import nothing\nexcept ImportError:\n{0}\nelse:\n    from nothing import torch, nn",
+    "if sys.version_info > (3, 9):\n{0}\nelse:\n    import old as torch",
+    "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n{0}",
+    "def imported():\n    global torch, nn, F\n{0}",
+    "class Imported:\n{0}",
+    "with warnings.catch_warnings():\n{0}",
+)
+
+
+def import_on_condition(text: str, random: Random, _: Sequence[str]) -> str:
+    """With an import in a branch, a function, or tried."""
+    if not (places := _imports(text)):
+        return text
+    start, end = random.choice(places)
+    lines = _lines(text)
+    code = textwrap.indent(textwrap.dedent("".join(lines[start:end])).rstrip("\r\n"), "    ")
+    made = _reindented([random.choice(_CONDITIONS).format(code)], lines[start])
+    return "".join([*lines[:start], made, *lines[end:]])
 
 
 # --- tokens ----------------------------------------------------------------------------------------------
@@ -401,8 +577,21 @@ def characters(text: str, random: Random, _: Sequence[str]) -> str:
     return text[:at] + random.choice(odd) + text[at:]
 
 
+def in_brackets(text: str, random: Random, _: Sequence[str]) -> str:
+    """With brackets around expressions that need none; the same program."""
+    return layout.brackets(text, random)
+
+
+def over_lines(text: str, random: Random, _: Sequence[str]) -> str:
+    """With lines that end early; the same program."""
+    return layout.breaks(text, random)
+
+
 MUTATIONS: tuple[Mutation, ...] = (
+    *(in_brackets, in_brackets, in_brackets, over_lines, over_lines, over_lines),
     *(drop_statement, drop_statement, repeat_statement, move_statement, move_statement, wrap_statement),
+    *(merge, merge, nest_file, nest_file, split_name, split_name, delete_name, declare_name, rebind, rebind),
+    *(repeat_import, import_on_condition, import_on_condition),
     *(wrap_statement, splice, splice, drop_imports, rename, rename, change_constant, change_constant),
     *(change_arguments, change_arguments, drop_token, nest, comment, newlines, indentation, join_lines),
     *(characters,),

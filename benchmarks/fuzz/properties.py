@@ -7,7 +7,11 @@ programs are here.
 
 from __future__ import annotations
 
+import ast
+import dataclasses
 import time
+import warnings
+from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
@@ -16,10 +20,11 @@ import torch
 
 from benchmarks.fuzz import execution
 from torchlint import registry
-from torchlint.checker import CRASH, check
+from torchlint.checker import CRASH, SYNTAX_ERROR, check
 from torchlint.fixer import Fixed, fix
 from torchlint.options import LintSettings
 from torchlint.source import Source, SourceError
+from torchlint.suppressions import read_lines
 from torchlint.target import Target
 from torchlint.testing import invariants
 
@@ -33,8 +38,16 @@ ROUNDING = frozenset({"TL202", "TL401", "TL403", "TL404", "TL406"})
 """Rules whose safe fixes keep the arithmetic but for the order of rounding, as their pages say."""
 MENDING = frozenset({"TL308", "TL409", "TL705"})
 """Rules whose safe fixes make a program do what it says and did not do: it is meant to compute otherwise."""
+CRASHING = frozenset({"TL105", "TL901"})
+"""Rules whose safe fixes let a program run that ended with an error."""
+_COMMENTS = frozenset({"TL002", "TL003"})
 TOLERANCE = 1e-7
 """How far results in double precision may be off where fixes round in another way, relative."""
+
+RELEASE = ".".join(torch.__version__.split(".")[:2])
+"""The release of torch that programs are run with."""
+LIBRARIES = {"accelerate": "1.0", "torchaudio": "2.5", "torchvision": "0.20", "transformers": "5.0"}
+"""The releases of libraries around torch for which programs are fixed; stand-ins take their place."""
 
 Property = Callable[[str], Iterator[str]]
 
@@ -48,6 +61,10 @@ def settings(unsafe: bool = True, without: frozenset[str] = frozenset(), target:
         fixable=frozenset(rules) - without,
         unsafe_fixes=unsafe,
         target=Target.parse(target, "fuzz") if target else Target.unknown(),
+        libraries={
+            name: Target.parse(release, "fuzz", name)
+            for name, release in (LIBRARIES if target else {}).items()
+        },
     )
 
 
@@ -61,6 +78,44 @@ def held(text: str) -> Iterator[str]:
     yield from (
         item.message for item in fix(source, settings(unsafe=False)).diagnostics if item.code == CRASH
     )
+
+
+def held_today(text: str) -> Iterator[str]:
+    """The invariants of every file of a project that names the newest releases."""
+    try:
+        source = Source.from_bytes(text.encode("utf-8"), PATH)
+    except (SourceError, UnicodeEncodeError):
+        return
+    yield from invariants(source, settings(target=RELEASE))
+
+
+def without_layout(text: str) -> Iterator[str]:
+    """A program has the same findings however it is laid out, but for what its comments say."""
+    silent = _silent(text)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            plain = ast.unparse(ast.parse(silent))
+        except (SyntaxError, ValueError, RecursionError):
+            return
+    own, other = _codes(silent), _codes(plain)
+    if own is not None and other is not None and own != other:
+        yield f"laid out otherwise, it has {dict(other - own)} more and {dict(own - other)} less"
+
+
+def _silent(text: str) -> str:
+    """``text`` with comments that say nothing."""
+    for comment in reversed(read_lines(Source(PATH, text)).comments):
+        text = f"{text[: comment.span.start]}#{text[comment.span.end :]}"
+    return text
+
+
+def _codes(text: str) -> Counter[str] | None:
+    """The rules that find something, and how often; None if the text cannot be read."""
+    wanted = dataclasses.replace(settings(), ignore_noqa=True)
+    found = Counter(item.code for item in check(Source(PATH, text), wanted))
+    # Suppressions are comments; what LibCST does not read is no matter of layout.
+    return None if SYNTAX_ERROR in found else Counter({c: n for c, n in found.items() if c not in _COMMENTS})
 
 
 def quick(text: str) -> Iterator[str]:
@@ -108,6 +163,17 @@ def still_runs(text: str) -> Iterator[str]:
         yield from _told(fixed, [f"the program ends with {error}"])
 
 
+def mended(text: str) -> Iterator[str]:
+    """A program that ends with an error that a safe fix is about ends with it no more."""
+    error = execution.run(text).error
+    if error is None:
+        return
+    others = frozenset(registry.rules()) - CRASHING
+    fixed = _fixed(text, unsafe=False, without=others)
+    if fixed.text != text and execution.run(fixed.text).error == error:
+        yield from _told(fixed, [f"the program still ends with {error}"])
+
+
 def _original(text: str) -> execution.Outcome | None:
     """What a program does; None if it raises or does not end."""
     try:
@@ -119,8 +185,7 @@ def _original(text: str) -> execution.Outcome | None:
 
 def _fixed(text: str, unsafe: bool, without: frozenset[str]) -> Fixed:
     """What the fixes make of it for the release of torch that it is run with."""
-    target = ".".join(torch.__version__.split(".")[:2])
-    return fix(Source(PATH, text), settings(unsafe, without, target))
+    return fix(Source(PATH, text), settings(unsafe, without, RELEASE))
 
 
 def _told(fixed: Fixed, found: Iterator[str] | list[str]) -> Iterator[str]:
@@ -145,5 +210,7 @@ def _differences(
         yield f"it prints {after.printed[:200]!r} instead of {before.printed[:200]!r}"
 
 
-ANY: tuple[Property, ...] = (held, quick)
-PROGRAM: tuple[Property, ...] = (*ANY, same_results, still_runs)
+ANY: tuple[Property, ...] = (held, quick, without_layout)
+TODAY: tuple[Property, ...] = (held_today, quick)
+RUN: tuple[Property, ...] = (same_results, still_runs, mended)
+PROGRAM: tuple[Property, ...] = (*ANY, *RUN)

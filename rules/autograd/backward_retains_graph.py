@@ -66,6 +66,7 @@ def backward_retains_graph(call: cst.Call, module: Module) -> Iterator[Finding]:
         call,
         "the graph of each iteration is kept for a second backward pass, and there is none",
         fix=module.unsafe(
-            "Let the backward pass free the graph", module.remove_argument(call, "retain_graph")
+            "Remove `retain_graph`, so that the backward pass frees the graph",
+            module.remove_argument(call, "retain_graph"),
         ),
     )

@@ -109,7 +109,7 @@ def _zero_grad(call: cst.Call, owner: cst.BaseExpression, module: Module) -> Ite
             "before torch 2.0, `zero_grad()` fills the gradients with zeros instead of setting them to None"
         )
     yield Finding(
-        call, message, fix=make("Set the gradients to None", edits), severity=WARNING if asked else NOTE
+        call, message, fix=make("Pass `set_to_none=True`", edits), severity=WARNING if asked else NOTE
     )
 
 

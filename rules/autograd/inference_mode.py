@@ -84,6 +84,7 @@ def inference_mode(node: cst.With | cst.Decorator, module: Module) -> Iterator[F
         held,
         "nothing in here meets autograd again: `inference_mode` also leaves out version counters and views",
         fix=fix,
+        remedy="Use `torch.inference_mode()`",
     )
 
 

@@ -186,6 +186,6 @@ def _indexed(node: cst.Subscript, module: Module) -> Iterator[Finding]:
     fix = make(f"Replace by `{code}`", module.replace(node, code))
     name = module.source(owner)
     message = (
-        f"`{name}` is one number without a dimension, so that `[0]` raises an IndexError since torch 0.5"
+        f"`{name}` is one number without a dimension, so that `[0]` raises an IndexError since torch 1.0"
     )
     yield Finding(node, message, fix=fix, severity=ERROR)

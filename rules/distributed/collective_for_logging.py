@@ -30,7 +30,7 @@ from torchlint.semantics.values import Kind
         ),
         "backward|training_step|zero_grad",
     ),
-    remedy="Reduce it only every so many steps, or reduce a total behind the loop",
+    remedy="Reduce it only every so many steps, or reduce a total after the loop",
 )
 def collective_for_logging(call: cst.Call, module: Module) -> Iterator[Finding]:
     """
@@ -109,7 +109,7 @@ def collective_for_logging(call: cst.Call, module: Module) -> Iterator[Finding]:
     yield Finding(
         call,
         f"`{name}` makes all ranks wait for one another in every step, for a number that is only reported; "
-        "reduce it every so many steps, or a total behind the loop",
+        "reduce it every so many steps, or a total after the loop",
         related=((hot.path[0] if hot.path else hot.loop, hot.reason), *_barrier_before(call, module)),
     )
 

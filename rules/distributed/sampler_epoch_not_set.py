@@ -76,5 +76,10 @@ def sampler_epoch_not_set(call: cst.Call, module: Module) -> Iterator[Finding]:
         call,
         "this sampler draws the same order in every epoch: nothing calls its `set_epoch`",
         fix=module.safe("Call `set_epoch` at the start of each epoch", telling_epoch(call, found, module)),
-        related=((loop.test if isinstance(loop, cst.While) else loop.target, "one epoch each time round"),),
+        related=(
+            (
+                loop.test if isinstance(loop, cst.While) else loop.target,
+                "each round of this loop is one epoch",
+            ),
+        ),
     )

@@ -92,6 +92,8 @@ def _remedy(found: Search, module: Module) -> str:
     plain = code.replace("_find_unused_parameters_true", "")
     done = f"Remove `{code}`" if plain == code else f"Use `{plain}`"
     unless = (
-        "" if found.outcome is Outcome.NOTHING else ", unless parameters are then said to lack a gradient"
+        ""
+        if found.outcome is Outcome.NOTHING
+        else ", unless DDP then raises an error about parameters without a gradient"
     )
     return done + unless

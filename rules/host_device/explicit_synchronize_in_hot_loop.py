@@ -87,7 +87,7 @@ def explicit_synchronize_in_hot_loop(call: cst.Call, module: Module) -> Iterator
     code = inline(module, call)
     remedy = f"Remove `{code if code != '…' else step_of(module, call)}`"
     if _is_timed(module, call):
-        remedy = "Time with `torch.cuda.Event(enable_timing=True)`, and read the events behind the loop"
+        remedy = "Time with `torch.cuda.Event(enable_timing=True)`, and read the events after the loop"
     yield Finding(call, message, related=trail(module, hot), remedy=as_spelt(module, call, remedy))
 
 

@@ -59,7 +59,7 @@ from torchlint.semantics.usage import (
     fix="unsafe",
     on=cst.Call,
     mentions=("torch|lightning|accelerate", "cpu|numpy|.type(|copy_(|.to("),
-    remedy="Keep `x.detach()` and copy what is kept behind the loop, all at once with `.cpu()`",
+    remedy="Keep `x.detach()` and copy what is kept after the loop, all at once with `.cpu()`",
 )
 def host_copy_in_hot_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
     """## What it does
@@ -118,7 +118,7 @@ def host_copy_in_hot_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
         return
     what = f".{call.func.attr.value}()" if isinstance(call.func, cst.Attribute) else "this call"
     if refuses_device(module, call):
-        message = f"`{what}` raises for a tensor on the accelerator; copy it with `.cpu()`, behind the loop"
+        message = f"`{what}` raises for a tensor on the accelerator; copy it with `.cpu()`, after the loop"
     else:
         message = f"`{what}` copies to host memory, and the host waits for the device, {when(module, hot)}"
     purpose = (
@@ -163,7 +163,7 @@ def _remedy(module: Module, call: cst.Call, tensor: cst.BaseExpression, hot: Hot
     """What to write instead, by what becomes of the copy."""
     if isinstance(call.func, cst.Attribute) and call.func.attr.value == "copy_":
         into = inline(module, call.func.value)
-        return f"Pin `{into}`, copy with `{into}.copy_(…, non_blocking=True)`, and wait once behind the loop"
+        return f"Pin `{into}`, copy with `{into}.copy_(…, non_blocking=True)`, and wait once after the loop"
     if shown(module, call) and not runs_as_function(hot):
         return f"Read it every 100 steps, {now_and_then(module, hot)}"
     if in_forward(hot):
@@ -172,8 +172,8 @@ def _remedy(module: Module, call: cst.Call, tensor: cst.BaseExpression, hot: Hot
     if isinstance(small_statement(module, call), cst.Return):
         return f"Return {kept} and let the caller copy it, once at the end, with `.cpu()`"
     if _handed_over(module, call):
-        return f"Collect {kept} in a list and hand it over behind the loop, copied at once with `.cpu()`"
-    return f"Keep {kept} in its place and copy what is kept behind the loop, all at once with `.cpu()`"
+        return f"Collect {kept} in a list and hand it over after the loop, copied at once with `.cpu()`"
+    return f"Keep {kept} in its place and copy what is kept after the loop, all at once with `.cpu()`"
 
 
 def _handed_over(module: Module, call: cst.Call) -> bool:

@@ -40,7 +40,7 @@ from torchlint.semantics.values import Kind
         "torch|lightning|accelerate",
         "item(|tolist(|float(|int(|bool(|complex(|math|range(|index(|get_scale(",
     ),
-    remedy="Keep `loss.detach()` and read what is kept behind the loop, all at once",
+    remedy="Keep `loss.detach()` and read what is kept after the loop, all at once",
 )
 def item_in_hot_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
     """## What it does
@@ -134,7 +134,7 @@ def _remedy(module: Module, call: cst.Call, tensor: cst.BaseExpression, hot: Hot
         return "Take the bound from a size, which the host knows, such as `x.shape[1]`"
     kept = without_graph(module, tensor, copied=changed_later(module, tensor))
     if wanted or (_is_key(module, call) and not in_forward(hot)):
-        return f"Collect {kept} in a list and go through it behind the loop, read at once with `.tolist()`"
+        return f"Collect {kept} in a list and go through it after the loop, read at once with `.tolist()`"
     if _spelling(call) == ".get_scale()" or (shown(module, call) and not runs_as_function(hot)):
         return f"Read it every 100 steps, {now_and_then(module, hot)}"
     if in_forward(hot):
@@ -145,16 +145,16 @@ def _remedy(module: Module, call: cst.Call, tensor: cst.BaseExpression, hot: Hot
     if _is_state(module, tensor) and not runs_as_function(hot):
         assert isinstance(tensor, cst.Attribute)
         once = f"{tensor.attr.value} = {inline(module, call)}"
-        return f"Read it once, in front of the loop, if the steps leave it alone: `{once}`"
+        return f"Read it once, before the loop, if the steps leave it alone: `{once}`"
     statement = small_statement(module, call)
     if isinstance(statement, cst.Return):
         return f"Return {kept} and let the caller read it, now and then or once at the end"
     if isinstance(statement, cst.AugAssign):
         if holds_arrays(module, statement.target):
-            return f"Collect {kept} in a list and add it up behind the loop"
+            return f"Collect {kept} in a list and add it up after the loop"
         total, sign = inline(module, statement.target), inline(module, statement.operator)[:-1]
-        return f"Write `{total} = {total} {sign} …` with {kept}, and read the total behind the loop"
-    return f"Keep {kept} in its place and read what is kept behind the loop, all at once"
+        return f"Write `{total} = {total} {sign} …` with {kept}, and read the total after the loop"
+    return f"Keep {kept} in its place and read what is kept after the loop, all at once"
 
 
 def _is_state(module: Module, tensor: cst.BaseExpression) -> bool:

@@ -23,7 +23,7 @@ from torchlint.semantics.values import Kind
     fix="safe",
     on=cst.Call,
     mentions=("torch|lightning|accelerate", ".cuda(|.to(|device"),
-    remedy="Move it once, in front of the loop",
+    remedy="Move it once, before the loop",
 )
 def repeated_transfer(call: cst.Call, module: Module) -> Iterator[Finding]:
     """## What it does
@@ -106,7 +106,7 @@ def _stay(module: Module, copy: cst.CSTNode) -> str:
 def _remedy(module: Module, call: cst.Call, repeated: Repeated) -> str:
     """Where to move instead, by what is moved and what becomes of it."""
     moved, name = repeated.moved, inline(module, repeated.moved)
-    if isinstance(moved, cst.Attribute) and module.value(moved.value).kind is not Kind.MODULE:
+    if isinstance(moved, cst.Attribute) and not _is_part(module, moved):
         return f"Move it once, where `{name}` is given its value, and leave the move out here"
     if isinstance(moved, cst.Attribute) and repeated.whole_module:
         return f"Remove `{inline(module, call)}`: a submodule moves along with the module that it is part of"
@@ -114,10 +114,10 @@ def _remedy(module: Module, call: cst.Call, repeated: Repeated) -> str:
         buffer = f'{inline(module, moved.value)}.register_buffer("{moved.attr.value}", …)'
         return f"Make it a buffer, `{buffer}`, which moves along with the module, and leave the move out here"
     if repeated.whole_module:
-        return f"Move it in front of the loop: `{inline(module, call)}`"
+        return f"Move it before the loop: `{inline(module, call)}`"
     method = call.func.attr.value if isinstance(call.func, cst.Attribute) else "to"
     new = f"moved_{moved.value.lower()}" if isinstance(moved, cst.Name) else "moved"
-    advice = f"Move it once, in front of the loop: `{new} = {name}.{method}({'…' if call.args else ''})`"
+    advice = f"Move it once, before the loop: `{new} = {name}.{method}({'…' if call.args else ''})`"
     if isinstance(module.tree.parent(call), (cst.Assign, cst.Arg)):
         advice += f", and write to copies of that only, `{new}.clone()`"
     return advice
@@ -127,9 +127,14 @@ def _message(module: Module, repeated: Repeated) -> str:
     code, often = module.source(repeated.moved), when(module, repeated.hot)
     name = "this" if "\n" in code else f"`{code}`"
     if repeated.whole_module:
-        return f"{name} is there after the first move, and all of it is gone through {often}; move it once"
-    buffered = (
-        isinstance(repeated.moved, cst.Attribute) and module.value(repeated.moved.value).kind is Kind.MODULE
-    )
-    cure = "make it a buffer" if buffered else "move it once"
+        cure = "leave the move out" if _is_part(module, repeated.moved) else "move it once"
+        return (
+            f"{name} stays on the device, and each move goes through all of its parameters, {often}; {cure}"
+        )
+    cure = "make it a buffer" if _is_part(module, repeated.moved) else "move it once"
     return f"{name} never changes and is copied to the device {often}; {cure}"
+
+
+def _is_part(module: Module, moved: cst.BaseExpression) -> bool:
+    """Whether it is an attribute of a module, along with which it can move."""
+    return isinstance(moved, cst.Attribute) and module.value(moved.value).kind is Kind.MODULE

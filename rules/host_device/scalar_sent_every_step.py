@@ -61,7 +61,7 @@ def scalar_sent_every_step(node: cst.Call | cst.Subscript, module: Module) -> It
     ```
 
     Often the number itself will do (`distance(…).clamp(min=0.5)`). A number or index that never changes can
-    be made a tensor once, in front of the loop or as a buffer of the module. `x.flip(1)` takes the place of
+    be made a tensor once, before the loop or as a buffer of the module. `x.flip(1)` takes the place of
     `x[:, [2, 1, 0]]`, `torch.randperm(n, device=x.device)` makes the index where it is needed, and
     `x.index_fill_(0, rows, 1.0)` hands the number to a kernel. Slices need nothing of this, and neither does
     the assignment of a number to a slice or through a mask.
@@ -142,7 +142,7 @@ def _made_once(module: Module, indices: cst.BaseExpression, hot: Hot) -> str:
     code = inline(module, indices)
     if in_forward(hot) and not hot.path:
         return f"Make it a buffer of the module: `self.register_buffer(…, torch.tensor({code}))`"
-    return f"Make it once, in front of the loop: `torch.tensor({code}, device=…)`"
+    return f"Make it once, before the loop: `torch.tensor({code}, device=…)`"
 
 
 def _assigned_on_device(module: Module, node: cst.Subscript, number: cst.BaseExpression) -> str:

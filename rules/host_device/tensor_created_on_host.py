@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from torchlint.diagnostics import Applicability, Edit, Fix, Span
+from torchlint.diagnostics import Applicability, Edit, Fix
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.api.results import LEGACY_CONSTRUCTORS
 from torchlint.semantics.factories import Factory, created_on, factory
@@ -117,7 +117,9 @@ def _scalar_each_step(module: Module, made: Factory) -> bool:
 
 def _message(module: Module, made: Factory) -> str:
     name = module.tree.source(made.call.func)
-    return f"`{name}` makes the tensor in host memory, from where it is copied; `device=` makes it in place"
+    return (
+        f"`{name}` makes the tensor in host memory, from where it is copied; `device=` makes it on the device"
+    )
 
 
 def _only_value(module: Module, name: cst.Name) -> cst.BaseExpression | None:
@@ -195,11 +197,7 @@ def _has_comment(module: Module, statement: cst.CSTNode) -> bool:
 def _without_suffix(module: Module, call: cst.Call) -> Edits | None:
     """Take ``.to(…)`` off what it is called on; None if a comment stands in it."""
     assert isinstance(call.func, cst.Attribute)
-    start = module.tree.outer_span(call.func.value).end
-    end = module.tree.span(call).end
-    if "#" in module.tree.text[start:end]:
-        return None
-    return (Edit(Span(start, end), ""),)
+    return module.cut_off(call.func.value, call)
 
 
 def _fix(module: Module, made: Factory, move: Move, removal: Edits | None) -> Fix | None:

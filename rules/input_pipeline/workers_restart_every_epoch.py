@@ -80,7 +80,12 @@ def workers_restart_every_epoch(call: cst.Call, module: Module) -> Iterator[Find
         call,
         "the workers of this `DataLoader` are started anew for every pass over it",
         fix=_fix(call, workers, module),
-        related=((loop.test if isinstance(loop, cst.While) else loop.target, "one pass each time round"),),
+        related=(
+            (
+                loop.test if isinstance(loop, cst.While) else loop.target,
+                "each round of this loop is one pass",
+            ),
+        ),
     )
 
 

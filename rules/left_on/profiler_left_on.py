@@ -81,7 +81,7 @@ def profiler_left_on(call: cst.Call, module: Module) -> Iterator[Finding]:
         remedy = "Let an option switch it on, by `enabled=…`"
     elif found.each_step:
         message = f"`{name}` starts, records and stops at every step; profile a few steps, with a `schedule`"
-        remedy = "Start it in front of the loop, with a `schedule=…`, and call its `step()` in each step"
+        remedy = "Start it before the loop, with a `schedule=…`, and call its `step()` in each step"
     else:
         message = f"`{name}` records every step of the training and keeps it all; give it a `schedule`"
         remedy = "Give `torch.profiler.profile` a `schedule=…`, and call its `step()` in each step"

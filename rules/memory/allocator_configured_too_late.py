@@ -85,7 +85,7 @@ def allocator_configured_too_late(node: cst.Assign | cst.Call, module: Module) -
             f"`{setting.variable}` is set {when}; set it above that",
             fix=_fix(setting, used, module),
             remedy=f"Set `{setting.variable}` above the line that makes torch read it",
-            related=((used, "here"),),
+            related=((used, "torch reads it here"),),
         )
 
 
@@ -133,4 +133,4 @@ def _unread(setting: Setting, module: Module) -> Iterator[Finding]:
 
 
 def _fix(setting: Setting, used: cst.CSTNode, module: Module) -> Fix | None:
-    return module.unsafe("Set it earlier", moved_up(module, setting, used))
+    return module.unsafe("Set it above that", moved_up(module, setting, used))

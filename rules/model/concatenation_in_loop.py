@@ -51,7 +51,7 @@ def concatenation_in_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
 
     ## Fix safety
 
-    The fix collects the pieces in a list of its own and joins them behind the loop. It is offered where the
+    The fix collects the pieces in a list of its own and joins them after the loop. It is offered where the
     loop neither reads the tensor nor asks for its size, where one function holds it, and where no piece is a
     view of something that is written to. It is unsafe: an error in the loop leaves the tensor as it was
     before the loop, and pieces that do not fit together are found out only at the end.
@@ -66,8 +66,8 @@ def concatenation_in_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
     yield Finding(
         call,
         f"`{module.source(growth.target)}` is copied as a whole in every round to add to it; collect the "
-        f"pieces in a list and call `{module.source(call.func)}` once behind the loop",
+        f"pieces in a list and call `{module.source(call.func)}` once after the loop",
         fix=collected(module, growth),
-        remedy=f"Collect the pieces in a list, and call `{module.source(call.func)}` once behind the loop",
+        remedy=f"Collect the pieces in a list, and call `{module.source(call.func)}` once after the loop",
         related=((growth.loops[0], "the loop that it grows in"),),
     )

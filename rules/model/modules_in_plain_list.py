@@ -51,10 +51,11 @@ def modules_in_plain_list(statement: cst.Assign | cst.AnnAssign, module: Module)
 
     ## Fix safety
 
-    The fix is unsafe where the list is used for more than indexing, iterating and filling, where the keys of
-    a dict are not all in sight, and where the file loads weights, which lack the modules that are registered
-    now. None is offered if something in it may be no module, where the list is assigned in several places or
-    something is asked of it that `nn.ModuleList` lacks, as `reverse()` is, and before `super().__init__()`.
+    The fix is unsafe where the list is used for more than indexing, iterating and filling, where a file with
+    `DistributedDataParallel` never runs what is in it, where the keys of a dict are not all in sight, and
+    where the file loads weights, which lack the modules that are registered now. None is offered if something
+    in it may be no module, where the list is assigned in several places or something is asked of it that
+    `nn.ModuleList` lacks, as `reverse()` is, and before `super().__init__()`.
 
     ## References
 

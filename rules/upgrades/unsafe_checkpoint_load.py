@@ -75,7 +75,10 @@ def unsafe_checkpoint_load(call: cst.Call, module: Module) -> Iterator[Finding]:
 
 
 def _is_own(call: cst.Call, module: Module) -> bool:
-    """Whether the function around has saved what is loaded, under the same name or to the same buffer."""
+    """Whether the function around has saved what is loaded, under the same name or to the same buffer.
+
+    Where it saves only later, it resumes from what lies there.
+    """
     loaded = module.argument(call, "f").node
     function = module.tree.enclosing(call, cst.FunctionDef)
     if loaded is None or function is None:
@@ -85,5 +88,6 @@ def _is_own(call: cst.Call, module: Module) -> bool:
         and module.qualified(node.func) == "torch.save"
         and len(node.args) > 1
         and module.source(node.args[1].value) == module.source(loaded)
+        and module.tree.order[node] < module.tree.order[call]
         for node in module.tree.descendants(function.body)
     )

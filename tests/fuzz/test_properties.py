@@ -80,6 +80,41 @@ def test_an_unsafe_fix_may_compute_otherwise_but_must_run(use: UseRules) -> None
     assert found.startswith("after the fixes of XX101: the program ends with TypeError")
 
 
+def test_a_fix_that_leaves_the_error_that_it_is_about(use: UseRules, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(properties, "CRASHING", frozenset({"XX101"}))
+    broken = PROGRAM + "torch.gone(old)\n"
+    use(replacing("torch.ones((2))"))
+    (found,) = properties.mended(broken)
+    assert "the program still ends with AttributeError" in found
+    properties.settings.cache_clear()
+    use(replacing("torch.ones(2)); torch.gone = str; str("))
+    assert list(properties.mended(broken)) == list(properties.mended(PROGRAM)) == []
+
+
+def test_a_rule_that_sees_the_layout(use: UseRules) -> None:
+    use(replacing("torch.ones((2))"))
+    assert list(properties.without_layout(PROGRAM)) == []
+    (found,) = properties.without_layout(PROGRAM.replace("ones(2)", "ones(2  )"))
+    assert found == "laid out otherwise, it has {'XX101': 1} more and {} less"
+    assert list(properties.without_layout("def f(:\n")) == []
+
+
+def test_comments_may_change_what_is_found(use: UseRules) -> None:
+    @rule("XX102", "comment", severity=WARNING, fix="none", on=cst.Module)
+    def check(node: cst.Module, module: Module) -> Iterator[Finding]:
+        if "# slow" in module.tree.text:
+            yield Finding(node.body[0], "it is slow", remedy="Hurry")
+
+    use(check)
+    assert properties._codes("x = 1  # slow\n") == {"XX102": 1}
+    assert list(properties.without_layout("x = 1  # slow\n")) == []
+
+
+def test_the_invariants_are_asked_for_new_releases_too(use: UseRules) -> None:
+    use(replacing("torch.ones(("))
+    assert any("the fix breaks the program" in item for item in properties.held_today(PROGRAM))
+
+
 def test_the_invariants_of_fixtures_hold_of_any_text(use: UseRules) -> None:
     use(replacing("torch.ones(("))
     assert any("the fix breaks the program" in item for item in properties.held(PROGRAM))

@@ -9,6 +9,7 @@ import pytest
 
 from torchlint.diagnostics import Applicability, Position, Severity
 from torchlint.render import full
+from torchlint.render.report import reason
 
 PROGRAM = """\
 import torch
@@ -276,3 +277,28 @@ def test_colour_changes_no_character(desk: Any, severity: Severity, color: int) 
     assert "\x1b[31m-         total += loss.item()\x1b[0m" in colored
     assert "\x1b[32m+         total += loss.detach()\x1b[0m" in colored
     assert plain(colored) == full.render(desk.report(found))
+
+
+@pytest.mark.parametrize(
+    ("message", "advice", "told"),
+    [
+        ("it waits; use `F.silu`", "Use `F.silu`", "it waits"),
+        ("it waits; use `F.silu`", "Call `F.silu(…)` in the place of these steps", "it waits"),
+        ("it waits; move it once", "Move `scale` once, before the loop", "it waits"),
+        (
+            "it waits; use `amp.scaler` with `cuda`",
+            "Use `amp.scaler`",
+            "it waits; use `amp.scaler` with `cuda`",
+        ),
+        ("it waits; `expand` does not", "Expand it: `x.expand(…)`", "it waits; `expand` does not"),
+        ("it waits; use it", "Use it with care", "it waits; use it"),
+        ("`a; b` waits", "Call `b` waits", "`a; b` waits"),
+        ("it waits; use `F.silu`", None, "it waits; use `F.silu`"),
+    ],
+)
+def test_advice_is_given_once(desk: Any, message: str, advice: str | None, told: str) -> None:
+    finding = desk.finding("x = f(y)\n", "f(y)", message=message, remedy=advice)
+    assert reason(finding) == told
+    lines = full.render(desk.report(finding)).splitlines()
+    assert lines[0] == f"TL202 {told}"
+    assert (f"help: {advice}" in lines) is (advice is not None)

@@ -26,9 +26,8 @@ class Memory:
     @classmethod
     def of(cls, terminal: Terminal, directory: Path | None, *, off: bool = False) -> Memory:
         """What is remembered in ``directory``, the user's own cache without one; nothing if it is ``off``."""
-        found = None if off else directory or default_directory()
-        memory = cls(terminal, found, None)
-        memory.store = memory._open(found)
+        memory = cls(terminal, None if off else directory or default_directory(), None)
+        memory.store = memory._open(memory.directory, named=directory is not None)
         return memory
 
     def catalogue(self) -> Mapping[str, Rule]:
@@ -48,13 +47,11 @@ class Memory:
             return None
         return Cache(store, repository(project) or project, self.code)
 
-    def _open(self, directory: Path | None) -> Store | None:
+    def _open(self, directory: Path | None, *, named: bool = True) -> Store | None:
         if directory is None:
             return None
         try:
-            if directory == default_directory():
-                return Store(directory)
-            return open_store(directory.absolute())
+            return open_store(directory.absolute()) if named else Store(directory)
         except StoreError as error:
             self.terminal.warn(f"{error}; nothing is remembered")
             return None

@@ -256,7 +256,7 @@ def _check(
             _show(terminal, resolver, (chosen.stdin_filename or STDIN,), chosen)
             return
         with terminal.listening():
-            outcome = _check_stdin(terminal, resolver, chosen, about)
+            outcome = _check_stdin(terminal, resolver, chosen, about, memory)
     else:
         found = discover(
             paths or (Path(),),
@@ -368,7 +368,9 @@ def _debug_settings(terminal: Terminal, resolver: Resolver, settings: Mapping[Pa
             terminal.debug(f"{path}: {line}")
 
 
-def _check_stdin(terminal: Terminal, resolver: Resolver, chosen: Options, about: Adoption) -> _Outcome:
+def _check_stdin(
+    terminal: Terminal, resolver: Resolver, chosen: Options, about: Adoption, memory: caching.Memory
+) -> _Outcome:
     """Check standard input; with a fixing option the fixed text goes to standard output."""
     from torchlint import runner
     from torchlint.source import SourceError
@@ -393,8 +395,9 @@ def _check_stdin(terminal: Terminal, resolver: Resolver, chosen: Options, about:
     _debug_settings(terminal, resolver, {path: settings})
     outcome.enabled = frozenset(settings.rules)
     mode = runner.Mode(chosen.writes, chosen.diff, scopes=about.scopes([path]))
+    known = None if chosen.timing else memory.results(chosen.cache_dir, resolver.directory)
     with stopwatch.recording() as outcome.seconds:
-        result, source = runner.run_text(data, path, settings, mode)
+        result, source = runner.run_text(data, path, settings, mode, known)
     if chosen.writes:
         fixed = data
         if source is not None and result.applied:
@@ -636,7 +639,7 @@ command = _Command(
     callback=_run,
     help="Find problems in the Python files and notebooks at PATH, a file or a directory; the working "
     "directory without one, standard input with `-`.\n\nExits with 0 if nothing is found or all was fixed, "
-    "with 1 if findings remain, with 2 on misuse or an internal error.",
+    "with 1 if warnings or errors remain (--fail-on), with 2 on misuse or an internal error.",
     params=[
         click.Argument(["paths"], nargs=-1, metavar="[PATH]...", callback=_paths),
         *(_parameter(name, setting) for name, setting in options.settings().items() if setting.cli),

@@ -8,7 +8,7 @@ from itertools import groupby
 
 from torchlint.diagnostics import Applicability, Diagnostic, Edit, Fix, Span
 from torchlint.render import patch, snippet
-from torchlint.render.report import Report, Text, headline, severity_color, spot, visible
+from torchlint.render.report import Report, Text, headline, reason, severity_color, spot, visible
 from torchlint.source import Part
 
 
@@ -28,7 +28,7 @@ def _block(report: Report, diagnostic: Diagnostic) -> str:
     gutter = len(str(max(rows)))
     where = f"{report.shown(diagnostic.path)}:{spot(diagnostic)}"
     out = [
-        headline(report, diagnostic),
+        headline(report, diagnostic, reason(diagnostic)),
         f"{' ' * gutter}{report.paint('-->', 'blue', bold=True)} {where}",
     ]
     color = severity_color(diagnostic.severity)

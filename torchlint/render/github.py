@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from torchlint.diagnostics import Diagnostic, Severity
-from torchlint.render.report import Report, spot, visible, without_cell
+from torchlint.render.report import Report, reason, spot, visible, without_cell
 
 _COMMANDS = {Severity.NOTE: "notice", Severity.WARNING: "warning", Severity.ERROR: "error"}
 
@@ -24,7 +24,7 @@ def _command(report: Report, diagnostic: Diagnostic) -> str:
         properties |= {"col": str(start.column), "endLine": str(end.row), "endColumn": str(end.column)}
     else:
         properties["endLine"] = str(end.row)
-    told = f"{report.shown(diagnostic.path)}:{spot(diagnostic)}: {diagnostic.code} {diagnostic.message}"
+    told = f"{report.shown(diagnostic.path)}:{spot(diagnostic)}: {diagnostic.code} {reason(diagnostic)}"
     if diagnostic.help is not None:
         told += f"\n  help: {diagnostic.help}"
     listed = ",".join(f"{key}={_property(value)}" for key, value in properties.items())

@@ -7,7 +7,7 @@ from pathlib import Path, PurePath
 from xml.etree import ElementTree as ET
 
 from torchlint.diagnostics import UNTREATED, Diagnostic
-from torchlint.render.report import Report, visible, without_cell
+from torchlint.render.report import Report, reason, visible, without_cell
 
 _DECLARATION = '<?xml version="1.0" encoding="UTF-8"?>\n'
 _OUTCOMES = ("failure", "error", "skipped")
@@ -48,7 +48,7 @@ def _test(report: Report, suite: ET.Element, diagnostic: Diagnostic) -> None:
     message = visible(marked.message)
     outcome = ET.SubElement(case, _outcome(report, diagnostic), type=diagnostic.name, message=message)
     cell = "" if diagnostic.cell is None else f"cell {diagnostic.cell}, "
-    outcome.text = f"{cell}line {place.row}, col {place.column}, {visible(diagnostic.message)}"
+    outcome.text = f"{cell}line {place.row}, col {place.column}, {visible(reason(diagnostic))}"
     if diagnostic.help is not None:
         outcome.text += f"\nhelp: {visible(diagnostic.help)}"
 

@@ -9,7 +9,7 @@ from torchlint.fingerprints import relative
 from torchlint.links import home
 from torchlint.render.columns import in_utf8
 from torchlint.render.json import dumps
-from torchlint.render.report import Report, Text, without_cell
+from torchlint.render.report import Report, Text, reason, without_cell
 
 _SEVERITIES = {Severity.NOTE: "INFO", Severity.WARNING: "WARNING", Severity.ERROR: "ERROR"}
 _LONGEST = 30
@@ -31,7 +31,7 @@ def _diagnostic(report: Report, diagnostic: Diagnostic) -> dict[str, Any]:
     source, advice, url = report.source(diagnostic.path), diagnostic.help, report.url(diagnostic)
     text = source.text if source is not None and diagnostic.cell is None else None
     told: dict[str, Any] = {
-        "message": diagnostic.message + (f"\nhelp: {advice}" if advice else ""),
+        "message": reason(diagnostic) + (f"\nhelp: {advice}" if advice else ""),
         "location": {
             "path": relative(diagnostic.path, report.root),
             "range": _range(text, diagnostic.start, diagnostic.end),

@@ -158,11 +158,50 @@ def spot(diagnostic: Diagnostic) -> str:
     return f"{cell}{diagnostic.start.row}:{diagnostic.start.column}"
 
 
-def headline(report: Report, diagnostic: Diagnostic) -> str:
-    """``TL202 [*] message``, as the human formats begin."""
+def headline(report: Report, diagnostic: Diagnostic, message: str | None = None) -> str:
+    """``TL202 [*] message``, as the human formats begin; ``message`` in the place of the finding's."""
     code = report.paint(diagnostic.code, severity_color(diagnostic.severity), bold=True)
     mark = f"[{report.paint('*', 'cyan')}] " if report.fixable(diagnostic) else ""
-    return f"{code} {mark}{visible(diagnostic.message)}"
+    return f"{code} {mark}{visible(diagnostic.message if message is None else message)}"
+
+
+def reason(diagnostic: Diagnostic) -> str:
+    """The message as formats show it that show the help as well: without advice that the help repeats.
+
+    Formats of one line a finding have no help, so that messages end with the advice in short: ``…; use
+    `F.silu` ``.
+    """
+    told, semicolon, advice = diagnostic.message.rpartition("; ")
+    if not semicolon or told.count("`") % 2 or diagnostic.help is None:
+        return diagnostic.message
+    again = diagnostic.help.casefold()
+    pieces = advice.casefold().split("`")
+    code, words = pieces[1::2], set(_WORD.findall(" ".join(pieces[::2]))) - _IN_ANY_ADVICE
+    repeated = all(part in again for part in code) and words <= set(_WORD.findall(again))
+    return told if repeated and (code or words) else diagnostic.message
+
+
+_WORD = re.compile(r"\w+")
+_IN_ANY_ADVICE = frozenset(
+    {
+        "a",
+        "add",
+        "an",
+        "and",
+        "call",
+        "drop",
+        "first",
+        "in",
+        "instead",
+        "it",
+        "itself",
+        "make",
+        "of",
+        "or",
+        "pass",
+    }
+    | {"put", "set", "that", "the", "them", "to", "try", "use", "which", "with", "write"}
+)
 
 
 def without_cell(diagnostic: Diagnostic) -> Diagnostic:

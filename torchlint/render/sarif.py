@@ -21,7 +21,7 @@ from torchlint.fingerprints import fingerprints
 from torchlint.links import home, page
 from torchlint.render.columns import in_utf16
 from torchlint.render.json import dumps
-from torchlint.render.report import STDIN, Report, Text, without_cell
+from torchlint.render.report import STDIN, Report, Text, reason, without_cell
 from torchlint.rule import Rule
 
 MOST_RESULTS = 25_000
@@ -219,7 +219,7 @@ def _message(diagnostic: Diagnostic) -> str:
         f"[{remark.translate(_NO_BRACKETS)}]({number})"
         for number, (_, remark) in enumerate(diagnostic.related, start=1)
     )
-    told = _sentence(_literal(diagnostic.message) + (f" ({links})" if links else ""))
+    told = _sentence(_literal(reason(diagnostic)) + (f" ({links})" if links else ""))
     advice = diagnostic.help
     return f"{told} {_sentence(_literal(advice))}" if advice else told
 

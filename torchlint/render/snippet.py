@@ -77,7 +77,8 @@ def render(report: Report, text: str, start: Position, end: Position, color: Col
     last = min(max(end.row, start.row), len(lines))
 
     def column(row: int, at: int) -> int:
-        return cells(expand(lines[row - 1].rstrip("\r\n")[: at - 1] + "\0")) - 1
+        before = lines[row - 1].rstrip("\r\n")[: at - 1]
+        return cells(visible(before.expandtabs(_TAB)))
 
     left, right = column(start.row, start.column), column(last, end.column if last == end.row else 10**9)
     one_line = last == start.row

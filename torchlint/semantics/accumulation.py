@@ -199,22 +199,23 @@ def writes_to(module: Module, binding: Binding) -> bool:
 
 @remembered
 def _writes_to(module: Module, binding: Binding, hops: int) -> bool:
-    for use in module.uses(binding):
-        parent = module.tree.parent(use)
-        if isinstance(parent, cst.Attribute) and parent.attr.value in ("data", "grad"):
-            parent = module.tree.parent(parent)
-        if isinstance(parent, cst.Arg) and _written_by(module, parent, hops):
-            return True
-        if isinstance(parent, cst.AugAssign) and parent.target in (use, module.tree.parent(use)):
-            return True
-        if isinstance(parent, cst.Attribute) and parent.attr.value.endswith("_") and parent.attr.value != "_":
-            called = module.tree.parent(parent)
-            if (
-                isinstance(called, cst.Call)
-                and called.func is parent
-                and parent.attr.value != "requires_grad_"
-            ):
-                return True
+    return any(writes_at(module, use, hops) for use in module.uses(binding))
+
+
+def writes_at(module: Module, use: cst.Name, hops: int = _HOPS) -> bool:
+    """Whether the tensor in a variable is changed in place where the variable is read."""
+    parent = module.tree.parent(use)
+    if isinstance(parent, cst.Attribute) and parent.attr.value in ("data", "grad"):
+        parent = module.tree.parent(parent)
+    if isinstance(parent, cst.Arg) and _written_by(module, parent, hops):
+        return True
+    if isinstance(parent, cst.AugAssign) and parent.target in (use, module.tree.parent(use)):
+        return True
+    if isinstance(parent, cst.Attribute) and parent.attr.value.endswith("_") and parent.attr.value != "_":
+        called = module.tree.parent(parent)
+        return (
+            isinstance(called, cst.Call) and called.func is parent and parent.attr.value != "requires_grad_"
+        )
     return False
 
 

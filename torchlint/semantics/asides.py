@@ -35,7 +35,7 @@ class Asides:
         """Whether a forward pass in training code is made now and then, and never backpropagated."""
         if self.module.phase(call) is not Phase.TRAINING or self.module.backpropagation.reaches(call):
             return False
-        if not self._takes_other_data(call) and not self._stands_aside(call):
+        if not (self._takes_other_data(call) or self._follows_eval(call) or self._stands_aside(call)):
             return False
         return not self._is_handed_to_training(call)
 
@@ -91,20 +91,20 @@ class Asides:
             case _:
                 return False
         for binding in self.module.bindings(asked):
-            given: list[cst.BaseExpression | None] = []
+            constants: list[object] = []
             if binding.kind is BindingKind.LOOP and not self.tree.contains(loop, binding.node):
                 if isinstance(binding.value, (cst.List, cst.Tuple)):
-                    given = [element.value for element in binding.value.elements]
+                    constants = [self.module.value(item.value).constant for item in binding.value.elements]
             elif binding.kind is BindingKind.PARAMETER and isinstance(binding.scope.node, cst.FunctionDef):
                 callers = self.module.callers(binding.scope.node)
-                given = [self.module.argument(caller, binding.name).node for caller in callers]
-            constants = [self.module.value(node).constant for node in given if node is not None]
+                # Where a call leaves it out, that is the default.
+                constants = [self.module.argument(caller, binding.name).constant for caller in callers]
             known = [constant for constant in constants if constant is not MISSING]
             # ``set_grad_enabled`` takes nothing but True and False.
             alike = all(type(constant) is type(answer) for constant in known)
             if alike and answer in known and any(constant != answer for constant in known):
                 return True
-            if not given and binding.kind is BindingKind.PARAMETER and self._switches_by(test):
+            if not constants and binding.kind is BindingKind.PARAMETER and self._switches_by(test):
                 return True
         return False
 
@@ -139,6 +139,24 @@ class Asides:
         names = (last_name(argument.value) for argument in call.args)
         return any(name is not None and _OTHER_DATA.search(name) is not None for name in names)
 
+    def _follows_eval(self, call: cst.Call) -> bool:
+        """``model.eval()`` some statements above ``model(x)``, with no ``model.train()`` in between."""
+        statement = self.tree.statement(call)
+        block = self.tree.parent(statement)
+        if not isinstance(block, (cst.IndentedBlock, cst.Module)):
+            return False
+        model = self.tree.source(call.func)
+        above = [other for other in block.body if self.tree.order[other] < self.tree.order[statement]]
+        for other in reversed(above):
+            match other:
+                case cst.SimpleStatementLine(
+                    body=[cst.Expr(value=cst.Call(func=cst.Attribute(value=owner, attr=cst.Name(mode))))]
+                ) if mode in ("eval", "train") and self.tree.source(owner) == model:
+                    return mode == "eval"
+                case _:
+                    pass
+        return False
+
     def _stands_aside(self, node: cst.CSTNode) -> bool:
         """Whether a place is run in few iterations of a loop that trains, or once beside such a loop."""
         gradients = self.module.backpropagation
@@ -163,24 +181,7 @@ class Asides:
 
     def _trains_directly(self, holder: cst.CSTNode) -> bool:
         """Whether a loop or function computes gradients each time round, and not in loops inside of it."""
-        passes = {backward.call for backward in self.module.backpropagation.passes}
-        seen: set[cst.CSTNode] = set()
-        waiting = [holder]
-        while waiting:
-            current = waiting.pop()
-            for inner in self.tree.descendants(current):
-                if not isinstance(inner, cst.Call):
-                    continue
-                loops = self.module.loops(inner)
-                if loops and loops[0] is not current and self.tree.contains(current, loops[0]):
-                    continue
-                if inner in passes:
-                    return True
-                callee = self.module.callee(inner)
-                if callee is not None and callee not in seen:
-                    seen.add(callee)
-                    waiting.append(callee)
-        return False
+        return self.module.backpropagation.of_passes.each_round(holder)
 
     def _is_interlude(self, node: cst.CSTNode, loop: Loop) -> bool:
         """Whether a branch without a training step, taken in few iterations of the loop, holds ``node``."""

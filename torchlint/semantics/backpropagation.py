@@ -19,6 +19,7 @@ import libcst as cst
 from torchlint.semantics.api.results import NN_LOSSES
 from torchlint.semantics.conventions import CRITERION_NAME
 from torchlint.semantics.names import Binding, BindingKind
+from torchlint.semantics.reach import Reach
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.throttling import Function
 from torchlint.semantics.values import Graph, Kind
@@ -154,15 +155,24 @@ class Backpropagation:
 
     def steps(self, node: cst.CSTNode) -> bool:
         """Whether ``node`` or a function of the file that it calls runs a backward pass."""
-        calls = {backward.call for backward in self.passes}
-        return any(inner in calls for inner in self._reachable(node))
+        return self.of_passes.holds(node)
+
+    @cached_property
+    def of_passes(self) -> Reach:
+        """The code that leads to backward passes."""
+        return Reach(self.module, [backward.call for backward in self.passes])
 
     # ------------------------------------------------------------------ code that needs autograd
 
     def computes_gradients(self, node: cst.CSTNode) -> bool:
         """Whether ``node``, or a function of the file that it calls, asks for gradients in any way."""
-        calls = {backward.call for backward in self.passes}
-        return any(inner in calls or self._prepares(inner) for inner in self._reachable(node))
+        return self._of_gradients.holds(node)
+
+    @cached_property
+    def _of_gradients(self) -> Reach:
+        marks: list[cst.CSTNode] = [backward.call for backward in self.passes]
+        marks.extend(filter(self._prepares, self.tree.nodes(cst.Call, cst.Assign, cst.Attribute)))
+        return Reach(self.module, marks)
 
     def _prepares(self, node: cst.CSTNode) -> bool:
         match node:
@@ -216,19 +226,6 @@ class Backpropagation:
             if not self.module.value(attribute.value).leaf and self.carries_graph(attribute.value):
                 return True
         return any(self.module.qualified(call.func) in _QUESTIONS for call in self.tree.nodes(cst.Call))
-
-    def _reachable(self, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
-        """The nodes below ``node`` and, through calls, in the functions of this file."""
-        seen: set[cst.CSTNode] = set()
-        waiting = [node]
-        while waiting:
-            for inner in self.tree.descendants(waiting.pop()):
-                yield inner
-                if isinstance(inner, cst.Call):
-                    callee = self.module.callee(inner)
-                    if callee is not None and callee not in seen:
-                        seen.add(callee)
-                        waiting.append(callee.body)
 
     # ------------------------------------------------------------------ what they reach
 

@@ -194,14 +194,13 @@ def _texts(module: Module, *moves: tuple[cst.Arg, cst.Arg]) -> Edits | None:
 def _solution(module: Module, call: cst.Call) -> Edits | None:
     """The edits that take the first of a pair of results as it is, where only that is taken."""
     parent = module.tree.parent(call)
-    end = module.tree.outer_span(call).end
     match parent:
         case cst.Attribute(value=value, attr=cst.Name("solution" | "eigenvalues")) if value is call:
-            return (Edit(Span(end, module.tree.span(parent).end), ""),)
+            return module.cut_off(call, parent)
         case cst.Subscript(
             value=value, slice=[cst.SubscriptElement(slice=cst.Index(value=cst.Integer("0")))]
         ) if value is call:
-            return (Edit(Span(end, module.tree.span(parent).end), ""),)
+            return module.cut_off(call, parent)
         case cst.Assign(targets=[cst.AssignTarget(target=cst.Tuple(elements=[first, second]) as pair)]):
             binding = module.binding_of(second.value)
             if isinstance(first.value, cst.Name) and binding is not None and not module.uses(binding):

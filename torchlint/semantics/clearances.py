@@ -71,7 +71,7 @@ def emptying(module: Module, call: cst.Call) -> str | None:
     """The name of what empties the cache of an accelerator, itself or among other things."""
     name = module.qualified(call.func)
     if name in _EMPTYING:
-        return name.removeprefix("torch.")
+        return name
     if name in _FREEING:
         return name.rpartition(".")[2]
     match call.func:

@@ -118,6 +118,8 @@ class Clues:
 
     def by_use(self, node: cst.CSTNode) -> Value:
         """What a variable must be, given what is asked of it nearby."""
+        if self._is_cut_and_copied(node):
+            return TENSOR
         used = self.used_attributes(node)
         if not used:
             return UNKNOWN
@@ -139,6 +141,32 @@ class Clues:
         if self._placed_in_place(node):
             return MODULE
         return UNKNOWN
+
+    def _is_cut_and_copied(self, node: cst.CSTNode) -> bool:
+        """Whether the function writes ``x[:, 4].cpu()``: arrays have such slices, but are on the host."""
+        spelt = dotted_text(node)
+        places = self._copied_slices.get(spelt, ()) if spelt is not None else ()
+        if not isinstance(node, cst.Name):
+            return bool(places)
+        home = self.names.lookup(node.value, node)
+        return any(self.names.lookup(node.value, place) is home for place in places)
+
+    @cached_property
+    def _copied_slices(self) -> dict[str, list[cst.CSTNode]]:
+        """By variable: where a slice of it along several dimensions is copied from or to a device."""
+        found: dict[str, list[cst.CSTNode]] = {}
+        for attribute in self.tree.nodes(cst.Attribute):
+            match attribute:
+                case cst.Attribute(
+                    value=cst.Subscript(value=owner, slice=[_, _, *_] as slices),
+                    attr=cst.Name("cpu" | "cuda" | "detach"),
+                ) if any(isinstance(part.slice, cst.Slice) for part in slices):
+                    spelt = dotted_text(owner)
+                    if spelt is not None:
+                        found.setdefault(spelt, []).append(attribute)
+                case _:
+                    pass
+        return found
 
     def _placed_in_place(self, node: cst.CSTNode) -> bool:
         """Whether the file writes ``x.to(device)``, ``x.cuda()`` or ``x.eval()`` as a statement of its own.

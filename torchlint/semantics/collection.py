@@ -31,7 +31,7 @@ def collect_on_device(module: Module, copy: cst.Call, tensor: cst.BaseExpression
     """The fix that collects ``tensor`` itself and copies the joined result; None for any other loop.
 
     The copy (with the ``.numpy()`` behind it, if there is one) must be all that goes into a list that starts
-    out empty, gets nothing else, and is read by one join behind the loop.
+    out empty, gets nothing else, and is read by one join after the loop.
     """
     item, as_array = _with_numpy(module, copy)
     collector = _collector(module, item)
@@ -47,10 +47,7 @@ def collect_on_device(module: Module, copy: cst.Call, tensor: cst.BaseExpression
     if name not in _JOINS or name.startswith("numpy.") != as_array or _shares_loop(module, join, item):
         return None
     edits = _joined_on_device(module, join, name, as_array)
-    if edits is None:
-        return None
-    start, end = module.tree.outer_span(tensor).end, module.tree.span(item).end
-    return module.unsafe("Copy once, after the loop", (Edit(Span(start, end), ""),), edits)
+    return module.unsafe("Copy once, after the loop", module.cut_off(tensor, item), edits)
 
 
 def _with_numpy(module: Module, copy: cst.Call) -> tuple[cst.Call, bool]:

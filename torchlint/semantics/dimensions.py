@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from torchlint.semantics.api import results
+from torchlint.semantics.attributes import part_of
 from torchlint.semantics.conventions import CRITERION_NAME, LOSS_NAME
 from torchlint.semantics.names import BindingKind, dotted_text
 from torchlint.semantics.spellings import last_name
@@ -77,7 +78,9 @@ def _bound(module: Module, node: cst.Name, binding: Binding, hops: int) -> bool 
         return False
     by_name = LOSS_NAME.match(node.value) is not None and _is_trained_on(module, node, binding)
     if binding.path:
-        return None if by_name else False
+        given = [part_of(value, binding.path) for value in _returned(module, binding.value)]
+        shown = _all_without(module, given, hops)
+        return None if by_name and shown is False else shown
     if module.value(binding.value).kind is Kind.NUMBER:
         return True
     if isinstance(binding.value, cst.IfExp) and LOSS_NAME.match(node.value):
@@ -105,6 +108,25 @@ def _is_trained_on(module: Module, node: cst.Name, binding: Binding) -> bool:
         return False
     maker = dotted_text(binding.value.func)
     return maker is not None and (node.value, maker, binding.path) in clues.trained_results
+
+
+def _returned(module: Module, node: cst.BaseExpression) -> list[cst.BaseExpression]:
+    """What a function of the file returns, if a call runs one."""
+    function = module.callee(node) if isinstance(node, cst.Call) else None
+    if not isinstance(function, cst.FunctionDef):
+        return []
+    return [
+        inner.value
+        for inner in module.tree.descendants(function.body)
+        if isinstance(inner, cst.Return) and inner.value is not None and module.function(inner) is function
+    ]
+
+
+def _all_without(module: Module, nodes: Sequence[cst.BaseExpression | None], hops: int) -> bool | None:
+    """Whether there are such expressions, and none of them has a dimension."""
+    if not nodes:
+        return False
+    return _both(node is not None and has_no_dimension(module, node, hops - 1) for node in nodes)
 
 
 def is_row(module: Module, node: cst.BaseExpression, hops: int = _HOPS) -> bool:
@@ -170,6 +192,9 @@ def _called(module: Module, call: cst.Call, hops: int) -> bool | None:
         if qualified == "torch.autograd.Variable" and call.args:
             return has_no_dimension(module, call.args[0].value, hops - 1)
         return False
+    returned = _returned(module, call)
+    if returned:
+        return _all_without(module, returned, hops)
     criterion = module.value(call.func)
     if criterion.cls in results.NN_LOSSES:
         made = criterion.origin

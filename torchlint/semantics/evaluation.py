@@ -16,6 +16,7 @@ from torchlint.semantics.conventions import COPY_NAME, OTHER_FRAMEWORKS
 from torchlint.semantics.names import BindingKind
 from torchlint.semantics.places import Grad, Phase
 from torchlint.semantics.retention import kept
+from torchlint.semantics.remembered import remembered
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.untrained import Untrained
 from torchlint.semantics.values import Graph, Kind, Value, item_of
@@ -173,6 +174,7 @@ class Evaluation:
             for inner in self.tree.descendants(handler)
         )
 
+    @remembered
     def _hands_out(self, function: cst.FunctionDef) -> bool:
         """Whether what a function computes may reach training: embeddings, samples, reference scores.
 
@@ -601,6 +603,15 @@ class Evaluation:
             methods.append(attribute.attr.value)
             node = call
 
+    @remembered
+    def _switches_mode(self, function: cst.FunctionDef) -> bool:
+        """Whether a function puts a model into evaluation mode."""
+        return any(
+            isinstance(call.func, cst.Attribute) and call.func.attr.value == "eval" and not call.args
+            for call in self.tree.within(function.body, self.tree.nodes(cst.Call))
+        )
+
+    @remembered
     def _wants_gradients(self, function: cst.FunctionDef | None) -> bool:
         """Whether a function goes along the graph, or its name, or that of its class, speaks of gradients."""
         if function is None:
@@ -776,13 +787,7 @@ class Evaluation:
         A method of a module runs in the mode of its caller, and a function that returns what one forward
         pass gives may be part of a training step of another file.
         """
-        if any(
-            isinstance(inner, cst.Call)
-            and isinstance(inner.func, cst.Attribute)
-            and inner.func.attr.value == "eval"
-            and not inner.args
-            for inner in self.tree.descendants(function.body)
-        ):
+        if self._switches_mode(function):
             return True
         owner = self.module.classes.owner(function)
         if owner is not None and self.module.classes.info(owner).kind is Kind.MODULE:
@@ -849,11 +854,13 @@ class Evaluation:
                 pending = []
         return run
 
+    @remembered
     def _has_pass(self, node: cst.CSTNode) -> bool:
         return any(
             isinstance(inner, cst.Call) and self._evaluates(inner) for inner in self.tree.descendants(node)
         )
 
+    @remembered
     def _unused(self, node: cst.CSTNode) -> bool:
         """Whether nothing that is assigned in ``node`` is ever backpropagated."""
         gradients = self.module.backpropagation
@@ -898,6 +905,7 @@ class Evaluation:
             self.tree.parent(node), (cst.AssignTarget, cst.AugAssign)
         )
 
+    @remembered
     def _escapes(self, function: cst.FunctionDef, node: cst.CSTNode) -> bool:
         """Whether a tensor with its graph leaves ``function`` for code that the file does not show."""
         gradients = self.module.backpropagation
@@ -962,6 +970,7 @@ class Evaluation:
             for use in uses
         )
 
+    @remembered
     def _returns_graph(self, function: cst.FunctionDef) -> bool:
         """Whether a tensor with its graph is returned or yielded."""
         return any(

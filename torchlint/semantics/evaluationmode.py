@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchlint.semantics import modeswitches
 from torchlint.semantics.conventions import COPY_NAME
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import Kind
@@ -27,7 +28,8 @@ def left_evaluating(module: Module) -> bool:
     if not backwards:
         return True
     if len(evaluating) < len(switched):
-        return False
+        # A `train()` somewhere ends it, but where nothing calls that before the next step.
+        return any(modeswitches.left_evaluating(call, module) is not None for call in evaluating)
     order = module.tree.order
     return not all(
         module.function(call) is module.function(backward)

@@ -468,7 +468,7 @@ def collected(module: Module, growth: Growth) -> Fix | None:
     elif _needs_dimension(module, growth.call):
         last = f"if len({name}) > 1:\n    {last}"
     return module.unsafe(
-        f"Collect the pieces in a list, and call `{module.source(growth.call.func)}` once behind the loop",
+        f"Collect the pieces in a list, and call `{module.source(growth.call.func)}` once after the loop",
         rewriting.insert_before(module.tree, loop, first),
         module.replace(replaced, piece),
         rewriting.insert_after(module.tree, loop, last),

@@ -184,9 +184,10 @@ class Inference:
         return Value(kind, elements=tuple(solid(self.value(e.value)) for e in node.elements), origin=node)
 
     def _unary(self, node: cst.UnaryOperation) -> Value:
-        if isinstance(node.operator, cst.Not):
-            return BOOL
         operand = self.value(node.expression)
+        if isinstance(node.operator, cst.Not):
+            known = operand.kind in (Kind.BOOL, Kind.NUMBER) and operand.constant is not MISSING
+            return replace(BOOL, constant=not operand.constant) if known else BOOL
         if operand.kind is Kind.NUMBER and isinstance(node.operator, cst.Minus):
             number = operand.constant
             return replace(NUMBER, constant=-number if isinstance(number, (int, float)) else MISSING)

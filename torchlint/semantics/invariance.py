@@ -1,6 +1,6 @@
 """Tensors and modules that a hot loop does not change, and moves to the device at each step all the same.
 
-``needless_move`` finds them, and ``hoisted`` writes the move in front of the loop.
+``needless_move`` finds them, and ``hoisted`` writes the move before the loop.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ import libcst as cst
 
 from torchlint import rewriting
 from torchlint.diagnostics import Fix
-from torchlint.semantics.accumulation import writes_to
+from torchlint.semantics.accumulation import writes_at, writes_to
 from torchlint.semantics.api.results import NN_LOSSES
 from torchlint.semantics.names import BindingKind, ScopeKind
-from torchlint.semantics.sharing import Fate, fate_of_binding, fresh
+from torchlint.semantics.sharing import Fate, fate_of_binding, fresh, other_names
 from torchlint.semantics.synchronisation import to_host, waiting_place
 from torchlint.semantics.throttling import FUNCTIONS
 from torchlint.semantics.transfers import transferred
@@ -128,21 +128,49 @@ def _outside(module: Module, binding: Binding, call: cst.Call, hot: Hot) -> bool
             return False
     elif module.tree.contains(hot.loop, binding.node):
         return False
-    return not writes_to(module, binding) and not _stored_into(module, binding)
+    if writes_to(module, binding) or any(_stores_at(module, use) for use in module.uses(binding)):
+        return False
+    return not _written_by_another_name(module, binding, hot)
 
 
-def _stored_into(module: Module, binding: Binding) -> bool:
+def _stores_at(module: Module, use: cst.Name) -> bool:
     """``x[0] = 1`` and ``x[0] += 1``, ``x.weight = y``."""
-    for use in module.uses(binding):
-        target = module.tree.parent(use)
-        while isinstance(target, (cst.Subscript, cst.Attribute)) and target.value is not use:
-            target = module.tree.parent(target)
-        holder = module.tree.parent(target) if target is not None else None
-        if isinstance(holder, cst.AssignTarget) or (
-            isinstance(holder, cst.AugAssign) and holder.target is target
-        ):
-            return True
-    return False
+    target = module.tree.parent(use)
+    while isinstance(target, (cst.Subscript, cst.Attribute)) and target.value is not use:
+        target = module.tree.parent(target)
+    holder = module.tree.parent(target) if target is not None else None
+    return isinstance(holder, cst.AssignTarget) or (
+        isinstance(holder, cst.AugAssign) and holder.target is target
+    )
+
+
+def _written_by_another_name(module: Module, binding: Binding, hot: Hot) -> bool:
+    """Whether an alias, a view, an array of the same memory or an attribute is changed between the moves."""
+    variables, attributes = other_names(module, binding)
+    for other in variables:
+        for use in module.uses(other):
+            written = writes_at(module, use) or _stores_at(module, use)
+            if written and _may_come_between(module, use, hot):
+                return True
+    return any(
+        _changed(module, node) and _may_come_between(module, node, hot)
+        for attribute in attributes
+        for node in module.tree.nodes(cst.Attribute)
+        if _same(node, attribute)
+    )
+
+
+def _may_come_between(module: Module, node: cst.CSTNode, hot: Hot) -> bool:
+    """Whether code may run after the first round of a hot place and before the last one.
+
+    What stands beside its outermost loop, in the same function, runs before or after all of it.
+    """
+    function = module.function(node)
+    if isinstance(hot.loop, FUNCTIONS) or function is not module.function(hot.loop):
+        return True
+    around = [loop for loop in module.tree.ancestors(hot.loop) if isinstance(loop, _LOOPS)]
+    inside = [loop for loop in around if module.function(loop) is function]
+    return module.tree.contains(inside[-1] if inside else hot.loop, node)
 
 
 def _set_up_once(module: Module, attribute: cst.Attribute) -> bool:
@@ -168,8 +196,10 @@ def _same(one: cst.Attribute, other: cst.Attribute) -> bool:
 
 
 def _changed(module: Module, node: cst.Attribute) -> bool:
-    """``self.x[0] = 1``, ``self.x.add_(1)``."""
+    """``self.x[0] = 1``, ``self.x.add_(1)``, ``self.x += 1``."""
     parent = module.tree.parent(node)
+    if isinstance(parent, cst.AugAssign):
+        return parent.target is node
     if isinstance(parent, cst.Subscript):
         return isinstance(module.tree.parent(parent), (cst.AssignTarget, cst.AugAssign))
     return isinstance(parent, cst.Attribute) and parent.attr.value.endswith("_") and parent.value is node
@@ -221,7 +251,7 @@ def hoisted(module: Module, repeated: Repeated) -> Fix | None:
         return None
     above = rewriting.insert_before(module.tree, loop, f"{root.value} = {code}")
     edits = module.replace(call, root.value)
-    message = f"Move `{root.value}` once, in front of the loop"
+    message = f"Move `{root.value}` once, before the loop"
     value = bindings[0].value
     alone = value is not None and not bindings[0].path and fresh(module, value)
     if worst is Fate.READ and alone and module.value(moved).graph is Graph.DETACHED:
@@ -235,7 +265,7 @@ def _statement_hoisted(module: Module, call: cst.Call, loop: cst.For | cst.While
         return None
     above = rewriting.insert_before(module.tree, loop, module.source(parent))
     message = (
-        f"Move `{module.source(call.func.value)}` once, in front of the loop"
+        f"Move `{module.source(call.func.value)}` once, before the loop"
         if isinstance(call.func, cst.Attribute)
         else "Move it once"
     )

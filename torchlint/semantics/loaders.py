@@ -1095,25 +1095,28 @@ def _before_casts(node: cst.BaseExpression) -> cst.BaseExpression:
 
     Of ``torch.from_numpy(x).float()`` that is the array.
     """
-    while isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute):
-        if node.func.attr.value in _CASTS:
-            node = node.func.value
-        elif node.func.attr.value in _OF_ARRAYS and node.args and not node.args[0].star:
-            node = node.args[0].value
-        else:
-            break
-    return node
+    while True:
+        match node:
+            case cst.Call(func=cst.Attribute(value=owner, attr=cst.Name(name))) if name in _CASTS:
+                node = owner
+            case cst.Call(
+                func=cst.Attribute(attr=cst.Name(name)), args=[cst.Arg(value=given, star=""), *_]
+            ) if name in _OF_ARRAYS:
+                node = given
+            case _:
+                return node
 
 
 def _is_array_made_tensor(node: cst.BaseExpression) -> bool:
     """Whether a batch, which holds arrays, is turned into tensors on its way to the device."""
-    while isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute):
-        if node.func.attr.value == "from_numpy":
-            return True
-        if node.func.attr.value not in _CASTS:
-            return False
-        node = node.func.value
-    return False
+    while True:
+        match node:
+            case cst.Call(func=cst.Attribute(attr=cst.Name("from_numpy"))):
+                return True
+            case cst.Call(func=cst.Attribute(value=owner, attr=cst.Name(name))) if name in _CASTS:
+                node = owner
+            case _:
+                return False
 
 
 def _join(found: Iterable[Sources]) -> Sources:

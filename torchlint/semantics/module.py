@@ -561,6 +561,10 @@ class Module:
         # Absent is proved by the signature, so that no `*args` holds it.
         return rewriting.add_argument(self.tree, call, code, keyword=name, keyword_only=True)
 
+    def cut_off(self, kept: cst.BaseExpression, whole: cst.BaseExpression) -> Edits | None:
+        """Leave ``x`` of ``x.to(device)``; None if a comment or a bracket is in the way."""
+        return rewriting.cut_off(self.tree, kept, whole)
+
     def remove_argument(self, call: cst.Call, name: str) -> Edits | None:
         """Drop the argument for a parameter; None if the call does not spell it.
 

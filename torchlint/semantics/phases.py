@@ -11,6 +11,7 @@ import libcst as cst
 
 from torchlint.semantics.conventions import MODEL_USE
 from torchlint.semantics.names import dotted_text
+from torchlint.semantics.reach import gathered
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.throttling import FUNCTIONS, LOOPS, Function
 from torchlint.semantics.values import MISSING, Kind
@@ -116,6 +117,9 @@ class Phases:
         self._functions: dict[Function, Phase] = {}
         self._prescribed: dict[Function, Phase | None] = {}
         self._asking: set[Function] = set()
+        self._gathered: dict[Function, frozenset[Phase]] = {}
+        self._passed_over = 0
+        """How often a function was met whose phase was just being asked."""
         self._steps: dict[cst.CSTNode | None, list[tuple[cst.Call, bool]]] | None = None
         self._switches: dict[Function | None, list[tuple[int, cst.Call, Phase]]] | None = None
         self._trained: dict[Function | None, tuple[list[int], list[int]]] = {}
@@ -350,8 +354,10 @@ class Phases:
         if not modes:
             return None
         order = self.tree.order
-        end = bisect_left(modes, order[child], key=lambda place: place[0])
         begin = bisect_left(modes, order[block], key=lambda place: place[0])
+        end = bisect_left(modes, order[self._in_line(child, node)], key=lambda place: place[0])
+        if begin < end and modes[end - 1][0] >= order[child]:
+            return self._left_by(modes[end - 1], node, block, function)
         if begin >= end:
             return None
         while begin < end:
@@ -372,9 +378,7 @@ class Phases:
                 case cst.FunctionDef() | cst.ClassDef():
                     continue
                 case _:
-                    if last[2] is Phase.EVALUATION and self._trained_after(node, last, block, function):
-                        return Phase.TRAINING
-                    return last[2]
+                    return self._left_by(last, node, block, function)
         return None
 
     def _statement_in(self, block: cst.CSTNode, node: cst.CSTNode) -> cst.CSTNode:
@@ -385,6 +389,24 @@ class Phases:
                 break
             child = parent
         return child
+
+    def _in_line(self, statement: cst.CSTNode, node: cst.CSTNode) -> cst.CSTNode:
+        """The statement of a line, ``a; b``, that holds ``node``."""
+        if not isinstance(statement, cst.SimpleStatementLine):
+            return statement
+        return next((part for part in statement.body if self.tree.contains(part, node)), statement)
+
+    def _left_by(
+        self,
+        switch: tuple[int, cst.Call, Phase],
+        node: cst.CSTNode,
+        block: cst.CSTNode,
+        function: Function | None,
+    ) -> Phase:
+        """The mode behind a switch that is always made."""
+        if switch[2] is Phase.EVALUATION and self._trained_after(node, switch, block, function):
+            return Phase.TRAINING
+        return switch[2]
 
     def _trained_after(
         self,
@@ -461,26 +483,8 @@ class Phases:
         found = self._functions.get(function)
         if found is None:
             self._asking.add(function)
-            phases: set[Phase] = set()
-            seen: set[Function] = {function}
-            waiting: list[Function] = [function]
-            while waiting:
-                current = waiting.pop()
-                own = self._own_phase(current)
-                if own is None and self._infers(current) and current not in self._asking:
-                    own = self._of_function(current)
-                if own is not None:
-                    phases.add(own)
-                    continue
-                for place in self._places(current):
-                    local, outer = self._local(place)
-                    if local is not None:
-                        phases.add(local)
-                    elif outer is None:
-                        phases.add(Phase.SETUP)
-                    elif outer not in seen:
-                        seen.add(outer)
-                        waiting.append(outer)
+            own = self._own_phase(function)
+            phases = {own} if own is not None else self._of_callers(function)
             if len(phases) > 1:
                 # What the module level does once beside it does not change what a helper is for.
                 phases.discard(Phase.SETUP)
@@ -490,6 +494,35 @@ class Phases:
             self._functions[function] = found
             self._asking.discard(function)
         return found
+
+    def _of_callers(self, function: Function) -> set[Phase]:
+        """The phases of all that calls a function, as far as that is up to the callers in their turn."""
+        before = self._passed_over
+        shown, outers = self._run_in(function)
+        found = set(shown)
+        known = dict(self._gathered) if self._asking - {function} else self._gathered
+        for outer in outers:
+            found |= gathered(outer, self._shown_by, known)
+        if before != self._passed_over:
+            # Part of it rests on a question that is still open.
+            self._gathered = {}
+        return found
+
+    def _shown_by(self, function: Function) -> tuple[list[Phase], list[Function]]:
+        """The phase that a function itself shows, or else the phases of its callers, and those left to ask."""
+        own = self._own_phase(function)
+        if own is None and self._infers(function):
+            if function not in self._asking:
+                own = self._of_function(function)
+            else:
+                self._passed_over += 1
+        return ([own], []) if own is not None else self._run_in(function)
+
+    def _run_in(self, function: Function) -> tuple[list[Phase], list[Function]]:
+        """The phases in which a function is called, as far as the places show them, and the other callers."""
+        around = [self._local(place) for place in self._places(function)]
+        shown = [local or Phase.SETUP for local, outer in around if local is not None or outer is None]
+        return shown, [outer for local, outer in around if local is None and outer is not None]
 
     def _infers(self, function: Function) -> bool:
         """Whether a function goes by the name of what models do when they are used."""

@@ -37,6 +37,7 @@ from torchlint.semantics.gradmode import Grad, GradModes
 from torchlint.semantics.names import BindingKind, Names
 from torchlint.semantics.origins import hands_over_model, runs_given_model
 from torchlint.semantics.phases import Phase, Phases, is_training_step
+from torchlint.semantics.reach import gathered
 from torchlint.semantics.repetition import repeats_part
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.throttling import (
@@ -163,6 +164,7 @@ class Places:
         self._hot_functions: dict[tuple[Function, bool, _Conditions], Hot | None] = {}
         self._guarded: dict[cst.CSTNode, bool] = {}
         self._computing: dict[cst.CSTNode, bool] = {}
+        self._outside_main: dict[Function, frozenset[bool]] = {}
 
     # ------------------------------------------------------------------ loops
 
@@ -801,31 +803,18 @@ class Places:
         function = self.module.function(node)
         if function is None:
             return False
-        seen: set[Function] = {function}
-        waiting: list[Function] = [function]
-        while waiting:
-            current = waiting.pop()
-            places: list[cst.BaseExpression] = list(self.module.callers(current))
-            if isinstance(current, cst.FunctionDef):
-                places.extend(self._references(current))
-            if not places:
-                outer = self.module.function(current)
-                if outer is None:
-                    return False
-                places = [current] if isinstance(current, cst.Lambda) else []
-                if not places and outer not in seen:
-                    seen.add(outer)
-                    waiting.append(outer)
-            for place in places:
-                if self._below_guard(place):
-                    continue
-                outer = self.module.function(place)
-                if outer is None:
-                    return False
-                if outer not in seen:
-                    seen.add(outer)
-                    waiting.append(outer)
-        return True
+        return not gathered(function, self._run_outside_main, self._outside_main)
+
+    def _run_outside_main(self, function: Function) -> tuple[list[bool], list[Function]]:
+        """Whether a function is run at the top level without a guard, and the functions that run it."""
+        places: list[cst.CSTNode] = list(self.module.callers(function))
+        if isinstance(function, cst.FunctionDef):
+            places.extend(self._references(function))
+        if not places and (isinstance(function, cst.FunctionDef) or self.module.function(function) is None):
+            outers = [self.module.function(function)]
+        else:
+            outers = [self.module.function(p) for p in places or [function] if not self._below_guard(p)]
+        return [True] if None in outers else [], [outer for outer in outers if outer is not None]
 
     def _below_guard(self, node: cst.CSTNode) -> bool:
         child = node

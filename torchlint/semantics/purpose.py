@@ -108,7 +108,11 @@ def comment_says(module: Module, node: cst.CSTNode, words: re.Pattern[str]) -> b
 
 
 def _speaks(comment: str | None, words: re.Pattern[str]) -> bool:
-    return comment is not None and words.search(comment) is not None
+    return comment is not None and words.search(_FOR_TOOLS.sub("", comment)) is not None
+
+
+# What a comment says to formatters: ``# fmt: skip``.
+_FOR_TOOLS = re.compile(r"\b(fmt|isort|yapf)\s*:\s*\w+")
 
 
 def _below_sparing(module: Module, node: cst.CSTNode) -> bool:

@@ -146,7 +146,8 @@ class _Attribute:
             and shape != "nested"
             and not self._filled_later(),
             known=all(self.module.value(member).kind is Kind.MODULE for member in members),
-            plainly_used=all(self._plain_use(read, mapping) for read in self.reads)
+            plainly_used=self._takes_part()
+            and all(self._plain_use(read, mapping) for read in self.reads)
             and not self._read_outside(),
             needs_builtin=any(self._needs_builtin(read, mapping) for read in self.reads),
         )
@@ -582,6 +583,10 @@ class _Attribute:
 
     def _fills(self, read: cst.Attribute) -> bool:
         return next(self._put_into(read), None) is not None
+
+    def _takes_part(self) -> bool:
+        """Whether nothing, as DDP does, waits for gradients of modules that are registered and never run."""
+        return bool(self.reads) or not self.module.tree.mentions("DistributedDataParallel")
 
     def _plain_use(self, read: cst.Attribute, mapping: bool) -> bool:
         """Whether ``nn.ModuleList`` and ``nn.ModuleDict`` do what a list or dict does at a use."""

@@ -1,7 +1,7 @@
 """Whether a value is computed to be looked at by people, and by nothing else, while a loop runs.
 
 What is printed, logged, drawn, put into a meter or added to a running total could as well be computed every
-hundredth step, or once behind the loop. What a condition asks for, what gradients flow back through, and what
+hundredth step, or once after the loop. What a condition asks for, what gradients flow back through, and what
 leaves the file could not.
 """
 

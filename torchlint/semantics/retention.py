@@ -11,6 +11,7 @@ import libcst as cst
 from torchlint.semantics.names import AttributeBinding, Binding, BindingKind
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import MISSING, Kind
+from torchlint.syntax import alike
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
@@ -61,8 +62,7 @@ def _kept(
             yield node.target, node.value
         case cst.Assign(targets=[cst.AssignTarget(target=target)]):
             branches = [b for b in _branches(node.value) if isinstance(b, cst.BinaryOperation)]
-            spelt = module.tree.source(target) if branches else ""
-            sums = [_terms(module, branch, spelt) for branch in branches]
+            sums = [_terms(branch, target) for branch in branches]
             yield from ((target, term) for terms in sums for term in terms or ())
             if (
                 not any(terms is not None for terms in sums)
@@ -163,20 +163,22 @@ def _branches(value: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
         yield value
 
 
-def _terms(module: Module, value: cst.BaseExpression, target: str) -> list[cst.BaseExpression] | None:
+def _terms(value: cst.BaseExpression, target: cst.BaseExpression) -> list[cst.BaseExpression] | None:
     """The terms of ``target + ...`` that are added to ``target``; None where the value is no such sum."""
-    if isinstance(value, (cst.Name, cst.Attribute, cst.Subscript)) and module.tree.source(value) == target:
+    if isinstance(value, (cst.Name, cst.Attribute, cst.Subscript)) and alike(value, target):
         return []
     match value:
         case cst.Call(func=cst.Attribute(value=owner, attr=cst.Name("get")), args=[cst.Arg(value=key), *_]):
             # ``totals.get(name, 0) + loss``
-            same = f"{module.tree.source(owner)}[{module.tree.source(key)}]" == target
-            return [] if same else None
+            match target:
+                case cst.Subscript(slice=[cst.SubscriptElement(slice=cst.Index(value=index))]):
+                    return [] if alike(target.value, owner) and alike(index, key) else None
+            return None
         case _:
             pass
     if not isinstance(value, cst.BinaryOperation):
         return None
-    left, right = _terms(module, value.left, target), _terms(module, value.right, target)
+    left, right = _terms(value.left, target), _terms(value.right, target)
     if isinstance(value.operator, _SUMS):
         if left is not None:
             return left + (right if right is not None else [value.right])
@@ -351,7 +353,7 @@ def outlives(place: cst.BaseExpression, loop: cst.CSTNode, module: Module) -> bo
             binding.kind is BindingKind.ASSIGN
             and tree.contains(loop, binding.target)
             # ``total = total + loss`` carries it on.
-            and not (binding.value is not None and _terms(module, binding.value, module.tree.source(place)))
+            and not (binding.value is not None and _terms(binding.value, place))
             for binding in assigned
         )
     if isinstance(place, cst.Name):

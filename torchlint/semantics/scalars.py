@@ -343,8 +343,8 @@ def _placed(module: Module, sent: SentScalar) -> tuple[Edits, bool] | None:
     if move is None:
         return (), _same_when_filled(module, sent.number, dtype, inferred=inferred)
     made = factory(module, sent.call)
-    start, end = module.tree.outer_span(sent.call).end, module.tree.span(move.call).end
-    if made is None or not move.fixable or "#" in module.tree.text[start:end]:
+    unmoved = module.cut_off(sent.call, move.call)
+    if made is None or not move.fixable or unmoved is None:
         return None
     if move.dtype_code is not None and given is not None:
         return None
@@ -359,7 +359,7 @@ def _placed(module: Module, sent: SentScalar) -> tuple[Edits, bool] | None:
             return None
         exact = _same_when_cast(module, sent.number, cast)
     exact = exact and move.certain and not made.leaf
-    return (*edits, Edit(Span(start, end), "")), exact
+    return (*edits, *unmoved), exact
 
 
 def _same_when_filled(

@@ -20,14 +20,13 @@ from torchlint.semantics.api.results import (
     TENSOR_ATTRIBUTES,
     TENSOR_METHODS,
 )
-from torchlint.semantics.names import BindingKind
+from torchlint.semantics.names import Binding, BindingKind
 from torchlint.semantics.values import Kind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from torchlint.semantics.module import Module
-    from torchlint.semantics.names import Binding
 
 
 class Fate(IntEnum):
@@ -57,6 +56,12 @@ _NUMPY_VIEWS = frozenset(
         *("vsplit",),
     )
 )
+# Methods that answer with the same memory, or may.
+_VIEWING = frozenset(
+    {"view", "view_as", "reshape", "t", "transpose", "permute", "squeeze", "unsqueeze", "expand", "narrow"}
+    | {"select", "unbind", "detach", "numpy", "flatten", "ravel", "contiguous", "float", "cpu", "swapaxes"}
+)
+_MOST_NAMES = 20
 _LITERALS = (cst.List, cst.ListComp, cst.Tuple, cst.Integer, cst.Float)
 
 
@@ -214,6 +219,81 @@ def _by_function(module: Module, call: cst.Call, arg: cst.Arg, function: cst.Fun
 
 def _worst(module: Module, bindings: Iterable[Binding], hops: int) -> Fate:
     return max((fate_of_binding(module, binding, hops) for binding in bindings), default=Fate.HELD)
+
+
+def other_names(module: Module, binding: Binding) -> tuple[list[Binding], list[cst.Attribute]]:
+    """The further variables, and the attributes, that hold the memory of the tensor that a variable has.
+
+    Aliases, views and arrays, those that it was made of as well as those that are made of it, and what a
+    function or class of the file keeps of them. A move to the device has memory of its own.
+    """
+    found: list[Binding] = [binding]
+    attributes: list[cst.Attribute] = []
+    for one in found:
+        reached: list[Binding] = []
+        source = _held_by(module, one.value) if one.value is not None and not one.path else None
+        if source is not None and one.kind is BindingKind.ASSIGN:
+            reached += module.bindings(source)
+        for kept in (kept for use in module.uses(one) for kept in _kept_as(module, use)):
+            if isinstance(kept, Binding):
+                reached.append(kept)
+            else:
+                attributes.append(kept)
+        if len(found) < _MOST_NAMES:
+            found += [other for other in dict.fromkeys(reached) if other not in found]
+    return found[1:], attributes
+
+
+def _held_by(module: Module, node: cst.BaseExpression) -> cst.Name | None:
+    """The variable whose memory an expression has: ``x``, ``x.view(-1)[0]``, ``torch.from_numpy(x)``."""
+    while not isinstance(node, cst.Name):
+        match node:
+            case cst.Call(func=cst.BaseExpression() as func, args=args):
+                name = module.qualified(func)
+                if name is not None:
+                    viewing = name.removeprefix("torch.") in _VIEWING or name in _FROM_MEMORY
+                    if not (viewing or name in _NUMPY_VIEWS) or not args or args[0].star:
+                        return None
+                    node = args[0].value
+                elif isinstance(func, cst.Attribute) and func.attr.value in _VIEWING:
+                    node = func.value
+                else:
+                    return None
+            case cst.Subscript(value=owner):
+                node = owner
+            case cst.Attribute(value=owner, attr=cst.Name(value=name)) if name in _PARTS:
+                node = owner
+            case _:
+                return None
+    return node
+
+
+def _kept_as(module: Module, use: cst.Name) -> list[Binding | cst.Attribute]:
+    """The variables, parameters and attributes that get the memory of what is read at ``use``."""
+    tree = module.tree
+    outermost: cst.CSTNode = use
+    for around in tree.ancestors(use):
+        if not isinstance(around, cst.BaseExpression | cst.Arg | cst.Index | cst.SubscriptElement):
+            break
+        if isinstance(around, cst.BaseExpression) and _held_by(module, around) is use:
+            outermost = around
+    holder = tree.parent(outermost)
+    if isinstance(holder, cst.Assign):
+        targets = [target.target for target in holder.targets]
+        names = [module.binding_of(target) for target in targets if isinstance(target, cst.Name)]
+        kept = [target for target in targets if isinstance(target, cst.Attribute)]
+        return [*(name for name in names if name is not None), *kept]
+    call = tree.parent(holder) if isinstance(holder, cst.Arg) else None
+    function = module.callee(call) if isinstance(call, cst.Call) else None
+    if not isinstance(call, cst.Call) or not isinstance(function, cst.FunctionDef):
+        return []
+    bound = module.call(call)
+    return [
+        binding
+        for name, bindings in module.names.scope_of(function).bindings.items()
+        for binding in bindings
+        if binding.kind is BindingKind.PARAMETER and bound.get(name).node is outermost
+    ]
 
 
 def fresh(module: Module, node: cst.BaseExpression, hops: int = _HOPS) -> bool:

@@ -34,7 +34,7 @@ _HOPS = 4
 def receivers(module: Module, node: cst.BaseExpression, *, collected: bool = False) -> Iterator[cst.Call]:
     """The calls to which the value of ``node`` is handed each time it is computed, nearest first.
 
-    What a loop only collects is handed on once, behind the loop; that is followed only if ``collected``.
+    What a loop only collects is handed on once, after the loop; that is followed only if ``collected``.
     """
     waiting = deque([(node, _HOPS)])
     seen: set[cst.CSTNode] = {node}

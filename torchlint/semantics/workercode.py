@@ -10,6 +10,7 @@ import libcst as cst
 
 from torchlint.semantics.names import Binding, BindingKind
 from torchlint.semantics.passes import usual_workers
+from torchlint.semantics.remembered import remembered
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import Device, Kind
 
@@ -45,9 +46,13 @@ class Use:
 def worker_code(module: Module, node: cst.CSTNode) -> Use | None:
     """The function of a dataset, or the collate function, that runs ``node``, be it through others."""
     start = module.function(node)
-    if start is None:
-        return None
-    uses = {use.function: use for use in _uses(module)}
+    return _use_of(module, start) if start is not None else None
+
+
+@remembered
+def _use_of(module: Module, start: Function) -> Use | None:
+    """The function of a dataset, or the collate function, that runs a function."""
+    uses = _uses(module)
     seen: list[Function] = [start]
     for function in seen:
         if function in uses:
@@ -59,7 +64,13 @@ def worker_code(module: Module, node: cst.CSTNode) -> Use | None:
     return None
 
 
-def _uses(module: Module) -> Iterator[Use]:
+@remembered
+def _uses(module: Module) -> dict[Function, Use]:
+    """The functions that loaders run."""
+    return {use.function: use for use in _find_uses(module)}
+
+
+def _find_uses(module: Module) -> Iterator[Use]:
     collating: dict[Function, list[cst.Call]] = {}
     reading: dict[cst.ClassDef, list[cst.Call]] = {}
     for call in module.loaders.constructors:
@@ -74,16 +85,15 @@ def _uses(module: Module) -> Iterator[Use]:
             reading.setdefault(found, []).append(call)
     for function, loaders in collating.items():
         yield Use(function, tuple(loaders))
+    heirs: dict[cst.ClassDef, list[cst.ClassDef]] = {}
+    for read in reading:
+        for node in dict.fromkeys(member.node for member in module.classes.info(read).lineage):
+            heirs.setdefault(node, []).append(read)
     for definition in module.tree.nodes(cst.ClassDef):
         info = module.classes.info(definition)
         if info.kind is not Kind.DATASET:
             continue
-        loaders = [
-            call
-            for read, calls in reading.items()
-            if definition in [member.node for member in module.classes.info(read).lineage]
-            for call in calls
-        ]
+        loaders = [call for read in heirs.get(definition, ()) for call in reading[read]]
         for name in ITEM_METHODS:
             method = info.methods.get(name)
             if method is not None:

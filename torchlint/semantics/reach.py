@@ -1,0 +1,132 @@
+"""What can be reached through the calls of a file, worked out for all of its code at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from functools import cached_property
+from typing import TYPE_CHECKING, TypeVar
+
+import libcst as cst
+
+from torchlint.semantics.remembered import remembered
+from torchlint.semantics.throttling import FUNCTIONS
+
+if TYPE_CHECKING:
+    from torchlint.semantics.evaluator import Function
+    from torchlint.semantics.module import Module
+
+Node = TypeVar("Node", bound=Hashable)
+Fact = TypeVar("Fact", bound=Hashable)
+
+
+class Reach:
+    """Which code holds one of some ``marks``, or calls functions of the file that do."""
+
+    def __init__(self, module: Module, marks: Iterable[cst.CSTNode]) -> None:
+        self.module, self.tree = module, module.tree
+        self._marks = set(marks)
+
+    def holds(self, node: cst.CSTNode) -> bool:
+        """Whether a mark lies below ``node``, or in a function that code below it leads to."""
+        return self.tree.holds(node, self._leading)
+
+    @cached_property
+    def _leading(self) -> list[cst.CSTNode]:
+        """The marks and all calls that lead to one, in source order."""
+        found = set(self._marks)
+        passed: set[cst.CSTNode] = set()
+        waiting = list(found)
+        while waiting:
+            child = waiting.pop()
+            for around in self.tree.ancestors(child):
+                if around in passed:
+                    break
+                passed.add(around)
+                if isinstance(around, FUNCTIONS) and child is around.body:
+                    calls = [call for call in runs(self.module).get(around, ()) if call not in found]
+                    found.update(calls)
+                    waiting.extend(calls)
+                child = around
+        return sorted(found, key=self.tree.order.__getitem__)
+
+    def each_round(self, holder: cst.CSTNode) -> bool:
+        """Whether each round of a loop, or each call of a function, comes to a mark outside of inner loops."""
+        return holder in self._each_round
+
+    @cached_property
+    def _each_round(self) -> set[cst.CSTNode]:
+        """The nodes that come to a mark whenever they run."""
+        found: set[cst.CSTNode] = set()
+        waiting = list(self._marks)
+        while waiting:
+            call = waiting.pop()
+            loop = next(iter(self.module.loops(call)), None)
+            for around in self.tree.ancestors(call):
+                if around not in found:
+                    found.add(around)
+                    waiting.extend(runs(self.module).get(around, ()))
+                if around is loop:
+                    break
+        return found
+
+
+@remembered
+def runs(module: Module) -> dict[cst.CSTNode, list[cst.Call]]:
+    """By its function: the calls that certainly run it."""
+    found: dict[cst.CSTNode, list[cst.Call]] = {}
+    for call in module.tree.nodes(cst.Call):
+        callee: Function | None = module.callee(call)
+        if callee is not None:
+            found.setdefault(callee, []).append(call)
+    return found
+
+
+def gathered(
+    start: Node,
+    look: Callable[[Node], tuple[Iterable[Fact], Iterable[Node]]],
+    known: dict[Node, frozenset[Fact]],
+) -> frozenset[Fact]:
+    """All facts at ``start`` and at what can be reached from there; ``look`` tells the facts and the next ones.
+
+    ``known`` has the answers of before, and is given those for everything on the way: nodes that lead to one
+    another have the same (R. E. Tarjan, Depth-first search and linear graph algorithms, 1972).
+    """
+    found: dict[Node, set[Fact]] = {}
+    numbers: dict[Node, int] = {}
+    lows: dict[Node, int] = {}
+    places: dict[Node, int] = {}
+    component: list[Node] = []
+    under_way: list[tuple[Node, Iterator[Node]]] = []
+
+    def enter(node: Node) -> None:
+        facts, onward = look(node)
+        numbers[node] = lows[node] = len(numbers)
+        found[node] = set(facts)
+        places[node] = len(component)
+        component.append(node)
+        under_way.append((node, iter(onward)))
+
+    if start not in known:
+        enter(start)
+    while under_way:
+        node, onward = under_way[-1]
+        for following in onward:
+            if following in known:
+                found[node] |= known[following]
+            elif following in numbers:
+                lows[node] = min(lows[node], numbers[following])
+            else:
+                enter(following)
+                break
+        else:
+            under_way.pop()
+            if lows[node] == numbers[node]:
+                members = component[places[node] :]
+                del component[places[node] :]
+                facts = frozenset(fact for member in members for fact in found[member])
+                known.update(dict.fromkeys(members, facts))
+            if under_way:
+                holder = under_way[-1][0]
+                lows[holder] = min(lows[holder], lows[node])
+                found[holder] |= found[node] if node not in known else known[node]
+    return known[start]
