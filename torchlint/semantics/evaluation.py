@@ -15,8 +15,8 @@ from torchlint.semantics.asides import Asides
 from torchlint.semantics.conventions import COPY_NAME, OTHER_FRAMEWORKS
 from torchlint.semantics.names import BindingKind
 from torchlint.semantics.places import Grad, Phase
-from torchlint.semantics.retention import kept
 from torchlint.semantics.remembered import remembered
+from torchlint.semantics.retention import kept
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.untrained import Untrained
 from torchlint.semantics.values import Graph, Kind, Value, item_of

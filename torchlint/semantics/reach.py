@@ -50,7 +50,7 @@ class Reach:
         return sorted(found, key=self.tree.order.__getitem__)
 
     def each_round(self, holder: cst.CSTNode) -> bool:
-        """Whether each round of a loop, or each call of a function, comes to a mark outside of inner loops."""
+        """Whether each round of a loop, or call of a function, comes to a mark outside of inner loops."""
         return holder in self._each_round
 
     @cached_property
@@ -86,7 +86,7 @@ def gathered(
     look: Callable[[Node], tuple[Iterable[Fact], Iterable[Node]]],
     known: dict[Node, frozenset[Fact]],
 ) -> frozenset[Fact]:
-    """All facts at ``start`` and at what can be reached from there; ``look`` tells the facts and the next ones.
+    """All facts at ``start`` and at what is reached from there; ``look`` tells the facts and the next ones.
 
     ``known`` has the answers of before, and is given those for everything on the way: nodes that lead to one
     another have the same (R. E. Tarjan, Depth-first search and linear graph algorithms, 1972).
