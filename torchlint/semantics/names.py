@@ -29,7 +29,9 @@ _COMPREHENSIONS = frozenset({cst.ListComp, cst.SetComp, cst.GeneratorExp, cst.Di
 _DEFINITIONS = frozenset({cst.FunctionDef, cst.ClassDef, cst.Lambda})
 _DOTTED: frozenset[type] = frozenset({cst.Name, cst.Attribute})
 _SCOPED = _COMPREHENSIONS | _DEFINITIONS
-_BLOCKS = frozenset({cst.IndentedBlock, cst.Module, cst.SimpleStatementLine, cst.SimpleStatementSuite})
+_BLOCKS: frozenset[type] = frozenset(
+    {cst.IndentedBlock, cst.Module, cst.SimpleStatementLine, cst.SimpleStatementSuite}
+)
 _BETWEEN_SCOPES = frozenset({cst.CompFor, cst.Parameters, cst.Param})
 
 
@@ -640,7 +642,7 @@ class _Flow:
         self._left: dict[tuple[cst.CSTNode, bool], tuple[list[Binding], bool]] = {}
         self._rounds: dict[cst.CSTNode, list[Binding]] = {}
         for binding in sorted(bindings, key=lambda b: tree.order[b.node]):
-            child = binding.node
+            child: cst.CSTNode = binding.node
             self.within.setdefault(child, []).append(binding)
             for node in tree.ancestors(child):
                 self.within.setdefault(node, []).append(binding)

@@ -24,7 +24,7 @@ def remembered(
     """
 
     @wraps(work_out)
-    def asked(owner: Owner, *arguments: P.args, **options: P.kwargs) -> Answer:
+    def asked(owner: Owner, /, *arguments: P.args, **options: P.kwargs) -> Answer:
         assert not options
         module: Any = getattr(owner, "module", owner)
         answers = module.answers.setdefault(work_out, {})
