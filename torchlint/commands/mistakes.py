@@ -71,5 +71,8 @@ class Choice(click.Choice):  # type: ignore[type-arg, unused-ignore]
 
         words = [str(choice) for choice in self.choices]
         if str(value) not in words:
+            # Imported here, so that `--help` need not.
+            from torchlint.options import none_of
+
             raise click.BadParameter(none_of(str(value), words), ctx, param)
         return str(value)
