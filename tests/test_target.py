@@ -58,8 +58,6 @@ def test_questions_about_a_known_target() -> None:
     known = Target.parse(">=1.13,<2.3")
     assert known.admits_below("2.0")
     assert not known.admits_below("1.13")
-    assert known.known_below("2.0")
-    assert not known.known_below("1.13")
     assert known.at_least("1.13")
     assert not known.at_least("2.0")
     assert known.admits("2.2")
@@ -69,14 +67,8 @@ def test_questions_about_a_known_target() -> None:
 def test_an_unknown_target_proves_nothing_and_admits_everything() -> None:
     unknown = Target.unknown()
     assert unknown.admits_below("2.0")
-    assert not unknown.known_below("2.0")
     assert not unknown.at_least("1.7")
     assert unknown.admits("99.0")
-
-
-def test_an_upper_bound_alone_says_that_an_old_release_runs_it() -> None:
-    assert Target.parse("<2.0").known_below("2.0")
-    assert not Target.parse("<2.5").known_below("2.0")
 
 
 def test_a_target_survives_the_way_to_a_worker() -> None:

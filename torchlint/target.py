@@ -88,10 +88,6 @@ class Target:
         """Whether a release older than ``version`` could run the program; True where nothing is known."""
         return self.lower is None or self.lower < _version(version)
 
-    def known_below(self, version: str) -> bool:
-        """Whether somebody said that a release older than ``version`` may run it; False if nobody did."""
-        return any(bound is not None and bound < _version(version) for bound in (self.lower, self.upper))
-
     def at_least(self, version: str) -> bool:
         """Whether every release that may run the program is provably ``version`` or newer."""
         return self.lower is not None and self.lower >= _version(version)

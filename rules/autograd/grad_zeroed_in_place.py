@@ -28,9 +28,8 @@ _OF_WRAPPERS = frozenset(
 def grad_zeroed_in_place(node: cst.Call | cst.AugAssign | cst.Assign, module: Module) -> Iterator[Finding]:
     """## What it does
     Finds gradients that are filled with zeros instead of being set to None: `zero_grad(set_to_none=False)`,
-    `p.grad.zero_()`, `p.grad *= 0` and their kin, with or without a guard against None. Where the target says
-    that a torch release before 2.0 may run the program, a plain `zero_grad()` is noted too, since there it
-    filled with zeros; where nothing is known of the release, it is not.
+    `p.grad.zero_()`, `p.grad *= 0` and their kin, with or without a guard against None. Where the program may
+    run on a torch release before 2.0, a plain `zero_grad()` is noted too, since there it filled with zeros.
 
     Other classes' `zero_grad` and the gradients of ordinary tensors are left alone, and so is code that reads
     or adds to the gradient of a parameter before the next backward, or captures CUDA graphs: both need the
@@ -91,7 +90,7 @@ def _zero_grad(call: cst.Call, owner: cst.BaseExpression, module: Module) -> Ite
         return
     argument = module.argument(call, "set_to_none")
     asked = argument.given and argument.constant not in (MISSING, None) and not argument.constant
-    by_default = argument.absent and module.target.known_below("2.0")
+    by_default = argument.absent and module.target.admits_below("2.0")
     if not (asked or by_default) or module.gradients.needed_at(call):
         return
     known = value.cls is not None or value.definition is not None
