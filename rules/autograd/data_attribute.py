@@ -82,6 +82,7 @@ def data_attribute(node: cst.Attribute, module: Module) -> Iterator[Finding]:
         return
     if (
         module.is_test
+        or module.classes.of_other_framework
         or _is_indexed(node, module)
         or module.grad(node) is Grad.OFF
         or _is_kept_apart(node, module)

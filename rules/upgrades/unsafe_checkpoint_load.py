@@ -25,7 +25,8 @@ def unsafe_checkpoint_load(call: cst.Call, module: Module) -> Iterator[Finding]:
     ## What it does
 
     Finds `torch.load` without `weights_only`, where a release of torch older than 2.6 may run the program.
-    What the same function saved before it loads it is left alone, and so are tests.
+    What the same function, or the program outside of functions, saved before it loads it is left alone,
+    and so are tests.
 
     ## Why is this bad?
 
@@ -75,19 +76,21 @@ def unsafe_checkpoint_load(call: cst.Call, module: Module) -> Iterator[Finding]:
 
 
 def _is_own(call: cst.Call, module: Module) -> bool:
-    """Whether the function around has saved what is loaded, under the same name or to the same buffer.
+    """Whether the function around, or the program, has saved what is loaded: the same name or buffer.
 
     Where it saves only later, it resumes from what lies there.
     """
     loaded = module.argument(call, "f").node
     function = module.tree.enclosing(call, cst.FunctionDef)
-    if loaded is None or function is None:
+    if loaded is None:
         return False
+    scope = module.tree.root if function is None else function
     return any(
         isinstance(node, cst.Call)
         and module.qualified(node.func) == "torch.save"
         and len(node.args) > 1
         and module.source(node.args[1].value) == module.source(loaded)
         and module.tree.order[node] < module.tree.order[call]
-        for node in module.tree.descendants(function.body)
+        and (function is not None or module.tree.enclosing(node, cst.FunctionDef) is None)
+        for node in module.tree.descendants(scope)
     )

@@ -16,6 +16,7 @@ from typing import TypeAlias
 
 import libcst as cst
 
+from torchlint.semantics.attributes import part_of
 from torchlint.semantics.names import Binding, BindingKind, Names, dotted_text
 from torchlint.semantics.spellings import last_name
 from torchlint.syntax import SyntaxTree
@@ -99,6 +100,7 @@ class Throttling:
         self._exits: dict[cst.CSTNode, str | None] = {}
         self._guards: dict[cst.CSTNode, _Guards] = {}
         self._left: dict[cst.CSTNode, int] = {}
+        self._clocks: dict[cst.CSTNode, bool] = {}
         self._renewals: dict[cst.CSTNode, dict[str, int]] = {}
         self._open: set[cst.CSTNode] = set()
         self._circles = 0
@@ -663,6 +665,12 @@ class Throttling:
         if not missing:
             return self._filled_later(branch)
         for node in self.tree.descendants(branch.body):
+            if isinstance(node, cst.Call):
+                started = _appended_to(node)
+                if started is not None and started.value in missing:
+                    rarely = self._first_round(started, branch)
+                    if rarely is not None and not self._emptied(started, rarely):
+                        return rarely
             if isinstance(node, (cst.AssignTarget, cst.AnnAssign)):
                 target: cst.CSTNode = node.target
                 stored = isinstance(target, cst.Subscript)
@@ -710,7 +718,7 @@ class Throttling:
         empty = [
             b.node
             for b in self.names.bindings_at(target.value, branch)
-            if b.value is not None and not b.path and _constant(b.value) is False
+            if b.value is not None and b.kind is BindingKind.ASSIGN and _is_empty(part_of(b.value, b.path))
         ]
         for parent in self.tree.ancestors(branch):
             if isinstance(parent, FUNCTIONS):
@@ -721,8 +729,20 @@ class Throttling:
                 found = Restriction(parent)
         return found if empty else None
 
+    def _emptied(self, name: cst.Name, rarely: Restriction) -> bool:
+        """Whether the loop whose first round fills a list takes something out of it."""
+        if rarely.loop is None:
+            return False
+        for node in self.tree.descendants(rarely.loop):
+            if isinstance(node, cst.Del):
+                return True
+            if isinstance(node, cst.Attribute) and node.attr.value in _EMPTYING:
+                if dotted_text(node.value) == name.value:
+                    return True
+        return False
+
     def _missing(self, test: cst.CSTNode) -> Iterator[str]:
-        """The variables that a test finds empty: ``x is None``, ``not x``, ``k not in x``, no attribute."""
+        """What variables a test finds empty: ``x is None``, ``not x``, ``k not in x``, ``len(x) == 0``."""
         waiting = [test]
         while waiting:
             part = waiting.pop()
@@ -887,11 +907,13 @@ class Throttling:
 
     def _reads_clock(self, node: cst.CSTNode) -> bool:
         """As ``_is_clock``, looking only at what this expression itself calls."""
-        return any(
-            isinstance(part, cst.Call)
-            and (self.names.qualified(part.func) or "").startswith(("time.", "datetime."))
-            for part in self.tree.descendants(node)
-        )
+        found = self._clocks.get(node)
+        if found is None:
+            found = self._clocks[node] = any(
+                (self.names.qualified(call.func) or "").startswith(("time.", "datetime."))
+                for call in self.tree.within(node, self.tree.nodes(cst.Call))
+            )
+        return found
 
     def _is_best(self, node: cst.CSTNode) -> bool:
         return any(_BEST.search(word) for word in self._words(node))
@@ -920,6 +942,7 @@ _MOMENTS = re.compile(
 _OPTIONS = frozenset({"log", "print_log", "plot", "visualize", "visualise", "vis", "show", "print_stats"})
 _BEST = re.compile(r"(?:^|_)best(?:_|$)|^(?:lowest|highest)_|^(?:min|max)_(?:val_|valid_|test_)?(?:loss|acc)")
 _RECORDS = re.compile(r"(?:^|_)(?:best|lowest|highest|min|max|last|prev|previous|next)(?:_|$)")
+_EMPTYING = frozenset({"clear", "pop", "popleft", "remove"})
 _RESETTING = frozenset({"clear", "reset", "restart", "start"})
 _CLOCKS = re.compile(r"(?:^|_)(?:now|time|t1|toc|tic)$")
 _BAD_NUMBERS = frozenset({"isnan", "isinf", "is_nan", "has_nan", "isneginf", "isposinf"})
@@ -995,8 +1018,29 @@ def _missing_part(test: cst.CSTNode) -> str | None:
             comparisons=[cst.ComparisonTarget(operator=cst.Is(), comparator=cst.Name(value="None"))]
         ):
             return dotted_text(test.left)
+        case cst.Comparison(
+            left=cst.Call(func=cst.Name(value="len"), args=[cst.Arg(value=collection)]),
+            comparisons=[cst.ComparisonTarget(operator=cst.Equal(), comparator=cst.Integer(value="0"))],
+        ):
+            return dotted_text(collection)
         case _:
             return None
+
+
+def _appended_to(call: cst.Call) -> cst.Name | None:
+    """The variable whose list a call adds to."""
+    match call.func:
+        case cst.Attribute(value=cst.Name() as owner, attr=cst.Name(value="append" | "extend")):
+            return owner
+        case _:
+            return None
+
+
+def _is_empty(value: cst.CSTNode | None) -> bool:
+    """Whether a value is None, False, 0 or a list without elements."""
+    if isinstance(value, cst.List):
+        return not value.elements
+    return value is not None and _constant(value) is False
 
 
 def _is_debug_text(node: cst.CSTNode) -> bool:
