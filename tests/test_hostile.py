@@ -18,8 +18,10 @@ from click.testing import CliRunner, Result
 
 from torchlint import cli, options, target, toml
 from torchlint.commands import build
+from torchlint.config import Resolver
 from torchlint.diagnostics import Diagnostic
 from torchlint.options import LintSettings
+from torchlint.registry import rules
 from torchlint.render import full
 from torchlint.render.report import Report
 from torchlint.runner import Mode, run_text
@@ -259,6 +261,15 @@ def test_what_is_no_file_is_neither_read_nor_waited_for() -> None:
     assert (named.exit_code, named.stdout.partition(" TL001 ")[0]) == (1, "loop.py:1:1:")
 
 
+def test_a_name_that_is_too_long_for_the_system_is_that_of_no_file() -> None:
+    name = "a" * 5_000
+    result = lint("--output-format", "concise", f"{name}.py", "--config", f"{name}.toml", "--isolated")
+    assert (result.exit_code, "is neither a file nor TOML" in result.stderr) == (2, True)
+    result = lint("--output-format", "concise", f"{name}.py", f"{name}/b.py")
+    assert result.stdout.count("TL001 cannot read the file: file name too long") == 2
+    assert Resolver(rules()).lint(Path(f"/{name}/b.py")).rules
+
+
 def test_a_config_that_is_no_file_is_none() -> None:
     os.mkfifo("torchlint.toml")
     Path("a.py").write_text(PROGRAM)
@@ -329,17 +340,17 @@ BOMBS = {
 def test_a_declaration_that_is_a_bomb_declares_nothing(name: str) -> None:
     file, text = BOMBS[name]
     Path(file).write_text(text)
-    started = time.perf_counter()
+    started = time.process_time()
     found = detect(Path.cwd() / "a.py")
-    assert time.perf_counter() - started < 3
+    assert time.process_time() - started < 3
     assert found == target.installed() or found.lower is None
 
 
 def test_of_countless_declarations_some_are_read() -> None:
     Path("requirements.txt").write_text("".join(f"torch>=2.{number}\n" for number in range(50_000)))
-    started = time.perf_counter()
+    started = time.process_time()
     assert str(detect(Path.cwd() / "a.py").lower) == "2.0.0"
-    assert time.perf_counter() - started < 3
+    assert time.process_time() - started < 3
 
 
 @pytest.mark.parametrize(
@@ -368,9 +379,9 @@ def test_wildcards_of_a_project_take_time_in_proportion() -> None:
     Path("torchlint.toml").write_text(
         f'extend-exclude = ["{bomb}"]\nper-file-ignores = {{"{bomb}" = ["TL601"]}}\n'
     )
-    started = time.perf_counter()
+    started = time.process_time()
     assert "TL601" in lint("--output-format", "concise").stdout
-    assert time.perf_counter() - started < 3
+    assert time.process_time() - started < 3
 
 
 def test_a_pattern_of_a_config_that_is_none_matches_nothing() -> None:
@@ -441,7 +452,7 @@ def test_a_baseline_that_is_a_bomb_is_told(project: Path) -> None:
     result = lint("--baseline", "b.json", "--update-baseline", ".")
     assert result.exit_code == 0, result.stderr
     assert_tame(result.stdout + result.stderr)
-    assert [item["path"] for item in json.loads(Path("b.json").read_text())["findings"]] == ["a.py"]
+    assert {item["path"] for item in json.loads(Path("b.json").read_text())["findings"]} == {"a.py"}
 
 
 def notebook(*sources: str | list[str]) -> str:
@@ -470,7 +481,16 @@ def test_a_notebook_that_is_a_bomb_is_told(text: Callable[[], str], told: str) -
 
 # --- nothing is echoed raw ---------------------------------------------------------------------------------
 
-NAMES = ("a\n::error::b.py", "::error::c.py", "\x1b[31md\x9b.py", "\u202ee.py", "##vso[f]##[g].py", "-h.py")
+NAMES = (
+    "a\n::error::b.py",
+    "\u2028::error::b.py",
+    "\u2066\x85b.py",
+    "::error::c.py",
+    "\x1b[31md\x9b.py",
+    "\u202ee.py",
+    "##vso[f]##[g].py",
+    "-h.py",
+)
 
 
 def assert_tame(text: str) -> None:

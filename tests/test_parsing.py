@@ -214,3 +214,14 @@ def test_endless_recursion_is_an_error_and_no_crash() -> None:
 
     with pytest.raises(RecursionError):
         on_deep_stack(recurse)
+
+
+@pytest.mark.parametrize("start", ["", "import torch\n"])
+def test_half_of_a_surrogate_pair_is_told_with_its_place(start: str) -> None:
+    text = f"{start}x = '\ud800'\n"
+    row = text.count("\n")
+    assert problem(text) == Problem(
+        "half of a surrogate pair is no character", Position(row, 6), Position(row, 7)
+    )
+    with pytest.raises(UnreadableError, match="surrogate"):
+        on_deep_stack(parse, text)

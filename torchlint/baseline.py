@@ -13,7 +13,6 @@ A finding is known by its fingerprint; the line is there for people. Paths are r
 from __future__ import annotations
 
 import json
-import os
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -23,7 +22,7 @@ from typing import Any
 
 from torchlint.diagnostics import UNTREATED, Diagnostic
 from torchlint.fingerprints import fingerprints, relative
-from torchlint.source import Source, SourceError, read_bytes, write_atomically
+from torchlint.source import Source, SourceError, exists, read_bytes, write_atomically
 
 VERSION = 1
 _LINE_WIDTH = 100
@@ -102,7 +101,7 @@ class Baseline:
         kept = (
             entry
             for path, entries in self._by_path.items()
-            if os.path.exists(self.root / path)  # noqa: PTH110 (pathlib may raise)
+            if exists(self.root / path)
             for entry in entries
             if entry.code not in codes.get(path, ())
         )
@@ -118,7 +117,7 @@ class Baseline:
         findings = f"[\n{listed}\n  ]" if listed else "[]"
         data = f'{{\n  "version": {VERSION},\n  "findings": {findings}\n}}\n'.encode()
         try:
-            old = read_bytes(self.path) if os.path.exists(self.path) else None  # noqa: PTH110 (likewise)
+            old = read_bytes(self.path) if exists(self.path) else None
             return write_atomically(self.path, data, old, "the baseline")
         except SourceError as error:
             raise BaselineError(f"{self.path}: {error.reason}") from None

@@ -89,7 +89,7 @@ class Changes:
         if folder is None:
             folder = self._folders[path.parent] = Path(os.path.realpath(path.parent))
         real = folder / path.name
-        return Path(os.path.realpath(real)) if real.is_symlink() else real
+        return Path(os.path.realpath(real)) if os.path.islink(real) else real  # noqa: PTH114 (pathlib may raise)
 
 
 def since(ref: str, directory: Path) -> Changes:

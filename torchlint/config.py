@@ -19,7 +19,7 @@ from torchlint.files import absolute, matches
 from torchlint.options import Kind, LintSettings, Options, did_you_mean
 from torchlint.rule import Rule
 from torchlint.selectors import Selection, UnknownSelectorError
-from torchlint.source import SourceError, read_bytes
+from torchlint.source import SourceError, is_file, is_folder, read_bytes
 
 _LONGEST_CHAIN, _LONGEST_LINE = 20, 200
 FILE_NAMES = (".torchlint.toml", "torchlint.toml", "pyproject.toml")
@@ -114,7 +114,7 @@ def _extended(layer: Layer, value: object, seen: tuple[Path, ...]) -> tuple[Laye
         raise layer.error("extend", f"more than {_LONGEST_CHAIN} config files extend each other")
     path = seen[-1].parent / Path(os.path.expandvars(value)).expanduser()
     # Told as it is written: what a variable holds is not for everybody who reads the log of a build.
-    if not _is_file(path):
+    if not is_file(path):
         raise layer.error("extend", f"`extend` names {_cut(value)}, which is not a file")
     layers = _read(path, seen)
     if layers is None:
@@ -333,7 +333,7 @@ class Settings:
                 if matches(pattern, path)
             )
         )
-        found, *others = self._targets(path if path.is_dir() else path.parent)
+        found, *others = self._targets(path if is_folder(path) else path.parent)
         found = chosen.target_torch if chosen.target_torch is not None else found
         made = self._made.get((off, (found, *others)))
         if made is None:
@@ -386,7 +386,7 @@ class Resolver:
 
     def _add(self, value: str) -> None:
         path = self.directory / Path(value).expanduser()
-        if not _is_file(path):
+        if not is_file(path):
             if "=" not in value:
                 raise ConfigError(f'`--config {value}` is neither a file nor TOML such as `fail-on = "note"`')
             self._inline.append(inline(value, self.directory))
@@ -443,17 +443,10 @@ class Resolver:
             raise ConfigError(f"this project requires torchlint {required}; this is {__version__}")
 
 
-def _is_file(path: Path) -> bool:
-    try:
-        return path.is_file()
-    except (OSError, ValueError):
-        return False
-
-
 def _configs_in(directory: Path) -> Iterator[Path]:
     for name in FILE_NAMES:
         path = directory / name
-        if _is_file(path) and (name != "pyproject.toml" or read(path) is not None):
+        if is_file(path) and (name != "pyproject.toml" or read(path) is not None):
             yield path
 
 
@@ -462,4 +455,4 @@ def user_config() -> Path | None:
     from platformdirs import user_config_path
 
     path = user_config_path("torchlint", appauthor=False) / "torchlint.toml"
-    return path if _is_file(path) else None
+    return path if is_file(path) else None

@@ -13,7 +13,7 @@ from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
 from torchlint.options import Options, Pattern
-from torchlint.source import SourceError, read_text
+from torchlint.source import SourceError, exists, is_file, is_folder, read_text
 
 # Most runs outside of repositories need it for no pattern.
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def absolute(path: Path) -> Path:
 
 def repository(directory: Path) -> Path | None:
     """The root of the git repository that ``directory`` lies in, None outside of any."""
-    return next((up for up in (directory, *directory.parents) if (up / ".git").exists()), None)
+    return next((up for up in (directory, *directory.parents) if exists(up / ".git")), None)
 
 
 def matches(pattern: Pattern, path: PurePath, *, directory: bool = False) -> bool:
@@ -197,7 +197,7 @@ def _ignore_file(path: Path, warnings: list[str]) -> GitIgnoreSpec | None:
     try:
         lines = _composed(read_text(path, _LARGEST_IGNORE_FILE)).split("\n")
     except SourceError as error:
-        if os.path.isfile(path):  # noqa: PTH113 (pathlib raises where a folder may not be looked into)
+        if is_file(path):
             warnings.append(f"{path} is not heeded: {error.reason.removeprefix('cannot read the file: ')}")
         return None
     from torchlint import globs
@@ -228,7 +228,7 @@ def discover(
     warnings: list[str] = []
     for path in paths:
         path = absolute(path)
-        if path.is_dir():
+        if is_folder(path):
             if not (force_exclude and _excluded(path, True, options_for, respect_gitignore, root, warnings)):
                 found.update(_search(path, options_for, respect_gitignore, force_exclude, warnings))
         elif not (force_exclude and _excluded(path, False, options_for, respect_gitignore, root, warnings)):

@@ -20,7 +20,7 @@ from queue import SimpleQueue
 from typing import TYPE_CHECKING, TypeVar
 
 from torchlint.diagnostics import Position, Span
-from torchlint.source import with_line_feeds
+from torchlint.source import NEWLINE, with_line_feeds
 
 if TYPE_CHECKING:
     from torchlint.syntax import SyntaxTree
@@ -107,6 +107,11 @@ def parse(text: str) -> SyntaxTree:
         raise UnreadableError(found or _problem_at("invalid syntax", place)) from error
     except RecursionError as error:
         raise UnreadableError(TOO_DEEP) from error
+    except UnicodeEncodeError as error:
+        # An editor, or a cookie such as `unicode_escape`, may give what no file in UTF-8 can hold.
+        before = NEWLINE.split(text[: error.start])
+        place = Position(len(before), len(before[-1]) + 1)
+        raise UnreadableError(_problem_at("half of a surrogate pair is no character", place)) from error
     except BaseException as error:
         # A panic of the native parser is raised as a class that no `except Exception` catches.
         if type(error).__name__ != "PanicException":

@@ -751,4 +751,5 @@ def _reindented(code: str, indent: str, newline: str) -> str:
         return indent + code
     tree = SyntaxTree(code)
     edits = [Edit(Span(at, at), indent) for at in _code_lines(tree, 0, len(code))]
-    return apply_edits(code, edits).replace("\n", newline)
+    # Lines that are taken from the file have its line ends already.
+    return re.sub(r"(?<!\r)\n", newline, apply_edits(code, edits))

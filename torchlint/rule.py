@@ -63,11 +63,20 @@ class Words:
         found = self._known.get(word)
         if found is None:
             run = _longest_run(word)
-            found = self._known[word] = run in self._runs and (run == word or word in self._text)
+            found = self._known[word] = run in self._runs and (
+                run == word or word in self._text or _loosely(word).search(self._text) is not None
+            )
         return found
 
 
 _APART = {code: " " for code in range(128) if not (chr(code).isalnum() or chr(code) == "_")}
+
+
+@cache
+def _loosely(word: str) -> re.Pattern[str]:
+    """``word`` with white space, brackets and comments between its parts: `loss.item ()`, `(x.to)(y)`."""
+    parts = re.findall(r"\w+|[^\w\s]", word)
+    return re.compile(r"(?:[\s()\\]|#[^\r\n]{0,200}[\r\n])*".join(map(re.escape, parts)))
 
 
 @cache
@@ -77,13 +86,8 @@ def _longest_run(word: str) -> str:
 
 @cache
 def _groups(mentions: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
-    """The words of each group, and the same with a space in front of their ``=`` or ``(``.
-
-    ``range = (-1, 1)`` and ``loss.item ()`` are spelt so by some.
-    """
-    groups = [group.split("|") for group in mentions]
-    spaced = [[f"{word[:-1]} {word[-1]}" for word in group if word[-1:] in ("=", "(")] for group in groups]
-    return tuple((*group, *beside) for group, beside in zip(groups, spaced, strict=True))
+    """The words of each group."""
+    return tuple(tuple(group.split("|")) for group in mentions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,9 +132,10 @@ class Rule:
 
     def may_fire(self, text: str | Words) -> bool:
         """Whether ``text`` contains what the rule needs to find anything; for many rules as `Words`."""
+        words = Words(text) if isinstance(text, str) else text
         for group in _groups(self.mentions):
             for word in group:
-                if word in text:
+                if word in words:
                     break
             else:
                 return False
@@ -138,8 +143,9 @@ class Rule:
 
     def concerns(self, text: str | Words) -> bool:
         """Whether ``text`` is of the kind of programs that the rule is about, whether or not it may fire."""
-        subjects = [words for words in _groups(self.mentions) if "torch" in words]
-        return all(any(word in text for word in words) for words in subjects)
+        words = Words(text) if isinstance(text, str) else text
+        subjects = [group for group in _groups(self.mentions) if "torch" in group]
+        return all(any(word in words for word in group) for group in subjects)
 
 
 def rule(

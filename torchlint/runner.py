@@ -339,7 +339,7 @@ def _treated(item: _Item, mode: Mode) -> _Outcome:
         data = _content(item, mode)
         key = cache.key(item.salt, path, data) if item.salt else ""
         if mode.only_looks:
-            source = Source.from_bytes(data, path)
+            source = _source(data, path, settings.max_file_size)
             found = _found(source, settings)
             return _Outcome(_about(source, found, mode), key=key, found=found)
         result, text = run_text(data, path, settings, mode)

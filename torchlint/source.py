@@ -213,6 +213,21 @@ def apply(text: str, edits: Iterable[Edit]) -> str:
     return "".join((*parts, text[at:]))
 
 
+def is_file(path: Path) -> bool:
+    """Whether there is a regular file, or a link to one; False for a name that is too long, or hidden."""
+    return os.path.isfile(path)  # noqa: PTH113 (pathlib raises then)
+
+
+def is_folder(path: Path) -> bool:
+    """Whether there is a folder, or a link to one; likewise."""
+    return os.path.isdir(path)  # noqa: PTH112 (likewise)
+
+
+def exists(path: Path) -> bool:
+    """Whether there is anything, or a link to it; likewise."""
+    return os.path.exists(path)  # noqa: PTH110 (likewise)
+
+
 def read_bytes(path: Path, most: int = 0) -> bytes:
     """The bytes of the regular file at ``path``, symbolic links followed; ``most`` of them, if it is not 0.
 
@@ -268,7 +283,7 @@ def write_atomically(
         SourceError: it is read-only, or its folder cannot be written.
     """
     target = Path(os.path.realpath(path))
-    if expected_old_bytes is None and not os.path.exists(target):  # noqa: PTH110 (pathlib may raise)
+    if expected_old_bytes is None and not exists(target):
         try:
             _make(target, data)
         except OSError as error:
@@ -349,7 +364,7 @@ def _rename(temporary: Path, target: Path) -> None:
 
 def _reason(error: Exception, path: Path) -> str:
     if isinstance(error, FileNotFoundError):
-        return "it is a broken symbolic link" if path.is_symlink() else "there is no such file"
+        return "it is a broken symbolic link" if os.path.islink(path) else "there is no such file"  # noqa: PTH114
     if isinstance(error, OSError) and error.strerror:
         return error.strerror[:1].lower() + error.strerror[1:]
     return str(error)

@@ -230,7 +230,7 @@ class SyntaxTree:
         return found
 
     def within(self, outer: cst.CSTNode, nodes: Sequence[Node]) -> Sequence[Node]:
-        """Those of some nodes in source order that are ``outer`` or lie below it."""
+        """Those of some nodes in source order that are ``outer`` or lie below it, found by bisection."""
         order = self.order.__getitem__
         start = bisect_left(nodes, order(outer), key=order)
         return nodes[start : bisect_right(nodes, self.last(outer), start, key=order)]

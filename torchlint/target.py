@@ -23,7 +23,7 @@ from packaging.version import InvalidVersion, Version
 
 from torchlint import installation
 from torchlint.releases import RELEASES
-from torchlint.source import SourceError, read_text
+from torchlint.source import SourceError, exists, is_file, is_folder, read_text
 
 if TYPE_CHECKING:
     from packaging.specifiers import SpecifierSet
@@ -198,7 +198,7 @@ def detect(path: Path, package: str = TORCH) -> Target:
     Unreadable or malformed files declare nothing: other tools report them.
     """
     path = path.absolute()
-    directory = path if path.is_dir() else path.parent
+    directory = path if is_folder(path) else path.parent
     return _declared(directory, package) or installed(package)
 
 
@@ -214,7 +214,7 @@ def _declared(directory: Path, package: str) -> Target | None:
     found = tuple(declared for declared in _declarations(directory, package) if declared.ranges)
     if found:
         return _combine(found, package)
-    if (directory / ".git").exists() or directory.parent == directory:
+    if exists(directory / ".git") or directory.parent == directory:
         return None
     return _declared(directory.parent, package)
 
@@ -313,11 +313,11 @@ FILES = (
 def _candidates(directory: Path) -> Iterator[Path]:
     for name in FILES:
         path = directory / name
-        if path.is_file():
+        if is_file(path):
             yield path
     try:
-        yield from sorted(path for path in directory.glob("requirements*.txt") if path.is_file())
-        yield from sorted(path for path in directory.glob("requirements/*.txt") if path.is_file())
+        yield from sorted(path for path in directory.glob("requirements*.txt") if is_file(path))
+        yield from sorted(path for path in directory.glob("requirements/*.txt") if is_file(path))
     except OSError:
         return
 

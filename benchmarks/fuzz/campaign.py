@@ -39,6 +39,8 @@ KINDS: tuple[tuple[str, tuple[Property, ...]], ...] = (
     ("syntax", properties.ANY),
     ("programs run", properties.RUN),
     ("programs checked", properties.TODAY),
+    ("fixtures laid out", properties.LAID_OUT),
+    ("fixtures laid out", properties.LAID_OUT),
 )
 """What is made in turn, and what must hold of it."""
 
@@ -100,6 +102,8 @@ def text(seed: int, number: int) -> str:
     if name == "mutants":
         files = seeds()
         return mutations.mutated(random.choice(files), random, files)
+    if name == "fixtures laid out":
+        return layout.within_lines(random.choice(bad_fixtures()), random)
     if name == "syntax":
         batch, place = divmod(number // len(KINDS), SYNTAX_BATCH)
         sources = _syntax(seed * 10_000 + batch)
@@ -118,6 +122,13 @@ def seeds() -> tuple[str, ...]:
     return tuple(
         path.read_bytes().decode("utf-8") for path in files for _ in range(5 if path in programs else 1)
     )
+
+
+@cache
+def bad_fixtures() -> tuple[str, ...]:
+    """The files in which a rule finds something, as it promises to."""
+    files = sorted((ROOT / "fixtures").glob("TL*/bad*.py"))
+    return tuple(path.read_bytes().decode() for path in files if "." not in path.stem)
 
 
 @cache

@@ -27,6 +27,13 @@ def dressed(text: str, random: Random) -> str:
     return text
 
 
+def within_lines(text: str, random: Random) -> str:
+    """``text`` with two lots of brackets and breaks, and its lines otherwise as they are."""
+    for _ in range(2):
+        text = random.choice((brackets, breaks))(text, random)
+    return text
+
+
 def _meaning(text: str) -> str | None:
     """What two texts have in common that are the same program; None if it is none."""
     try:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import dataclasses
+import re
 import time
 import warnings
 from collections import Counter
@@ -25,7 +26,8 @@ from torchlint.fixer import Fixed, fix
 from torchlint.options import LintSettings
 from torchlint.source import Source, SourceError
 from torchlint.suppressions import read_lines
-from torchlint.target import Target
+from torchlint.target import LIBRARIES as KNOWN
+from torchlint.target import TORCH, Target
 from torchlint.testing import invariants
 
 PATH = Path("fuzzed.py")
@@ -40,6 +42,7 @@ MENDING = frozenset({"TL308", "TL409", "TL705"})
 """Rules whose safe fixes make a program do what it says and did not do: it is meant to compute otherwise."""
 CRASHING = frozenset({"TL105", "TL901"})
 """Rules whose safe fixes let a program run that ended with an error."""
+_TARGET = re.compile(rf"target-({'|'.join((TORCH, *KNOWN))})=(\S+)")
 _COMMENTS = frozenset({"TL002", "TL003"})
 TOLERANCE = 1e-7
 """How far results in double precision may be off where fixes round in another way, relative."""
@@ -68,15 +71,29 @@ def settings(unsafe: bool = True, without: frozenset[str] = frozenset(), target:
     )
 
 
+def said(text: str) -> LintSettings:
+    """All rules and fixes, for the releases that the first line names, as it does in fixtures."""
+    given = dict(_TARGET.findall(text.partition("\n")[0]))
+    targets = {name: Target.parse(it, "fuzz", name) for name, it in given.items()}
+    torch_given = targets.pop(TORCH, Target.unknown())
+    return dataclasses.replace(settings(), target=torch_given, libraries=targets)
+
+
 def held(text: str) -> Iterator[str]:
     """The invariants of every file: with safe fixes only, and with all."""
     try:
         source = Source.from_bytes(text.encode("utf-8"), PATH)
     except (SourceError, UnicodeEncodeError):
         return
-    yield from invariants(source, settings())
+    try:
+        wanted = said(text)
+    except ValueError:
+        wanted = settings()
+    yield from invariants(source, wanted)
     yield from (
-        item.message for item in fix(source, settings(unsafe=False)).diagnostics if item.code == CRASH
+        item.message
+        for item in fix(source, dataclasses.replace(wanted, unsafe_fixes=False)).diagnostics
+        if item.code == CRASH
     )
 
 
@@ -211,6 +228,7 @@ def _differences(
 
 
 ANY: tuple[Property, ...] = (held, quick, without_layout)
+LAID_OUT: tuple[Property, ...] = (held, quick)
 TODAY: tuple[Property, ...] = (held_today, quick)
 RUN: tuple[Property, ...] = (same_results, still_runs, mended)
 PROGRAM: tuple[Property, ...] = (*ANY, *RUN)

@@ -69,4 +69,5 @@ def backward_retains_graph(call: cst.Call, module: Module) -> Iterator[Finding]:
             "Remove `retain_graph`, so that the backward pass frees the graph",
             module.remove_argument(call, "retain_graph"),
         ),
+        remedy="Remove `retain_graph`, so that the backward pass frees the graph",
     )

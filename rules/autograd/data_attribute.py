@@ -82,6 +82,7 @@ def data_attribute(node: cst.Attribute, module: Module) -> Iterator[Finding]:
         return
     if (
         module.is_test
+        or module.classes.of_other_framework
         or _is_indexed(node, module)
         or module.grad(node) is Grad.OFF
         or _is_kept_apart(node, module)
@@ -93,6 +94,7 @@ def data_attribute(node: cst.Attribute, module: Module) -> Iterator[Finding]:
         node,
         f"`{name}.data` goes behind autograd's back; `{name}.detach()` gives the same values, and is checked",
         fix=module.unsafe("Use `detach()`", module.replace(node, f"{name}.detach()")),
+        remedy="Use `detach()`",
     )
 
 

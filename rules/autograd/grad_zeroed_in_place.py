@@ -80,6 +80,7 @@ def grad_zeroed_in_place(node: cst.Call | cst.AugAssign | cst.Assign, module: Mo
         node,
         f"the gradient of `{name}` is filled with zeros, at the cost of writing and re-reading its memory",
         fix=_clear(node, owner, module),
+        remedy="Set the gradient to `None`",
     )
 
 
@@ -109,7 +110,11 @@ def _zero_grad(call: cst.Call, owner: cst.BaseExpression, module: Module) -> Ite
             "before torch 2.0, `zero_grad()` fills the gradients with zeros instead of setting them to None"
         )
     yield Finding(
-        call, message, fix=make("Pass `set_to_none=True`", edits), severity=WARNING if asked else NOTE
+        call,
+        message,
+        fix=make("Pass `set_to_none=True`", edits),
+        severity=WARNING if asked else NOTE,
+        remedy="Pass `set_to_none=True`",
     )
 
 

@@ -64,4 +64,5 @@ def blocking_batch_transfer(call: cst.Call, module: Module) -> Iterator[Finding]
         call,
         "the host waits for this copy, although the batch is in pinned memory",
         fix=grade("Set `non_blocking=True`", module.loaders.unblock(call)),
+        remedy="Pass `non_blocking=True`",
     )

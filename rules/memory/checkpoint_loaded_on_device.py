@@ -73,4 +73,5 @@ def checkpoint_loaded_on_device(call: cst.Call, module: Module) -> Iterator[Find
         'fills; pass `map_location="cpu"`',
         fix=module.unsafe("Load to the CPU", module.set_argument(call, "map_location", '"cpu"')),
         related=((filled, "copied from the checkpoint here"),),
+        remedy='Pass `map_location="cpu"`',
     )

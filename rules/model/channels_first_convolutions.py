@@ -33,8 +33,9 @@ def channels_first_convolutions(_: cst.Module, module: Module) -> Iterator[Findi
     the device.
 
     Silent for networks over volumes or sequences, for transformers that only make patches with a convolution,
-    where a framework runs the loop, for agents that wait for their environment, and for work that needs its
-    digits or derivatives of derivatives, which tensor cores have no part in.
+    for convolutions that no forward pass calls, where a framework runs the loop, for agents that wait for
+    their environment, and for work that needs its digits or derivatives of derivatives, which tensor cores
+    have no part in.
 
     ## Why is this bad?
 

@@ -35,7 +35,8 @@ def cudnn_benchmark_off(_: cst.Module, module: Module) -> Iterator[Finding]:
     results have to be repeatable: nothing is seeded, and nothing is said of determinism.
 
     Silent where the program asks for deterministic results, leaves the switch to an option, or works on what
-    changes its size: texts, sounds, detection, training at several scales; where a framework runs the loop;
+    changes its size: texts, sounds, detection, training at several scales; where no forward pass calls the
+    convolutions; where a framework runs the loop;
     and for agents that wait for their environment.
 
     ## Why is this bad?

@@ -30,6 +30,25 @@ def train(config, data):
     #
 """,
     "lines joined by a lone CR": "import torch\r\\\rx = torch.zeros(3).cuda()\r",
+    "a seed and a rank in different lines, which end in a lone CR": """\
+from torch.utils.data import DataLoader
+from torch.distributed.fsdp import fully_shard
+torch.manual_seed(0)
+loader = DataLoader(dataset, batch_size=4)
+def train():
+    torch.distributed.init_process_group("gloo", rank=0, world_size=1)
+    net = Net()
+    fully_shard(net)
+    for x, y in loader:
+        loss = torch.nn.functional.cross_entropy(net(x), y)
+        loss.backward()
+""".replace("\n", "\r"),
+    "white space in front of a bracket": """\
+import torch.nn.functional as F
+for step, (x, y) in enumerate(loader):
+    loss = F.nll_loss(F.softmax(y_hat, dim=1).log \\
+(), y)
+""",
 }
 # Programs of the grammar, which are run.
 PROGRAMS = {

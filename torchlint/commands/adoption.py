@@ -179,14 +179,15 @@ def _baseline(chosen: Options) -> Baseline | None:
     if chosen.baseline is None:
         return None
     from torchlint.baseline import Baseline, BaselineError
+    from torchlint.source import exists
 
     path = absolute(chosen.baseline)
-    if chosen.ignore_baseline or (chosen.update_baseline and not path.exists()):
+    if chosen.ignore_baseline or (chosen.update_baseline and not exists(path)):
         return Baseline(path)
     try:
         return Baseline.read(path)
     except BaselineError as error:
-        raise Failure(f"{error}{'' if path.exists() else '; `--update-baseline` writes one'}") from None
+        raise Failure(f"{error}{'' if exists(path) else '; `--update-baseline` writes one'}") from None
 
 
 def _changes(chosen: Options, directory: Path) -> Changes | None:

@@ -7,8 +7,6 @@ import re
 import click
 from click.core import ParameterSource
 
-from torchlint.options import did_you_mean, none_of
-
 
 def told(error: click.UsageError) -> str:
     """The message for a mistake that the help of its command would have spared."""
@@ -27,6 +25,8 @@ def message(error: click.UsageError) -> str:
 
 def _meant(error: click.NoSuchOption) -> str:
     """The long option of the command that was likely meant; the dashes, which all have, do not count."""
+    from torchlint.options import did_you_mean
+
     parameters = error.ctx.command.get_params(error.ctx) if error.ctx is not None else []
     spelled = (word for parameter in parameters for word in (*parameter.opts, *parameter.secondary_opts))
     known = [word.removeprefix("--") for word in spelled if word.startswith("--")]
@@ -67,7 +67,12 @@ class Choice(click.Choice):  # type: ignore[type-arg, unused-ignore]
         Raises:
             click.BadParameter: it is none of the choices.
         """
+        from torchlint.options import none_of
+
         words = [str(choice) for choice in self.choices]
         if str(value) not in words:
+            # Imported here, so that `--help` need not.
+            from torchlint.options import none_of
+
             raise click.BadParameter(none_of(str(value), words), ctx, param)
         return str(value)

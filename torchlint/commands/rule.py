@@ -90,7 +90,16 @@ def _code(section: str) -> list[str]:
 
 
 def _table(rules: list[Rule]) -> str:
-    rows = [(rule.code, rule.name, rule.severity.value, f"fix: {rule.fix}", rule.summary) for rule in rules]
+    rows = [
+        (
+            rule.code,
+            rule.name,
+            f"{rule.severity.value}{', opt-in' if rule.opt_in else ''}",
+            f"fix: {rule.fix}",
+            rule.summary,
+        )
+        for rule in rules
+    ]
     widths = [max((len(row[column]) for row in rows), default=0) for column in range(4)]
     return "".join(
         "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=False)) + f"  {row[4]}\n"

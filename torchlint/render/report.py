@@ -142,6 +142,8 @@ def _visible(char: str) -> str:
     point = ord(char)
     if point < 0x20:
         return chr(0x2400 + point)
+    if point in (0x2028, 0x2029):  # which some take for the end of a line
+        return "\u2424"
     return "\u2421" if point == 0x7F else char if char.isspace() and point >= 0xA0 else "\ufffd"
 
 

@@ -98,6 +98,7 @@ class Backpropagation:
         self.module = module
         self.tree = module.tree
         self._gradients: dict[cst.CSTNode, bool] = {}
+        self._origins: dict[tuple[Place, bool], list[cst.CSTNode]] = {}
 
     # ------------------------------------------------------------------ backward passes
 
@@ -506,23 +507,27 @@ class Backpropagation:
         return value.kind in _HOST or (value.kind is Kind.TENSOR and value.graph is Graph.DETACHED)
 
     def _children(self, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
-        for inner in self.tree.descendants(node):
-            if self.tree.parent(inner) is node:
-                yield inner
+        return iter(self.tree.parts(node))
 
     def _returns(self, function: cst.CSTNode) -> Iterator[cst.CSTNode]:
         if isinstance(function, cst.Lambda):
             yield function.body
             return
-        for statement in self.tree.nodes(cst.Return):
+        for statement in self.tree.within(function, self.tree.nodes(cst.Return)):
             if statement.value is not None and self.module.function(statement) is function:
                 yield statement.value
 
-    def _sources(self, key: Place, entered: Function | None) -> Iterator[cst.CSTNode]:
+    def _sources(self, key: Place, entered: Function | None) -> list[cst.CSTNode]:
         """The expressions that a name or attribute gets its value from.
 
         The parameters of the function ``entered`` get theirs from the call that led into it.
         """
+        known = self._origins.get((key, entered is None))
+        if known is None:
+            known = self._origins[key, entered is None] = list(self._find_sources(key, entered))
+        return known
+
+    def _find_sources(self, key: Place, entered: Function | None) -> Iterator[cst.CSTNode]:
         if isinstance(key, str):
             for assigned in self.module.names.attributes.get(key, ()):
                 if assigned.value is not None:

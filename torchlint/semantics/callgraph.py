@@ -257,7 +257,7 @@ class CallGraph:
 
 
 class _Pool:
-    """Calls, sorted by what they run as soon as that is settled: no later question goes through them."""
+    """Calls, sorted by what they run once that is settled, so that no later question goes through them."""
 
     def __init__(self, calls_found: list[cst.Call]) -> None:
         self._open = calls_found

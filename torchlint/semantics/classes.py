@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property
 
 import libcst as cst
 
 from torchlint.semantics.api.results import function_result
+from torchlint.semantics.conventions import OTHER_FRAMEWORKS
 from torchlint.semantics.names import AttributeBinding, BindingKind, Names
 from torchlint.semantics.values import Kind
 from torchlint.syntax import SyntaxTree
@@ -88,15 +89,17 @@ class ClassInfo:
     methods: dict[str, cst.FunctionDef]
     heir_of_lightning: bool = False
     _attributes: dict[str, list[AttributeBinding]] = field(default_factory=dict)
+    _lineage: tuple[ClassInfo, ...] = ()
 
     @property
     def lineage(self) -> tuple[ClassInfo, ...]:
         """The class and its ancestors in this file, nearest first."""
-        found: dict[ClassInfo, None] = {self: None}
-        for parent in self.parents:
-            for info in parent.lineage:
-                found.setdefault(info)
-        return tuple(found)
+        if not self._lineage:
+            found: dict[ClassInfo, None] = {self: None}
+            for parent in self.parents:
+                found.update(dict.fromkeys(parent.lineage))
+            self._lineage = tuple(found)
+        return self._lineage
 
     @property
     def lightning(self) -> bool:
@@ -124,6 +127,7 @@ class Classes:
         self._infos: dict[cst.ClassDef, ClassInfo] = {}
         self._owners: dict[cst.CSTNode, cst.ClassDef | None] = {}
         self._pending: set[cst.ClassDef] = set()
+        self._assigned: dict[str, dict[cst.ClassDef, list[AttributeBinding]]] = {}
         self._heirs: dict[cst.ClassDef, list[cst.ClassDef]] | None = None
 
     def info(self, node: cst.ClassDef) -> ClassInfo:
@@ -165,6 +169,7 @@ class Classes:
         kinds = [kind_of_class(dotted) for dotted in bases] + [parent.kind for parent in parents]
         kind = next((k for k in kinds if k not in (Kind.UNKNOWN, Kind.OBJECT)), Kind.OBJECT)
         modular = opaque and "forward" in methods and not any(map(_NO_MODULE_BASE.search, bases))
+        modular = modular and not self.of_other_framework
         if kind is Kind.OBJECT and modular and self._calls_base(methods):
             # A base of another file, and it has a forward: a module by every convention.
             kind = Kind.MODULE
@@ -173,6 +178,13 @@ class Classes:
             heir = not any(map(_NO_MODULE_BASE.search, bases)) and self._takes_lightning_steps(methods)
         kind = Kind.MODULE if heir else kind
         return ClassInfo(node, kind, tuple(bases), tuple(parents), opaque, methods, heir)
+
+    @cached_property
+    def of_other_framework(self) -> bool:
+        """Whether the file imports another framework and not torch, so that its modules are those."""
+        bindings = (found for bound in self.names.module_scope.bindings.values() for found in bound)
+        roots = {(binding.imported or "").partition(".")[0] for binding in bindings}
+        return "torch" not in roots and bool(roots & (OTHER_FRAMEWORKS - {"cv2"}))
 
     def _takes_lightning_steps(self, methods: dict[str, cst.FunctionDef]) -> bool:
         """Whether a class of a file that imports Lightning defines a step over a batch."""
@@ -243,14 +255,22 @@ class Classes:
         """The assignments ``self.attr = …`` in the methods of a class and of its ancestors here."""
         found = info._attributes.get(attr)
         if found is None:
-            lineage = {ancestor.node for ancestor in info.lineage}
-            found = [
-                binding
-                for binding in self.names.attributes.get(attr, ())
-                if self.instance_class(binding.target.value) in lineage
-                and binding.kind is not BindingKind.DELETE
-            ]
+            assigned = self._assigned_to(attr)
+            lineage = dict.fromkeys(ancestor.node for ancestor in info.lineage)
+            found = [binding for node in lineage for binding in assigned.get(node, ())]
+            found.sort(key=lambda binding: self.tree.order[binding.target])
             info._attributes[attr] = found
+        return found
+
+    def _assigned_to(self, attr: str) -> dict[cst.ClassDef, list[AttributeBinding]]:
+        """The assignments ``self.attr = …`` by the class in whose methods they stand."""
+        found = self._assigned.get(attr)
+        if found is None:
+            found = self._assigned[attr] = {}
+            for binding in self.names.attributes.get(attr, ()):
+                cls = self.instance_class(binding.target.value)
+                if cls is not None and binding.kind is not BindingKind.DELETE:
+                    found.setdefault(cls, []).append(binding)
         return found
 
     def instance_class(self, node: cst.CSTNode) -> cst.ClassDef | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import libcst as cst
@@ -26,6 +27,15 @@ _ITEMS = frozenset({"items", "keys"})
 _MAPPING_METHODS = frozenset({"items", "keys", "values", "get", "update"})
 
 
+@dataclass(slots=True)
+class _Used:
+    """Where which attributes of a variable are used, the attributes alone, and what they show it to be."""
+
+    places: list[tuple[cst.CSTNode, str]] = field(default_factory=list)
+    attributes: set[str] = field(default_factory=set)
+    shows: Value | None = None
+
+
 class Clues:
     """The clues of one file to what its definitions leave open."""
 
@@ -33,13 +43,12 @@ class Clues:
         self.tree = evaluator.tree
         self.names = evaluator.names
         self._value = evaluator.value
-        self._homes: dict[
-            str, dict[Scope | cst.ClassDef | None, tuple[list[tuple[cst.CSTNode, str]], set[str]]]
-        ] = {}
+        self._homes: dict[str, dict[Scope | cst.ClassDef | None, _Used]] = {}
+        self._first_in: dict[Binding, tuple[bool, list[cst.BaseExpression]]] = {}
 
     def used_attributes(self, node: cst.CSTNode) -> set[str]:
         """The attributes that this variable is asked for: in its function, or for ``self.x`` in its class."""
-        return self._used(node)[1]
+        return self._used(node).attributes
 
     @cached_property
     def _attributes_of(self) -> dict[str, list[tuple[cst.CSTNode, str]]]:
@@ -74,22 +83,19 @@ class Clues:
         found = self._attributes_of.items()
         return frozenset(spelt for spelt, uses in found if any(attr in _ITEMS for _, attr in uses))
 
-    def _uses_of(self, node: cst.CSTNode) -> list[tuple[cst.CSTNode, str]]:
-        return self._used(node)[0]
-
-    def _used(self, node: cst.CSTNode) -> tuple[list[tuple[cst.CSTNode, str]], set[str]]:
-        """Where which attributes of a variable are used, and the attributes alone."""
+    def _used(self, node: cst.CSTNode) -> _Used:
+        """What is asked of a variable nearby."""
         spelt = dotted_text(node)
         if spelt is None or spelt not in self._attributes_of:
-            return [], set()
+            return _Used()
         known = self._homes.get(spelt)
         if known is None:
             known = self._homes[spelt] = {}
             for use in self._attributes_of[spelt]:
-                uses, attributes = known.setdefault(self._home(spelt, use[0], "." not in spelt), ([], set()))
-                uses.append(use)
-                attributes.add(use[1])
-        return known.get(self._home(spelt, node, isinstance(node, cst.Name)), ([], set()))
+                used = known.setdefault(self._home(spelt, use[0], "." not in spelt), _Used())
+                used.places.append(use)
+                used.attributes.add(use[1])
+        return known.get(self._home(spelt, node, isinstance(node, cst.Name))) or _Used()
 
     def _home(self, spelt: str, at: cst.CSTNode, simple: bool) -> Scope | cst.ClassDef | None:
         """Where a variable is bound as seen from a place, or for ``self.x`` the class around it."""
@@ -97,6 +103,15 @@ class Clues:
 
     def taken_as_tensor(self, binding: Binding) -> bool:
         """Whether a function that takes tensors only, or a loss of torch, gets a variable as it is."""
+        known = self._first_in.get(binding)
+        if known is None:
+            known = self._first_in[binding] = self._find_first_in(binding)
+        tensor, others = known
+        return tensor or any(self._value(func).cls in results.NN_LOSSES for func in others)
+
+    def _find_first_in(self, binding: Binding) -> tuple[bool, list[cst.BaseExpression]]:
+        """Whether a function of torch takes a variable for a tensor, and what else gets it first."""
+        others: list[cst.BaseExpression] = []
         for use in self.names.uses(binding):
             argument = self.tree.parent(use)
             call = self.tree.parent(argument) if isinstance(argument, cst.Arg) else None
@@ -108,26 +123,29 @@ class Clues:
                 if package == "torch.nn.functional" or (
                     package == "torch" and name in results.TENSOR_METHODS
                 ):
-                    return True
-            elif (
-                isinstance(call.func, (cst.Name, cst.Attribute))
-                and self._value(call.func).cls in results.NN_LOSSES
-            ):
-                return True
-        return False
+                    return True, []
+            elif isinstance(call.func, (cst.Name, cst.Attribute)):
+                others.append(call.func)
+        return False, others
 
     def by_use(self, node: cst.CSTNode) -> Value:
         """What a variable must be, given what is asked of it nearby."""
         if self._is_cut_and_copied(node):
             return TENSOR
-        used = self.used_attributes(node)
+        used = self._used(node)
+        if used.shows is None:
+            used.shows = self._shown_by(used)
+        return used.shows
+
+    def _shown_by(self, uses: _Used) -> Value:
+        used = uses.attributes
         if not used:
             return UNKNOWN
         if "backward" in used and not used & {"step", "zero_grad", "parameters", "eval", "state_dict"}:
             return TENSOR.attached(Graph.ATTACHED)
         if used & results.TENSOR_ONLY_METHODS or used & results.TENSOR_ONLY_ATTRIBUTES:
             return TENSOR
-        if any(asked_by_dimension(self.tree.parent(where), self.tree) for where, _ in self._uses_of(node)):
+        if any(asked_by_dimension(self.tree.parent(where), self.tree) for where, _ in uses.places):
             return TENSOR
         if "zero_grad" in used and any(attr == "step" or attr.startswith("step_and") for attr in used):
             # ``step_and_update_lr`` is what optimizers with a schedule of their own have.
@@ -138,23 +156,21 @@ class Clues:
             return MODULE
         if "unscale_" in used or {"scale", "update"} <= used:
             return Value(Kind.SCALER)
-        if self._placed_in_place(node):
+        if self._placed_in_place(uses):
             return MODULE
         return UNKNOWN
 
     def _is_cut_and_copied(self, node: cst.CSTNode) -> bool:
         """Whether the function writes ``x[:, 4].cpu()``: arrays have such slices, but are on the host."""
         spelt = dotted_text(node)
-        places = self._copied_slices.get(spelt, ()) if spelt is not None else ()
-        if not isinstance(node, cst.Name):
-            return bool(places)
-        home = self.names.lookup(node.value, node)
-        return any(self.names.lookup(node.value, place) is home for place in places)
+        if spelt is None or spelt not in self._copied_slices:
+            return False
+        return not isinstance(node, cst.Name) or self.names.lookup(spelt, node) in self._copied_slices[spelt]
 
     @cached_property
-    def _copied_slices(self) -> dict[str, list[cst.CSTNode]]:
-        """By variable: where a slice of it along several dimensions is copied from or to a device."""
-        found: dict[str, list[cst.CSTNode]] = {}
+    def _copied_slices(self) -> dict[str, set[Scope | None]]:
+        """By variable: where one is bound that slices along several dimensions are copied from."""
+        found: dict[str, set[Scope | None]] = {}
         for attribute in self.tree.nodes(cst.Attribute):
             match attribute:
                 case cst.Attribute(
@@ -163,17 +179,17 @@ class Clues:
                 ) if any(isinstance(part.slice, cst.Slice) for part in slices):
                     spelt = dotted_text(owner)
                     if spelt is not None:
-                        found.setdefault(spelt, []).append(attribute)
+                        found.setdefault(spelt, set()).add(self.names.lookup(spelt, attribute))
                 case _:
                     pass
         return found
 
-    def _placed_in_place(self, node: cst.CSTNode) -> bool:
+    def _placed_in_place(self, uses: _Used) -> bool:
         """Whether the file writes ``x.to(device)``, ``x.cuda()`` or ``x.eval()`` as a statement of its own.
 
         Only a module has a use for that; a tensor's ``to`` gives a new tensor.
         """
-        for where, attr in self._uses_of(node):
+        for where, attr in uses.places:
             call = self.tree.parent(where)
             if isinstance(call, cst.Call) and isinstance(self.tree.parent(call), cst.Expr):
                 if attr in ("to", "cuda") or (attr in ("eval", "train") and not call.args):

@@ -91,13 +91,20 @@ class Gradients:
         It asks for them before the next backward, or takes steps behind a backward that did not run, or that
         ran through another model than the last: a step moves what has a gradient of zeros by its momentum.
         """
-        asked = [
+        return self._kept or self._read_before_backward(call, None, self._asked) or self._uneven(call)
+
+    @cached_property
+    def _asked(self) -> list[cst.Attribute]:
+        """The places that ask for a gradient, if only for whether there is one."""
+        return [
             read
             for read in self.tree.nodes(cst.Attribute)
             if read.attr.value == "grad" and not self._clears(read)
         ]
-        kept = any(self._is_kept(read) for read in asked)
-        return kept or self._read_before_backward(call, None, asked) or self._uneven(call)
+
+    @cached_property
+    def _kept(self) -> bool:
+        return any(self._is_kept(read) for read in self._asked)
 
     def _is_kept(self, read: cst.Attribute) -> bool:
         """Whether a list or an object holds on to the tensor of a gradient, which is then filled again."""

@@ -11,6 +11,7 @@ import libcst as cst
 from torchlint.semantics.conventions import MODEL_USE
 from torchlint.semantics.fixpoint import Answers
 from torchlint.semantics.names import BindingKind
+from torchlint.semantics.reach import gathered
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.throttling import FUNCTIONS, Function
 from torchlint.semantics.values import MISSING, Kind
@@ -61,6 +62,11 @@ _SETTERS_KNOWN: Answers[_Setters] = Answers(nothing={}, unknown={})
 _ENTRIES = Answers(nothing=Grad.UNKNOWN, unknown=Grad.UNKNOWN)
 
 
+def _in_common(modes: frozenset[Grad]) -> Grad:
+    """The mode in which all callers start a function."""
+    return Grad.UNKNOWN if len(modes) > 1 else next(iter(modes), Grad.ON)
+
+
 class GradModes:
     """The grad modes of one file, worked out on demand."""
 
@@ -69,6 +75,7 @@ class GradModes:
         self.tree = model.tree
         self.names = model.names
         self._modes: dict[cst.CSTNode, Grad] = {}
+        self._starts: dict[Function, frozenset[Grad]] = {}
         self._regions: dict[cst.CSTNode, cst.CSTNode] = {}
         self._sets_modes = any(self.tree.mentions(word) for word in _SETTING_WORDS)
 
@@ -293,29 +300,25 @@ class GradModes:
 
     def _entry(self, function: Function) -> Grad:
         """The mode in which a function starts: its decorators, its framework, its callers."""
+        if not self.model.fixpoint.busy:
+            # Nothing that is asked now rests on half an answer, so that all on the way may be remembered.
+            return _in_common(gathered(function, self._started_in, self._starts))
         found: Grad = self.model.fixpoint.ask(("entry", function), self._find_entry, _ENTRIES)
         return found
 
     def _find_entry(self, question: tuple[str, Function]) -> Grad:
         _, function = question
-        modes: set[Grad] = set()
-        seen: set[Function] = {function}
-        waiting: list[Function] = [function]
-        while waiting:
-            current = waiting.pop()
-            own = self._own_entry(current)
-            if own is not None:
-                modes.add(own)
-                continue
-            places: list[cst.BaseExpression | Function] = [*self.model.callers(current)]
-            for place in places or [current]:
-                inside, outer = self._inside(place)
-                if inside is not None or outer is None:
-                    modes.add(inside or Grad.ON)
-                elif outer not in seen:
-                    seen.add(outer)
-                    waiting.append(outer)
-        return Grad.UNKNOWN if len(modes) > 1 else modes.pop() if modes else Grad.ON
+        return _in_common(gathered(function, self._started_in, {}))
+
+    def _started_in(self, function: Function) -> tuple[list[Grad], list[Function]]:
+        """The modes in which a function starts, and the functions that it starts in the mode of."""
+        own = self._own_entry(function)
+        if own is not None:
+            return [own], []
+        places: list[cst.BaseExpression | Function] = [*self.model.callers(function)]
+        around = [self._inside(place) for place in places or [function]]
+        modes = [inside or Grad.ON for inside, outer in around if inside is not None or outer is None]
+        return modes, [outer for inside, outer in around if inside is None and outer is not None]
 
     def _own_entry(self, function: Function) -> Grad | None:
         """As far as the function itself shows it; None: its callers, or its maker, decide."""

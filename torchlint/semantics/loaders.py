@@ -641,26 +641,46 @@ class Loaders:
         """Where the batches of the loader made by ``call`` go, as far as this file shows it."""
         if self.only_sampled(call):
             return Destination.SAMPLE
-        seen_loop = escaped = False
-        for transfer in self._transfers:
-            if call in self.batch_sources(_before_casts(transfer)).calls:
-                return Destination.ACCELERATOR
-        for loop in self._loops:
-            if call in self.sources(loop.iter).calls:
-                seen_loop = True
-        for name in self._batch_names:
-            if call in self.batch_sources(name).calls and self._escapes(name):
-                escaped = True
+        if call in self._moved_on:
+            return Destination.ACCELERATOR
+        seen = call in self._looped_over or call in self._sampled
+        escaped = any(self._escapes(name) for name in self._named.get(call, ()))
+        return Destination.HOST if seen and not escaped else Destination.ELSEWHERE
+
+    @cached_property
+    def _moved_on(self) -> frozenset[cst.Call]:
+        """The loaders of which a part of a batch is moved to an accelerator."""
+        sources = (self.batch_sources(_before_casts(transfer)) for transfer in self._transfers)
+        return frozenset(call for found in sources for call in found.calls)
+
+    @cached_property
+    def _looped_over(self) -> frozenset[cst.Call]:
+        """The loaders that loops go over."""
+        return frozenset(call for loop in self._loops for call in self.sources(loop.iter).calls)
+
+    @cached_property
+    def _sampled(self) -> dict[cst.Call, list[cst.BaseExpression]]:
+        """By its loader: what is asked for a single batch."""
+        found: dict[cst.Call, list[cst.BaseExpression]] = {}
         for taken in self._single_batches:
-            if call in self.sources(taken).calls:
-                seen_loop = True
-        return Destination.HOST if seen_loop and not escaped else Destination.ELSEWHERE
+            for call in self.sources(taken).calls:
+                found.setdefault(call, []).append(taken)
+        return found
+
+    @cached_property
+    def _named(self) -> dict[cst.Call, list[cst.Name]]:
+        """By its loader: the names of batches."""
+        found: dict[cst.Call, list[cst.Name]] = {}
+        for name in self._batch_names:
+            for call in self.batch_sources(name).calls:
+                found.setdefault(call, []).append(name)
+        return found
 
     def only_sampled(self, call: cst.Call) -> bool:
         """Whether each loader that ``call`` makes is only asked for one batch, as to look at it."""
-        if any(call in self.sources(loop.iter).calls for loop in self._loops):
+        if call in self._looped_over:
             return False
-        taken = [node for node in self._single_batches if call in self.sources(node).calls]
+        taken = self._sampled.get(call, [])
         return bool(taken) and not any(
             not self.tree.contains(loop, call) for node in taken for loop in self.module.loops(node)
         )

@@ -538,18 +538,24 @@ class Names:
         The shortest of the spellings that mean exactly this there; None if no import serves.
         """
         found: list[tuple[int, str]] = []
-        for name, bindings in self.module_scope.bindings.items():
-            # ``import torch`` and ``import torch.utils.data`` bind the same name to the same package.
-            targets = {canonical(binding.imported or "") for binding in bindings}
-            if len(targets) != 1 or any(binding.kind is not BindingKind.IMPORT for binding in bindings):
-                continue
-            (target,) = targets
+        for name, target, bindings in self._imported:
             if qualified != target and not qualified.startswith(target + "."):
                 continue
             if self.lookup(name, at) is self.module_scope and any(self._is_in_force(b, at) for b in bindings):
                 text = name + qualified[len(target) :]
                 found.append((len(text), text))
         return min(found)[1] if found else None
+
+    @cached_property
+    def _imported(self) -> list[tuple[str, str, list[Binding]]]:
+        """The names at the module level that imports bind, and always to the same."""
+        found: list[tuple[str, str, list[Binding]]] = []
+        for name, bindings in self.module_scope.bindings.items():
+            # ``import torch`` and ``import torch.utils.data`` bind the same name to the same package.
+            targets = {canonical(binding.imported or "") for binding in bindings}
+            if len(targets) == 1 and all(binding.kind is BindingKind.IMPORT for binding in bindings):
+                found.append((name, targets.pop(), bindings))
+        return found
 
     def _is_in_force(self, binding: Binding, at: cst.CSTNode) -> bool:
         """Whether an import of the module level has been made whenever code at ``at`` runs."""

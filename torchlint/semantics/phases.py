@@ -509,7 +509,7 @@ class Phases:
         return found
 
     def _shown_by(self, function: Function) -> tuple[list[Phase], list[Function]]:
-        """The phase that a function itself shows, or else those of its callers, and which are left to ask."""
+        """The phase that a function shows, or else those of its callers, and the callers left to ask."""
         own = self._own_phase(function)
         if own is None and self._infers(function):
             if function not in self._asking:

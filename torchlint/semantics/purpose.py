@@ -16,6 +16,7 @@ from torchlint.semantics.conventions import SAYS_HOST
 from torchlint.semantics.gradmode import Grad
 from torchlint.semantics.names import BindingKind
 from torchlint.semantics.phases import Phase
+from torchlint.semantics.remembered import remembered
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.usage import WRITING, receivers, writes_out
 from torchlint.semantics.values import Kind
@@ -97,14 +98,27 @@ def comment_says(module: Module, node: cst.CSTNode, words: re.Pattern[str]) -> b
         return False
     if _speaks(module.tree.comment_behind(statement), words):
         return True
+    return any(_speaks(line, words) for line in _lines_over(module, statement))
+
+
+def _lines_over(module: Module, statement: cst.SimpleStatementLine) -> list[str]:
+    """The comments above a statement, or above the statements that it directly follows."""
     block = module.tree.parent(statement)
-    body = list(block.body) if isinstance(block, (cst.IndentedBlock, cst.Module)) else [statement]
-    for other in reversed(body[: body.index(statement) + 1]):
-        if not isinstance(other, cst.SimpleStatementLine):
-            return False
-        if above := module.tree.lines_above(other):
-            return any(_speaks(line, words) for line in above)
-    return False
+    if not isinstance(block, (cst.IndentedBlock, cst.Module)):
+        return module.tree.lines_above(statement)
+    known, position = _lines_in(module, block), module.tree.position(statement)
+    while len(known) <= position:
+        other = block.body[len(known)]
+        simple = isinstance(other, cst.SimpleStatementLine)
+        above = module.tree.lines_above(other) if simple else []
+        known.append(above or (known[-1] if known and simple else []))
+    return known[position]
+
+
+@remembered
+def _lines_in(module: Module, block: cst.CSTNode) -> list[list[str]]:
+    """Those comments for the first statements of a block, to be continued."""
+    return []
 
 
 def _speaks(comment: str | None, words: re.Pattern[str]) -> bool:

@@ -45,7 +45,7 @@ _ABOUT_PROCESSES = re.compile(
 _SHARED = re.compile(
     r"rank|world|shard|replica|split_by|by_node|partition|process|distributed", re.IGNORECASE
 )
-_SEEDED = re.compile(r"seed[^\n]*rank|rank[^\n]*seed", re.IGNORECASE)
+_SEEDED = re.compile(r"seed[^\r\n]*rank|rank[^\r\n]*seed", re.IGNORECASE)
 _HARMLESS = frozenset(
     {
         "len",

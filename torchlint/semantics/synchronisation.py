@@ -32,6 +32,7 @@ from torchlint.semantics.api.results import (
 )
 from torchlint.semantics.dimensions import has_no_dimension
 from torchlint.semantics.origins import computed_elsewhere, hands_over_model, runs_given_model
+from torchlint.semantics.places import Phase
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.spellings import given_as, last_name
 from torchlint.semantics.throttling import FUNCTIONS
@@ -84,9 +85,18 @@ def waiting_place(module: Module, node: cst.CSTNode) -> Hot | None:
     hot = module.hot(node)
     if hot is None or only_on_failure(module, node) or _in_optimizer_closure(module, node):
         return None
-    if _searches_lines(module, node) or _generates(module, node, hot):
+    if _searches_lines(module, node) or _generates(module, node, hot) or _builds_module(module, node):
         return None
     return None if _administers(module, (node, *hot.path)) else hot
+
+
+def _builds_module(module: Module, node: cst.CSTNode) -> bool:
+    """Whether ``node`` runs while a module is made: once, whatever loops there are in its constructor."""
+    function = module.function(node)
+    owner = module.classes.owner(function) if isinstance(function, cst.FunctionDef) else None
+    if owner is None or module.classes.info(owner).kind is not Kind.MODULE:
+        return False
+    return module.phase(node) is Phase.SETUP
 
 
 def _generates(module: Module, node: cst.CSTNode, hot: Hot) -> bool:

@@ -100,6 +100,7 @@ class Throttling:
         self._exits: dict[cst.CSTNode, str | None] = {}
         self._guards: dict[cst.CSTNode, _Guards] = {}
         self._left: dict[cst.CSTNode, int] = {}
+        self._clocks: dict[cst.CSTNode, bool] = {}
         self._renewals: dict[cst.CSTNode, dict[str, int]] = {}
         self._open: set[cst.CSTNode] = set()
         self._circles = 0
@@ -906,11 +907,13 @@ class Throttling:
 
     def _reads_clock(self, node: cst.CSTNode) -> bool:
         """As ``_is_clock``, looking only at what this expression itself calls."""
-        return any(
-            isinstance(part, cst.Call)
-            and (self.names.qualified(part.func) or "").startswith(("time.", "datetime."))
-            for part in self.tree.descendants(node)
-        )
+        found = self._clocks.get(node)
+        if found is None:
+            found = self._clocks[node] = any(
+                (self.names.qualified(call.func) or "").startswith(("time.", "datetime."))
+                for call in self.tree.within(node, self.tree.nodes(cst.Call))
+            )
+        return found
 
     def _is_best(self, node: cst.CSTNode) -> bool:
         return any(_BEST.search(word) for word in self._words(node))

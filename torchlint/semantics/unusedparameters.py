@@ -35,7 +35,8 @@ _CARRIERS = re.compile(
 _STRATEGY = re.compile(r"ddp\w*find_unused_parameters_true")
 # A remark of the author that says why it is on.
 _EXPLAINED = re.compile(
-    r"#[^\n]*(?:unused|need|requir|because|otherwise|without|error|dynamic|some param|not all)", re.IGNORECASE
+    r"#[^\r\n]*(?:unused|need|requir|because|otherwise|without|error|dynamic|some param|not all)",
+    re.IGNORECASE,
 )
 # Models of torchvision without a head that only some passes use.
 _WHOLLY_USED = re.compile(

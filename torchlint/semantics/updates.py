@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, TypeGuard
 import libcst as cst
 
 from torchlint.semantics.api.results import TENSOR_METHODS
-from torchlint.semantics.conventions import OTHER_FRAMEWORKS
 from torchlint.semantics.names import BindingKind
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import Kind
@@ -93,7 +92,7 @@ class UpdateLoop:
 
 def update_loop(loop: cst.For, module: Module) -> UpdateLoop | None:
     """What a loop does to each parameter; None if it does something else, or to a few tensors only."""
-    if loop.orelse is not None or loop.asynchronous is not None or _without_torch(module):
+    if loop.orelse is not None or loop.asynchronous is not None or module.classes.of_other_framework:
         return None
     if not _over_parameters(loop.iter, module, _HOPS) or not _may_change(loop, module):
         return None
@@ -108,11 +107,6 @@ def update_loop(loop: cst.For, module: Module) -> UpdateLoop | None:
         if change in changes:
             return UpdateLoop(loop, change, tuple(effects))
     return None
-
-
-def _without_torch(module: Module) -> bool:
-    """Whether the file is written for another framework, whose parameters look the same."""
-    return not module.tree.mentions("torch") and module.program.imports(tuple(OTHER_FRAMEWORKS))
 
 
 def runs_every_step(found: UpdateLoop, module: Module) -> bool:

@@ -126,9 +126,10 @@ def off_grid(module: Module) -> Iterator[OffGrid]:
     if not calls or module.is_test or module.tree.matches(_GIVEN) or not module.accelerated:
         return
     layers = [layer for call in calls for layer in _layers(module, call)]
+    passed = _Passed(layers)
     found: dict[cst.BaseExpression, OffGrid] = {}
     for layer in layers:
-        for one in (*_vocabularies(module, layer, layers), *_hidden(layer, layers), *_batches(module, layer)):
+        for one in (*_vocabularies(module, layer, layers), *_hidden(layer, passed), *_batches(module, layer)):
             found.setdefault(one.number, one)
     yield from sorted(found.values(), key=lambda one: module.tree.order[one.number])
 
@@ -300,18 +301,33 @@ def _is_named_vocabulary(module: Module, size: _Size) -> bool:
     return any(_VOCABULARY_NAME.search(text) for text in texts)
 
 
-def _hidden(layer: _Layer, layers: list[_Layer]) -> Iterator[OffGrid]:
+class _Passed:
+    """Which sizes the layers of one holder hand on to one another.
+
+    By holder and size: whether it is first taken and not made, and at which place it is last taken.
+    """
+
+    def __init__(self, layers: list[_Layer]) -> None:
+        self.first_taken: dict[tuple[cst.CSTNode, int], bool] = {}
+        self.last_taken: dict[tuple[cst.CSTNode, int], int] = {}
+        self.places = {layer.call: place for place, layer in enumerate(layers)}
+        for place, layer in enumerate(layers):
+            for size in (layer.taken, layer.made):
+                if size is not None:
+                    self.first_taken.setdefault((layer.holder, size.value), size is layer.taken)
+            if layer.taken is not None:
+                self.last_taken[layer.holder, layer.taken.value] = place
+
+
+def _hidden(layer: _Layer, passed: _Passed) -> Iterator[OffGrid]:
     """The width that a layer makes for a later one."""
     made = layer.made
     if made is None or not made.off or layer.name not in _SIZES:
         return
-    family = [other for other in layers if other.holder is layer.holder]
-    sizes = [(other, size) for other in family for size in (other.taken, other.made) if size is not None]
-    first = next((other, size) for other, size in sizes if size.value == made.value)
-    if first[1] is first[0].taken:
+    key = layer.holder, made.value
+    if passed.first_taken[key]:
         return  # it comes with the data
-    behind = family[family.index(layer) + 1 :]
-    if any(other.taken is not None and other.taken.value == made.value for other in behind):
+    if passed.last_taken.get(key, -1) > passed.places[layer.call]:
         kind = What.CHANNELS if layer.name in _CONVOLUTIONS else What.FEATURES
         yield OffGrid(made.number, made.value, kind, layer.call)
 

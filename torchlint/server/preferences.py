@@ -11,6 +11,7 @@ from torchlint import config
 from torchlint.config import ConfigError, Resolver
 from torchlint.options import did_you_mean
 from torchlint.rule import Rule
+from torchlint.source import is_file
 
 SECTION = "torchlint"
 _ORIGIN = "the editor's settings"
@@ -91,7 +92,7 @@ class Preferences:
         files: list[str] = []
         if isinstance(self.configuration, str):
             path = directory / Path(self.configuration).expanduser()
-            if not path.is_file():
+            if not is_file(path):
                 raise ConfigError(f"`configuration` in {_ORIGIN} names {path}, which is not a file")
             files.append(str(path))
         return Resolver(rules, given, [*configs, *files], isolated=isolated, directory=directory)

@@ -1,0 +1,117 @@
+"""A check takes time in proportion to the file, whatever it looks like.
+
+Time is told by a busy machine; what is counted here are calls, of Python and of C, which are the same in
+every run: one question asked of each pair of places makes sixteen times as many of four times the text.
+"""
+
+from __future__ import annotations
+
+import cProfile
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks.growth import measuring
+from benchmarks.growth.measuring import Sample
+from benchmarks.growth.shapes import SHAPES, Shape
+from torchlint import parsing
+from torchlint.checker import CRASH, check
+from torchlint.source import Source
+
+# How many there are in the smaller text of what a shape is about; the larger one has four times as many.
+SIZES = {
+    "calls_in_loop": 25,
+    "calls_after_step": 12,
+    "loops_in_function": 6,
+    "loops_at_top_level": 5,
+    "branches_in_loop": 20,
+    "throttled_in_loop": 10,
+    "training_functions": 5,
+    "chain_of_calls": 20,
+    "callers_of_one_function": 12,
+    "lambdas": 8,
+    "modules": 6,
+    "inheritance": 12,
+    "blocks": 3,
+    "datasets": 6,
+    "loaders": 6,
+    "elif_in_loop": 6,
+    "assignments_to_name": 20,
+    "augmented_name": 20,
+    "reads_of_name": 30,
+    "entries": 10,
+    "imports": 25,
+    "aliases": 15,
+    "optimizers": 5,
+    "without_grad": 8,
+    "suppressed": 15,
+}
+MOST = 5.0
+"""How many times as many calls four times the text may take."""
+
+
+def calls(shape: Shape, n: int) -> int:
+    source = Source(Path("grown.py"), shape.make(n))
+    profile = cProfile.Profile()
+    profile.enable()
+    found = check(source, measuring.settings())
+    profile.disable()
+    assert not any(diagnostic.code == CRASH for diagnostic in found)
+    return sum(entry.callcount for entry in profile.getstats())
+
+
+@pytest.fixture
+def in_one_thread(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A profile sees the thread that it was started in; nothing here is nested very deeply."""
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(10_000)
+
+    def at_once(function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+        return function(*arguments, **options)
+
+    monkeypatch.setattr(parsing, "on_deep_stack", at_once)
+    yield
+    sys.setrecursionlimit(before)
+
+
+@pytest.mark.usefixtures("in_one_thread")
+@pytest.mark.parametrize("name", SIZES)
+def test_four_times_the_text_takes_four_times_the_work(name: str) -> None:
+    shape, n = SHAPES[name], SIZES[name]
+    calls(shape, 2)  # what is imported and remembered for good
+    assert calls(shape, 4 * n) <= MOST * calls(shape, n)
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_shapes_grow(name: str) -> None:
+    shape = SHAPES[name]
+    small, large = shape.make(1), shape.make(2)
+    assert len(small) < len(large)
+    for text in (small, large):
+        assert not parsing.breaks(text)
+
+
+def test_a_sample_tells_where_the_time_goes() -> None:
+    taken = measuring.samples(Shape("calls", 4, SHAPES["calls_in_loop"].make), scale=0.5, limit=60)
+    assert [sample.n for sample in taken] == [2, 4, 8]
+    assert taken[-1].findings > taken[0].findings > 0
+    assert set(taken[0].parts) >= {"TL202", "outline", "full parse"}
+
+
+def test_a_shape_that_takes_too_long_is_given_up() -> None:
+    assert len(measuring.samples(SHAPES["elif_chain"], scale=0.1, limit=0)) == 1
+
+
+def test_the_exponent_is_that_of_the_characters() -> None:
+    taken = [
+        Sample(1, 1000, 1.0, {"TL101": 0.5, "TL102": 0.01}, 0),
+        Sample(4, 4000, 16.0, {"TL101": 2.0, "TL102": 0.015}, 0),
+    ]
+    assert measuring.exponent(taken) == pytest.approx(2)
+    assert measuring.exponent(taken, "TL101") == pytest.approx(1)
+    assert measuring.exponent(taken, "TL102") is None, "too short to tell"
+    ((part, seconds, growth),) = measuring.dominating(taken)
+    assert (part, seconds, growth) == ("TL101", 2.0, measuring.exponent(taken, "TL101"))
