@@ -25,8 +25,7 @@ def unsafe_checkpoint_load(call: cst.Call, module: Module) -> Iterator[Finding]:
     ## What it does
 
     Finds `torch.load` without `weights_only`, where a release of torch older than 2.6 may run the program.
-    What the same function, or the program outside of functions, saved before it loads it is left alone,
-    and so are tests.
+    What the same function saved before it loads it is left alone, and so are tests.
 
     ## Why is this bad?
 
