@@ -262,6 +262,20 @@ def test_rules_see_only_the_model(path: Path) -> None:
         assert seen or top == "libcst" or top in sys.stdlib_module_names, f"{path}:{line}: {module}"
 
 
+# What only a tree with its layout has: whoever asks for it has the file parsed in full.
+LAYOUT = {"lpar", "rpar", "leading_lines", "trailing_whitespace", "header", "footer", "comma", "semicolon"}
+
+
+def test_neither_rules_nor_the_model_ask_nodes_for_their_layout() -> None:
+    found = [
+        f"{path.relative_to(ROOT)}:{node.lineno} {node.attr}"
+        for path in [*RULE_FILES, *(ROOT / "torchlint" / "semantics").rglob("*.py")]
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Attribute) and node.attr in LAYOUT
+    ]
+    assert found == []
+
+
 @pytest.mark.parametrize("path", CASE_FILES, ids=module_name)
 def test_cases_are_programs_of_their_own(path: Path) -> None:
     for module, line in imported(path):

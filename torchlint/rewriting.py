@@ -326,7 +326,7 @@ def cut_off(tree: SyntaxTree, kept: cst.BaseExpression, whole: cst.BaseExpressio
     for around in tree.ancestors(kept):
         if around is whole:
             break
-        if isinstance(around, cst.BaseExpression) and around.lpar:
+        if isinstance(around, cst.BaseExpression) and tree.parentheses(around):
             return None
     start, end = tree.outer_span(kept).end, tree.span(whole).end
     return None if "#" in tree.text[start:end] else _delete(start, end)

@@ -25,6 +25,8 @@ _AVERAGE = "torch.optim.swa_utils.get_ema_multi_avg_fn"
 _CLIP = "torch.nn.utils.clip_grad_value_"
 # Averages are kept in another dtype than the weights, which operations on lists do not mix.
 _MIXED = re.compile(r"\.half\(|float16")
+# The comment at the end of the header of a loop, behind what it goes through.
+_BEHIND_HEADER = re.compile(r"\s*:[ \t]*(#[^\r\n]*)")
 
 Edits = tuple[Edit, ...]
 Mix = tuple[str, str, str]
@@ -91,8 +93,9 @@ def _average(loop: cst.For, module: Module) -> Fix | None:
 
 def _instead_of(loop: cst.For, code: str, module: Module) -> Edits | None:
     """Put ``code`` in place of a loop, with the comment at the end of its first line."""
-    if isinstance(loop.body, cst.IndentedBlock) and loop.body.header.comment is not None:
-        code += f"  {loop.body.header.comment.value}"
+    behind = _BEHIND_HEADER.match(module.tree.text, module.tree.outer_span(loop.iter).end)
+    if behind is not None and isinstance(loop.body, cst.IndentedBlock):
+        code += f"  {behind[1]}"
     return module.replace(loop, code)
 
 
