@@ -297,11 +297,24 @@ class Evaluation:
             return False
         if function in self.module.iterations.processes:
             return False
-        if self.module.is_test or not self.module.loops(call):
+        if self.module.is_test:
             return True
+        if not self.module.loops(call):
+            return not self._is_called_on_trained(function, call)
         # ``pytest`` needs no import; what it runs gets nothing to work on, and asserts.
         inside = self.tree.descendants(function.body)
         return not function.params.params and any(isinstance(node, cst.Assert) for node in inside)
+
+    def _is_called_on_trained(self, function: cst.FunctionDef, call: cst.Call) -> bool:
+        """Whether a program that trains calls a function itself, for a model that is made outside of it."""
+        root: cst.CSTNode = call.func
+        while isinstance(root, cst.Attribute):
+            root = root.value
+        if not isinstance(root, cst.Name) or not self.module.callers(function):
+            return False
+        scope = self.module.names.lookup(root.value, root)
+        outside = scope is not None and scope is self.module.names.module_scope
+        return outside and self.module.backpropagation.computes_gradients(self.tree.root)
 
     def _is_of_test(self, function: cst.CSTNode | None) -> bool:
         """Whether unit tests call a function, and nothing else does."""
