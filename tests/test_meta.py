@@ -276,6 +276,35 @@ def test_neither_rules_nor_the_model_ask_nodes_for_their_layout() -> None:
     assert found == []
 
 
+FAMILIES = sorted(path.name for path in (ROOT / "rules").iterdir() if (path / "__init__.py").exists())
+SEMANTICS = sorted((ROOT / "torchlint" / "semantics").glob("*.py"))
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_what_one_family_asks_of_the_model_is_asked_by_no_other(family: str) -> None:
+    own = f"torchlint.semantics.{family}"
+    outside = [path for path in (*ENGINE, *RULE_FILES) if family not in path.parts]
+    found = [
+        f"{path.relative_to(ROOT)}:{line} imports {module}"
+        for path in outside
+        for module, line in imported(path)
+        if below(module, own)
+    ]
+    assert found == []
+
+
+def test_what_only_one_family_asks_of_the_model_stands_in_its_folder() -> None:
+    users: dict[str, set[str]] = {module_name(path): set() for path in SEMANTICS}
+    for path in (*ENGINE, *RULE_FILES):
+        folder = path.parent.name
+        user = folder if folder in FAMILIES else "several"
+        for module, _ in imported(path):
+            if module in users:
+                users[module].add(user)
+    alone = {module: next(iter(by)) for module, by in users.items() if len(by) == 1 and "several" not in by}
+    assert alone == {}
+
+
 @pytest.mark.parametrize("path", CASE_FILES, ids=module_name)
 def test_cases_are_programs_of_their_own(path: Path) -> None:
     for module, line in imported(path):

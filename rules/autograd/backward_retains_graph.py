@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.rule import WARNING, Finding, rule
-from torchlint.semantics.graphreuse import retained_for_nothing
+from torchlint.semantics.autograd.graphreuse import retained_for_nothing
 from torchlint.semantics.module import Module
 from torchlint.semantics.spellings import last_name
 

@@ -6,7 +6,7 @@ import libcst as cst
 
 from torchlint.diagnostics import Fix
 from torchlint.rule import NOTE, WARNING, Finding, rule
-from torchlint.semantics.clearing import wraps_optimizer
+from torchlint.semantics.autograd.clearing import wraps_optimizer
 from torchlint.semantics.gradients import zeroed_gradient
 from torchlint.semantics.module import Module
 from torchlint.semantics.values import MISSING, Kind

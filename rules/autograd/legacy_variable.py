@@ -8,8 +8,8 @@ import libcst as cst
 
 from torchlint.diagnostics import Fix
 from torchlint.rule import ERROR, NOTE, Finding, rule
+from torchlint.semantics.autograd.identity import is_fresh, may_be_told_apart
 from torchlint.semantics.dimensions import has_no_dimension
-from torchlint.semantics.identity import is_fresh, may_be_told_apart
 from torchlint.semantics.module import Module
 from torchlint.semantics.places import Grad
 from torchlint.semantics.values import MISSING, Graph, Kind

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.rule import WARNING, Finding, rule
+from torchlint.semantics.compiler.recompilation import repeated_compilation
 from torchlint.semantics.module import Module
-from torchlint.semantics.recompilation import repeated_compilation
 from torchlint.semantics.synchronisation import trail, when
 
 

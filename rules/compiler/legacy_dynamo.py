@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.rule import WARNING, Finding, rule
-from torchlint.semantics.dynamo import came_with_torch, compiled_instead, is_legacy
+from torchlint.semantics.compiler.dynamo import came_with_torch, compiled_instead, is_legacy
 from torchlint.semantics.fallbacks import for_older_releases
 from torchlint.semantics.module import Module
 

@@ -9,7 +9,7 @@ import libcst as cst
 from torchlint.diagnostics import Fix
 from torchlint.rule import NOTE, Finding, rule
 from torchlint.semantics.activations import activation
-from torchlint.semantics.chains import pointwise_operations
+from torchlint.semantics.compiler.chains import pointwise_operations
 from torchlint.semantics.module import Module
 from torchlint.semantics.normalizations import normalization
 from torchlint.semantics.phases import Phase

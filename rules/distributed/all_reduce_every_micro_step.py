@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.rule import NOTE, WARNING, Finding, rule
-from torchlint.semantics.gradientsync import exchange_once, needless_exchange
+from torchlint.semantics.distributed.gradientsync import exchange_once, needless_exchange
 from torchlint.semantics.module import Module
 from torchlint.semantics.parallelism import Wrapping
 from torchlint.semantics.spellings import last_name

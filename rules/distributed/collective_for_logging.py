@@ -9,10 +9,10 @@ import libcst as cst
 
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.collectives import Collective, collective
+from torchlint.semantics.distributed.reporting import read_after, reported_only
 from torchlint.semantics.iterations import Act
 from torchlint.semantics.module import Module
 from torchlint.semantics.places import Hot, Phase
-from torchlint.semantics.reporting import read_after, reported_only
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import Kind
 

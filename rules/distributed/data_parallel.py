@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.rule import NOTE, WARNING, Finding, rule
+from torchlint.semantics.distributed.replication import Replication, replication
 from torchlint.semantics.module import Module
-from torchlint.semantics.replication import Replication, replication
 
 
 @rule(

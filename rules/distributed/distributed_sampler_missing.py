@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.rule import ERROR, Finding, rule
+from torchlint.semantics.distributed.shares import whole_data
 from torchlint.semantics.module import Module
-from torchlint.semantics.shares import whole_data
 
 
 @rule(

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.rule import NOTE, WARNING, Finding, rule
-from torchlint.semantics.backends import depends_on_machine, trains_on_cpu, wrapped_on_accelerator
 from torchlint.semantics.collectives import goes_over_accelerator, group_made, groups
+from torchlint.semantics.distributed.backends import depends_on_machine, trains_on_cpu, wrapped_on_accelerator
 from torchlint.semantics.module import Module
 
 

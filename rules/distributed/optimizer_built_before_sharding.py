@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.rule import ERROR, Finding, rule
+from torchlint.semantics.distributed.sharding import sharded_later
 from torchlint.semantics.module import Module
 from torchlint.semantics.parallelism import Wrapping
-from torchlint.semantics.sharding import sharded_later
 from torchlint.semantics.spellings import last_name
 
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.rule import ERROR, Finding, rule
-from torchlint.semantics.epochs import telling_epoch
+from torchlint.semantics.distributed.epochs import telling_epoch
+from torchlint.semantics.distributed.shares import same_order
 from torchlint.semantics.module import Module
-from torchlint.semantics.shares import same_order
 
 
 @rule(

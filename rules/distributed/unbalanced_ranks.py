@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.rule import NOTE, Finding, rule
-from torchlint.semantics.balance import unbalanced
+from torchlint.semantics.distributed.balance import unbalanced
 from torchlint.semantics.module import Module
 
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.rule import NOTE, Finding, rule
+from torchlint.semantics.distributed.optimizerstate import whole_state
 from torchlint.semantics.module import Module
-from torchlint.semantics.optimizerstate import whole_state
 
 
 @rule(

@@ -7,10 +7,8 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.rule import NOTE, WARNING, Finding, rule
-from torchlint.semantics.checks import Check, check_of
-from torchlint.semantics.module import Module
-from torchlint.semantics.places import Hot
-from torchlint.semantics.remedies import (
+from torchlint.semantics.host_device.checks import Check, check_of
+from torchlint.semantics.host_device.remedies import (
     as_spelt,
     counter_of,
     decides,
@@ -19,6 +17,8 @@ from torchlint.semantics.remedies import (
     runs_as_function,
     tight,
 )
+from torchlint.semantics.module import Module
+from torchlint.semantics.places import Hot
 from torchlint.semantics.synchronisation import asking_function, trail, truth_tests, waiting_place, when
 from torchlint.semantics.usage import receivers, steps_environment
 from torchlint.semantics.values import Kind

@@ -9,9 +9,9 @@ import libcst as cst
 from torchlint.diagnostics import Fix
 from torchlint.rule import NOTE, WARNING, Finding, rule
 from torchlint.semantics.graphbreaks import graph_break
+from torchlint.semantics.host_device.remedies import as_spelt, inline
 from torchlint.semantics.module import Module
 from torchlint.semantics.purpose import writes_results
-from torchlint.semantics.remedies import as_spelt, inline
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.synchronisation import (
     after_a_decision,

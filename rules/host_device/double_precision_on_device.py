@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.rule import NOTE, Finding, rule
+from torchlint.semantics.host_device.precision import Cause, doubled
+from torchlint.semantics.host_device.remedies import as_spelt, inline
 from torchlint.semantics.module import Module
-from torchlint.semantics.precision import Cause, doubled
-from torchlint.semantics.remedies import as_spelt, inline
 from torchlint.semantics.values import Kind
 
 

@@ -9,9 +9,9 @@ import libcst as cst
 
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.clocks import SAYS_MEASURING, reads_clock
+from torchlint.semantics.host_device.remedies import as_spelt, inline, step_of
 from torchlint.semantics.module import Module
 from torchlint.semantics.places import Hot, Phase
-from torchlint.semantics.remedies import as_spelt, inline, step_of
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.synchronisation import (
     explicit_wait,

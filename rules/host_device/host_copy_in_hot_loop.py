@@ -7,7 +7,19 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.rule import NOTE, WARNING, Finding, rule
-from torchlint.semantics.collection import collect_on_device
+from torchlint.semantics.host_device.collection import collect_on_device
+from torchlint.semantics.host_device.remedies import (
+    as_spelt,
+    in_forward,
+    inline,
+    now_and_then,
+    runs_as_function,
+    shown,
+    small_statement,
+    step_of,
+    without_graph,
+)
+from torchlint.semantics.host_device.roundtrips import returns_to_device
 from torchlint.semantics.module import Module
 from torchlint.semantics.places import Hot
 from torchlint.semantics.purpose import (
@@ -20,18 +32,6 @@ from torchlint.semantics.purpose import (
     scored_elsewhere,
     writes_results,
 )
-from torchlint.semantics.remedies import (
-    as_spelt,
-    in_forward,
-    inline,
-    now_and_then,
-    runs_as_function,
-    shown,
-    small_statement,
-    step_of,
-    without_graph,
-)
-from torchlint.semantics.roundtrips import returns_to_device
 from torchlint.semantics.synchronisation import (
     after_a_decision,
     after_a_guard,

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.rule import NOTE, Finding, rule
-from torchlint.semantics.legacy import (
+from torchlint.semantics.host_device.legacy import (
     cast_by_hand,
     constructor_by_hand,
     legacy_cast,
@@ -16,8 +16,8 @@ from torchlint.semantics.legacy import (
     modern_constructor,
     reported_as_move,
 )
+from torchlint.semantics.host_device.remedies import as_spelt
 from torchlint.semantics.module import Module
-from torchlint.semantics.remedies import as_spelt
 
 
 @rule(

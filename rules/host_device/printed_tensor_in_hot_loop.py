@@ -8,10 +8,10 @@ import libcst as cst
 
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.graphbreaks import graph_break
+from torchlint.semantics.host_device.remedies import now_and_then, runs_as_function, without_graph
 from torchlint.semantics.module import Module
 from torchlint.semantics.places import Hot
 from torchlint.semantics.purpose import writes_results
-from torchlint.semantics.remedies import now_and_then, runs_as_function, without_graph
 from torchlint.semantics.synchronisation import (
     after_a_decision,
     only_on_failure,

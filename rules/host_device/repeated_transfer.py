@@ -7,11 +7,11 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.rule import WARNING, Finding, rule
-from torchlint.semantics.invariance import Repeated, hoisted, needless_move
+from torchlint.semantics.host_device.invariance import Repeated, hoisted, needless_move
+from torchlint.semantics.host_device.remedies import inline, step_of
+from torchlint.semantics.host_device.roundtrips import copied_back_from
 from torchlint.semantics.module import Module
 from torchlint.semantics.places import Phase
-from torchlint.semantics.remedies import inline, step_of
-from torchlint.semantics.roundtrips import copied_back_from
 from torchlint.semantics.synchronisation import trail, waiting_place, when
 from torchlint.semantics.values import Kind
 

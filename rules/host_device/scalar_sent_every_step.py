@@ -7,16 +7,21 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.rule import WARNING, Finding, rule
-from torchlint.semantics.indexing import chosen_number, host_index, listed_indices, sent_by_assignment
-from torchlint.semantics.module import Module
-from torchlint.semantics.places import Hot
-from torchlint.semantics.remedies import as_spelt, in_forward, inline, tight
-from torchlint.semantics.scalars import (
+from torchlint.semantics.host_device.indexing import (
+    chosen_number,
+    host_index,
+    listed_indices,
+    sent_by_assignment,
+)
+from torchlint.semantics.host_device.remedies import as_spelt, in_forward, inline, tight
+from torchlint.semantics.host_device.scalars import (
     filled_on_device,
     place_of_sending,
     sent_each_step,
     sent_scalar,
 )
+from torchlint.semantics.module import Module
+from torchlint.semantics.places import Hot
 from torchlint.semantics.synchronisation import trail, when
 
 

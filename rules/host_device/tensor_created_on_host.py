@@ -10,10 +10,10 @@ from torchlint.diagnostics import Applicability, Edit, Fix
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.api.results import LEGACY_CONSTRUCTORS
 from torchlint.semantics.factories import Factory, created_on, factory
+from torchlint.semantics.host_device.remedies import as_spelt
+from torchlint.semantics.host_device.scalars import sent_each_step, sent_scalar
 from torchlint.semantics.module import Module
 from torchlint.semantics.places import Phase
-from torchlint.semantics.remedies import as_spelt
-from torchlint.semantics.scalars import sent_each_step, sent_scalar
 from torchlint.semantics.transfers import (
     MOVING_METHODS,
     Move,

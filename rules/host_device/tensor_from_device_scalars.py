@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.rule import WARNING, Finding, rule
-from torchlint.semantics.elements import (
+from torchlint.semantics.host_device.elements import (
     ReadOneByOne,
     filled_in,
     made_step_by_step,
@@ -15,8 +15,8 @@ from torchlint.semantics.elements import (
     stacked,
     taken_as_number,
 )
+from torchlint.semantics.host_device.remedies import as_spelt, inline, tight
 from torchlint.semantics.module import Module
-from torchlint.semantics.remedies import as_spelt, inline, tight
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.synchronisation import after_a_guard, may_be_on_device, trail, waiting_place, when
 

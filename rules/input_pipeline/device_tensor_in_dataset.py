@@ -7,13 +7,13 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.rule import ERROR, WARNING, Finding, rule
-from torchlint.semantics.module import Module
-from torchlint.semantics.workercode import (
+from torchlint.semantics.input_pipeline.workercode import (
     ITEM_METHODS,
     holds_accelerator,
     reaches_accelerator,
     worker_code,
 )
+from torchlint.semantics.module import Module
 
 
 @rule(

@@ -8,7 +8,7 @@ import libcst as cst
 
 from torchlint.diagnostics import Fix
 from torchlint.rule import NOTE, Finding, rule
-from torchlint.semantics.copies import copied
+from torchlint.semantics.input_pipeline.copies import copied
 from torchlint.semantics.module import Module
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.rule import NOTE, WARNING, Finding, rule
-from torchlint.semantics.debugging import aids_left_on
+from torchlint.semantics.left_on.debugging import aids_left_on
 from torchlint.semantics.module import Module
 
 

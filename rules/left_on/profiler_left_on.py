@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.rule import WARNING, Finding, rule
+from torchlint.semantics.left_on.profiling import ANNOTATING, profiled_training
 from torchlint.semantics.module import Module
-from torchlint.semantics.profiling import ANNOTATING, profiled_training
 
 
 @rule(

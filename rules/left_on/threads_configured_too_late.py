@@ -8,8 +8,8 @@ import libcst as cst
 
 from torchlint.rule import NOTE, WARNING, Finding, rule
 from torchlint.semantics.environmentvariables import moved_up
+from torchlint.semantics.left_on.threads import trains_with_one_thread, unread_settings
 from torchlint.semantics.module import Module
-from torchlint.semantics.threads import trains_with_one_thread, unread_settings
 
 
 @rule(

@@ -9,9 +9,9 @@ import libcst as cst
 from torchlint.diagnostics import Fix
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.clocks import Interval
+from torchlint.semantics.left_on.timing import ends_too_early, timed_by_block, timed_by_call, waited_above
 from torchlint.semantics.module import Module
 from torchlint.semantics.phases import Phase
-from torchlint.semantics.timing import ends_too_early, timed_by_block, timed_by_call, waited_above
 
 _ACCELERATOR_SINCE = "2.6"
 

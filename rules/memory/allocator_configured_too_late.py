@@ -8,7 +8,8 @@ import libcst as cst
 
 from torchlint.diagnostics import Fix
 from torchlint.rule import ERROR, WARNING, Finding, rule
-from torchlint.semantics.allocator import (
+from torchlint.semantics.environmentvariables import Setting, moved_up
+from torchlint.semantics.memory.allocator import (
     COMMON_VARIABLE,
     CUDA_VARIABLE,
     configurations,
@@ -17,7 +18,6 @@ from torchlint.semantics.allocator import (
     sets_backend,
     too_late,
 )
-from torchlint.semantics.environmentvariables import Setting, moved_up
 from torchlint.semantics.module import Module
 
 

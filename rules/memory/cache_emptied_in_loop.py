@@ -8,7 +8,7 @@ import libcst as cst
 
 from torchlint.diagnostics import Fix
 from torchlint.rule import WARNING, Finding, rule
-from torchlint.semantics.clearances import (
+from torchlint.semantics.memory.clearances import (
     MEASURES_MEMORY,
     called_elsewhere,
     clears_each_step,

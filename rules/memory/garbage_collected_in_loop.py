@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.rule import WARNING, Finding, rule
-from torchlint.semantics.clearances import clears_each_step
+from torchlint.semantics.memory.clearances import clears_each_step
 from torchlint.semantics.module import Module
 
 

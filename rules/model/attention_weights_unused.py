@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.rule import WARNING, Finding, rule
+from torchlint.semantics.model.unpacking import used_parts
 from torchlint.semantics.module import Module
-from torchlint.semantics.unpacking import used_parts
 from torchlint.semantics.values import Kind
 
 _ATTENTION = "torch.nn.MultiheadAttention"

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.rule import WARNING, Finding, rule
-from torchlint.semantics.growth import collected, grown
+from torchlint.semantics.model.growth import collected, grown
 from torchlint.semantics.module import Module
 
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.rule import NOTE, WARNING, Finding, rule
+from torchlint.semantics.model.widths import What, off_grid
 from torchlint.semantics.module import Module
-from torchlint.semantics.widths import What, off_grid
 
 
 @rule(

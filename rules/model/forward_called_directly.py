@@ -9,7 +9,7 @@ import libcst as cst
 
 from torchlint.diagnostics import Fix
 from torchlint.rule import WARNING, Finding, rule
-from torchlint.semantics.bypasses import Bypass, bypass
+from torchlint.semantics.model.bypasses import Bypass, bypass
 from torchlint.semantics.module import Module
 from torchlint.semantics.names import dotted_text
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.rule import WARNING, Finding, rule
-from torchlint.semantics.attention import as_one_call, attention, has_fused_form, spelt_steps
+from torchlint.semantics.model.attention import as_one_call, attention, has_fused_form, spelt_steps
 from torchlint.semantics.module import Module
 
 _PRODUCTS = ("matmul", "bmm", "einsum", "mm")

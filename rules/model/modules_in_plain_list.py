@@ -9,8 +9,8 @@ import libcst as cst
 from torchlint.diagnostics import Fix
 from torchlint.rule import ERROR, Finding, rule
 from torchlint.semantics.api.modules import may_be_key
+from torchlint.semantics.model.registration import Hidden, hidden_modules, registered_in_time
 from torchlint.semantics.module import Module
-from torchlint.semantics.registration import Hidden, hidden_modules, registered_in_time
 
 
 @rule(

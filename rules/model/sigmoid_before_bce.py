@@ -8,8 +8,8 @@ import libcst as cst
 
 from torchlint.diagnostics import Fix
 from torchlint.rule import WARNING, Finding, rule
-from torchlint.semantics.losses import GivenTo, given_to
-from torchlint.semantics.lossinputs import without_ending
+from torchlint.semantics.model.losses import GivenTo, given_to
+from torchlint.semantics.model.lossinputs import without_ending
 from torchlint.semantics.module import Module
 
 _FUNCTION, _LAYER = "torch.nn.functional.binary_cross_entropy", "torch.nn.BCELoss"

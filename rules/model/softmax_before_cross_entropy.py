@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.rule import ERROR, WARNING, Finding, rule
-from torchlint.semantics.losses import given_to
-from torchlint.semantics.lossinputs import without_ending
+from torchlint.semantics.model.losses import given_to
+from torchlint.semantics.model.lossinputs import without_ending
 from torchlint.semantics.module import Module
 
 

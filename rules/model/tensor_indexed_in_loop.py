@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.rule import NOTE, Finding, rule
-from torchlint.semantics.elementloops import element_loop
+from torchlint.semantics.model.elementloops import element_loop
 from torchlint.semantics.module import Module
 
 

@@ -9,7 +9,7 @@ import libcst as cst
 
 from torchlint.diagnostics import Fix
 from torchlint.rule import WARNING, Finding, rule
-from torchlint.semantics.logmath import Fused, fused_form
+from torchlint.semantics.model.logmath import Fused, fused_form
 from torchlint.semantics.module import Module
 
 _COMPLEX = re.compile(r"complex|\b\d+(\.\d*)?j\b|\bpolar\(")

@@ -7,7 +7,7 @@ import libcst as cst
 from torchlint.diagnostics import Fix
 from torchlint.rule import NOTE, WARNING, Finding, rule
 from torchlint.semantics.module import Argument, Module
-from torchlint.semantics.optimizers import MadeOptimizer, made_optimizer
+from torchlint.semantics.optimizers.optimizers import MadeOptimizer, made_optimizer
 
 
 @rule(

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.rule import WARNING, Finding, rule
-from torchlint.semantics.foreach import PUBLIC_SINCE
 from torchlint.semantics.module import Module
-from torchlint.semantics.multitensor import as_one_call, clipped_to
-from torchlint.semantics.updates import Change, UpdateLoop, runs_every_step, update_loop
+from torchlint.semantics.optimizers.foreach import PUBLIC_SINCE
+from torchlint.semantics.optimizers.multitensor import as_one_call, clipped_to
+from torchlint.semantics.optimizers.updates import Change, UpdateLoop, runs_every_step, update_loop
 
 
 @rule(

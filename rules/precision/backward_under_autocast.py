@@ -6,9 +6,9 @@ import libcst as cst
 
 from torchlint.diagnostics import Fix
 from torchlint.rule import WARNING, Finding, rule
-from torchlint.semantics.autocasting import backward_under_autocast as found_in
-from torchlint.semantics.autocasting import computes_nothing, tail_from
 from torchlint.semantics.module import Module
+from torchlint.semantics.precision.autocasting import backward_under_autocast as found_in
+from torchlint.semantics.precision.autocasting import computes_nothing, tail_from
 from torchlint.semantics.spellings import last_name
 
 

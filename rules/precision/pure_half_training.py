@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.rule import WARNING, Finding, rule
-from torchlint.semantics.halftraining import trained_in_half
 from torchlint.semantics.module import Module
+from torchlint.semantics.precision.halftraining import trained_in_half
 
 
 @rule(

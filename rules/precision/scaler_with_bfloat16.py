@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.rule import WARNING, Finding, rule
-from torchlint.semantics.autocasting import makes_scaler, only_bfloat16
 from torchlint.semantics.module import Module
+from torchlint.semantics.precision.autocasting import makes_scaler, only_bfloat16
 
 
 @rule(

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.rule import NOTE, WARNING, Finding, rule
-from torchlint.semantics.givenup import arguments_given_up, dropped_or_renamed, moved, said_of
 from torchlint.semantics.module import Module
-from torchlint.semantics.reductions import legacy_reduction
+from torchlint.semantics.upgrades.givenup import arguments_given_up, dropped_or_renamed, moved, said_of
+from torchlint.semantics.upgrades.reductions import legacy_reduction
 from torchlint.semantics.upgrading import guarded, only_names, uses_of_given_up
 
 

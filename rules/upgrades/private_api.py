@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.rule import WARNING, Finding, rule
-from torchlint.semantics.givenup import moved, said_of
 from torchlint.semantics.module import Module
+from torchlint.semantics.upgrades.givenup import moved, said_of
 from torchlint.semantics.upgrading import guarded, uses_of_given_up
 
 

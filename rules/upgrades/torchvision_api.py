@@ -8,7 +8,7 @@ import libcst as cst
 
 from torchlint.rule import NOTE, WARNING, Finding, rule
 from torchlint.semantics.module import Module
-from torchlint.semantics.transforms import in_two_steps, scaled
+from torchlint.semantics.upgrades.transforms import in_two_steps, scaled
 from torchlint.semantics.upgrading import stands_in
 
 _V2 = "torchvision.transforms.v2."

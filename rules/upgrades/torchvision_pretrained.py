@@ -9,7 +9,7 @@ import libcst as cst
 from torchlint.diagnostics import Fix
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.module import Module
-from torchlint.semantics.pretraining import Legacy, legacy_weights
+from torchlint.semantics.upgrades.pretraining import Legacy, legacy_weights
 from torchlint.semantics.upgrading import stands_in
 
 

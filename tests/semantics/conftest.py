@@ -24,18 +24,20 @@ from typing import cast
 import libcst as cst
 import pytest
 
-from torchlint.semantics import arrays, clearances, copies, passes, workercode
-from torchlint.semantics.bypasses import bypass
-from torchlint.semantics.elements import read_one_by_one
-from torchlint.semantics.invariance import needless_move
-from torchlint.semantics.legacy import legacy_cast, legacy_constructor, reported_as_move
+from torchlint.semantics import arrays, passes
+from torchlint.semantics.host_device.elements import read_one_by_one
+from torchlint.semantics.host_device.invariance import needless_move
+from torchlint.semantics.host_device.legacy import legacy_cast, legacy_constructor, reported_as_move
+from torchlint.semantics.host_device.roundtrips import copied_back_from
+from torchlint.semantics.host_device.scalars import is_python_number, sent_scalar
+from torchlint.semantics.input_pipeline import copies, workercode
+from torchlint.semantics.memory import clearances
+from torchlint.semantics.model.bypasses import bypass
+from torchlint.semantics.model.registration import hidden_modules
+from torchlint.semantics.model.unpacking import used_parts
 from torchlint.semantics.module import Module, Settings
 from torchlint.semantics.operations import Operation
-from torchlint.semantics.registration import hidden_modules
-from torchlint.semantics.roundtrips import copied_back_from
-from torchlint.semantics.scalars import is_python_number, sent_scalar
 from torchlint.semantics.spellings import last_name
-from torchlint.semantics.unpacking import used_parts
 from torchlint.semantics.values import MISSING
 from torchlint.syntax import SyntaxTree
 from torchlint.target import Target

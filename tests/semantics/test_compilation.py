@@ -9,7 +9,7 @@ import libcst as cst
 import pytest
 
 from torchlint.semantics.callstate import grown
-from torchlint.semantics.chains import pointwise_operations
+from torchlint.semantics.compiler.chains import pointwise_operations
 from torchlint.semantics.module import Module
 
 HEAD = """

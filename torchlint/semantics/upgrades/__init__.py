@@ -1,0 +1,1 @@
+"""What only the rules about upgrades ask."""
