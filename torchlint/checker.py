@@ -47,8 +47,7 @@ def check(
     """All findings in ``source``, in the order in which diagnostics are shown.
 
     Without ``screen`` every enabled rule that concerns the file sees it, whatever else it mentions; without
-    ``outline`` the file is parsed in full at once, which is quicker if it has findings. They are the same in
-    any case.
+    ``outline`` the file is parsed in full at once. They are the same in any case.
     ``parse`` is what parses it, `parsing.parse` without it.
     ``pulse`` is called before each rule, and what it raises ends the check.
     """
