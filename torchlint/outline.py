@@ -4,8 +4,8 @@ LibCST takes ten times as long as the interpreter to read a file, most of it for
 comments, of which findings and their edits need little. An outline has the nodes that ``SyntaxTree`` has, of
 the same classes and in the same order, but their layout is left out. The rules run on it unchanged; where
 things stand, it knows from the interpreter, and comments and parentheses from the text. Whatever an outline
-cannot tell raises :class:`NotOutlinedError` or, for a field that holds layout, ``AttributeError``: either means
-the same, that the file has to be read in full.
+cannot tell raises :class:`NotOutlinedError` or, for a field that holds layout, ``AttributeError``: either
+means the same, that the file has to be read in full.
 """
 
 from __future__ import annotations
