@@ -16,7 +16,7 @@ from torchlint.checker import breaks, check, crash
 from torchlint.diagnostics import Applicability, Diagnostic, Edit
 from torchlint.options import LintSettings
 from torchlint.scope import Scope
-from torchlint.source import Source
+from torchlint.source import Source, line_start
 from torchlint.source import apply as apply
 
 # Nested fixes need one round a level; a file that needs more rounds, or grows by more characters than its
@@ -96,8 +96,8 @@ def choose(diagnostics: Iterable[Diagnostic], text: str) -> list[Diagnostic]:
     for diagnostic in sorted(diagnostics, key=_place):
         assert diagnostic.fix is not None
         new = [edit for edit in diagnostic.fix.edits if not _contains(taken, edit)]
-        shifts = {_line_start(text, edit) for edit in new if _is_indentation(text, edit)}
-        splits = {_line_start(text, edit) for edit in new if _LINE_END.search(edit.content)}
+        shifts = {line_start(text, edit.span.start) for edit in new if _is_indentation(text, edit)}
+        splits = {line_start(text, edit.span.start) for edit in new if _LINE_END.search(edit.content)}
         if any(_touches(taken, edit) for edit in new) or shifts & split or splits & shifted:
             continue
         shifted |= shifts
@@ -185,13 +185,9 @@ def _place(diagnostic: Diagnostic) -> tuple[Edit, str]:
     return diagnostic.fix.edits[0], diagnostic.code
 
 
-def _line_start(text: str, edit: Edit) -> int:
-    return max(text.rfind(end, 0, edit.span.start) for end in "\r\n") + 1
-
-
 def _is_indentation(text: str, edit: Edit) -> bool:
     """Whether an edit moves its line to the left or to the right, and does nothing else."""
-    before = text[_line_start(text, edit) : edit.span.end]
+    before = text[line_start(text, edit.span.start) : edit.span.end]
     return not _LINE_END.search(before + edit.content) and not (before + edit.content).strip()
 
 

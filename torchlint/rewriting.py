@@ -15,6 +15,7 @@ from itertools import pairwise
 import libcst as cst
 
 from torchlint.diagnostics import Edit, Span
+from torchlint.source import line_above, line_start
 from torchlint.syntax import SyntaxTree, alike
 
 Edits = tuple[Edit, ...]
@@ -245,7 +246,7 @@ def _add_first_argument(tree: SyntaxTree, call: cst.Call, close: int, new: str) 
     if "#" not in source[start:close]:
         return (Edit(Span(start, close), new),)
     indent = _indent_at(source, close) + tree.root.default_indent
-    return _insert(_line_start(source, close), f"{indent}{new},{_line_end_near(tree, start)}")
+    return _insert(line_start(source, close), f"{indent}{new},{_line_end_near(tree, start)}")
 
 
 def _opening_bracket(tree: SyntaxTree, call: cst.Call) -> int:
@@ -304,7 +305,7 @@ def remove_argument(tree: SyntaxTree, argument: cst.Arg) -> Edits:
 
     line_end = _line_end(source, tail)
     if _starts_line(source, span.start) and not source[tail:line_end].split("#")[0].strip():
-        return _delete(_line_start(source, span.start), _next_line(source, line_end)) + comma_before
+        return _delete(line_start(source, span.start), _next_line(source, line_end)) + comma_before
     if after is not None and not _has_line_end_or_comment(source[tail : after.start]):
         return _delete(span.start, after.start)
     if before is not None and "#" not in source[before.end : span.start]:
@@ -354,7 +355,7 @@ def remove_statement(tree: SyntaxTree, statement: cst.CSTNode) -> Edits | None:
     line_end = _end_with_comments(source, tree.span(statement).end, _indent_at(source, start))
     if isinstance(holder, cst.IndentedBlock) and len(holder.body) == 1:
         return (Edit(Span(start, line_end), "pass"),)
-    return _delete(_line_start(source, start), _next_line(source, line_end))
+    return _delete(line_start(source, start), _next_line(source, line_end))
 
 
 def _remove_beside_semicolon(
@@ -453,12 +454,12 @@ def insert_before(tree: SyntaxTree, statement: cst.CSTNode, code: str) -> Edits 
     text = tree.text
     start = _first_decorator(tree, line)
     indent = _indent_at(text, start)
-    at = _line_start(text, start)
-    while at and text.startswith(f"{indent}#", _line_above(text, at)):
-        at = _line_above(text, at)
+    at = line_start(text, start)
+    while at and text.startswith(f"{indent}#", line_above(text, at)):
+        at = line_above(text, at)
     if at == 0:
         # Comments at the top (``#!``, encoding, licence) belong to the file.
-        at = _line_start(text, start)
+        at = line_start(text, start)
     newline = _line_end_near(tree, start)
     return _insert(at, _reindented(code, indent, newline) + newline)
 
@@ -638,10 +639,6 @@ def _delete(start: int, end: int) -> Edits:
     return (Edit(Span(start, end), ""),)
 
 
-def _line_start(text: str, at: int) -> int:
-    return max(text.rfind("\n", 0, at), text.rfind("\r", 0, at)) + 1
-
-
 def _line_end(text: str, at: int) -> int:
     """The offset at which the line of ``at`` ends, before its line-end characters."""
     found = _LINE_END.search(text, at)
@@ -653,19 +650,13 @@ def _next_line(text: str, line_end: int) -> int:
     return found.end() if found else line_end
 
 
-def _line_above(text: str, line_start: int) -> int:
-    """The start of the line above the one that starts at ``line_start``."""
-    end = line_start - 2 if text[line_start - 2 : line_start] == "\r\n" else line_start - 1
-    return _line_start(text, end)
-
-
 def _starts_line(text: str, at: int) -> bool:
-    return not text[_line_start(text, at) : at].strip()
+    return not text[line_start(text, at) : at].strip()
 
 
 def _indent_at(text: str, at: int) -> str:
     """The white space that the line of ``at`` begins with, form feeds aside."""
-    line = text[_line_start(text, at) : at]
+    line = text[line_start(text, at) : at]
     return line[: len(line) - len(line.lstrip())].replace("\x0c", "")
 
 

@@ -262,6 +262,17 @@ def read_text(path: Path, most: int) -> str:
     return with_line_feeds(read_bytes(path, most).decode("utf-8-sig", "replace"))
 
 
+def line_start(text: str, at: int) -> int:
+    """The offset at which the line of ``at`` begins; lines end as in Python."""
+    start = text.rfind("\n", 0, at) + 1
+    return max(start, text.rfind("\r", start, at) + 1)
+
+
+def line_above(text: str, start: int) -> int:
+    """The offset at which the line above the one that begins at ``start`` does."""
+    return line_start(text, start - 2 if text[start - 2 : start] == "\r\n" else start - 1)
+
+
 def with_line_feeds(text: str) -> str:
     """``text`` with every newline LF, as the interpreter reads a file."""
     return text.replace("\r\n", "\n").replace("\r", "\n")

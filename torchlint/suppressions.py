@@ -24,7 +24,7 @@ from torchlint import parsing
 from torchlint.diagnostics import UNTREATED, Applicability, Diagnostic, Edit, Fix, Span
 from torchlint.options import closest, did_you_mean
 from torchlint.rule import Rule
-from torchlint.source import Source
+from torchlint.source import Source, with_line_feeds
 
 UNUSED, INVALID = "TL002", "TL003"
 
@@ -185,7 +185,7 @@ def logical_line_end(source: Source, row: int) -> int:
 def _normalised(source: Source, row: int) -> io.StringIO:
     """The text from ``row`` on with every newline as LF: positions in rows and columns stay."""
     text = source.text[source.line_starts[row - 1] :]
-    return io.StringIO(text.replace("\r\n", "\n").replace("\r", "\n"))
+    return io.StringIO(with_line_feeds(text))
 
 
 def _lines_from(source: Source, row: int) -> Iterator[str]:

@@ -18,7 +18,7 @@ from libcst._nodes.internal import CodegenState
 
 from torchlint.diagnostics import Span
 from torchlint.nodes import unchecked
-from torchlint.source import NEWLINE
+from torchlint.source import NEWLINE, line_above, line_start
 
 Node = TypeVar("Node", bound=cst.CSTNode)
 
@@ -322,10 +322,10 @@ class SyntaxTree:
     def lines_above(self, statement: cst.CSTNode) -> list[str]:
         """The comments directly above a statement, the nearest first; an empty text for an empty line."""
         above: list[str] = []
-        start = _line_start(self.text, self.span(statement).start)
+        start = line_start(self.text, self.span(statement).start)
         while start:
             end = start
-            start = _line_start(self.text, end - 2 if self.text[end - 2 : end] == "\r\n" else end - 1)
+            start = line_above(self.text, end)
             line = self.text[start:end].strip()
             if line and not line.startswith("#"):
                 break
@@ -350,11 +350,6 @@ class SyntaxTree:
                 return text
         span = self.outer_span(node)
         return self.text[span.start : span.end]
-
-
-def _line_start(text: str, at: int) -> int:
-    start = text.rfind("\n", 0, at) + 1
-    return max(start, text.rfind("\r", start, at) + 1)
 
 
 def _last_part(node: cst.CSTNode) -> cst.CSTNode | None:
