@@ -16,7 +16,7 @@ from torchlint.diagnostics import Applicability, Diagnostic, Fix, Severity, Span
 from torchlint.options import LintSettings
 from torchlint.rule import Finding, Rule, vocabulary
 from torchlint.source import Source
-from torchlint.suppressions import INVALID, UNUSED, Suppressions, logical_line_end
+from torchlint.suppressions import INVALID, UNUSED, Suppressions, logical_line_end, may_matter
 from torchlint.vocabulary import Words
 
 if TYPE_CHECKING:
@@ -355,9 +355,9 @@ def _suppress(
     source: Source, settings: LintSettings, rules: Mapping[str, Rule], found: list[Diagnostic]
 ) -> list[Diagnostic]:
     """Take out what comments silence, and add what there is to say of the comments."""
-    suppressions = Suppressions(source, rules)
-    if not suppressions.directives and not suppressions.mistakes:
+    if not may_matter(source, rules, found):
         return found
+    suppressions = Suppressions(source, rules)
     left = suppressions.apply(found)
     remarks: list[Diagnostic] = []
     if UNUSED in settings.rules and not any(diagnostic.code == CRASH for diagnostic in found):
