@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, TypeVar
 
 Q = TypeVar("Q", bound=Hashable)
 A = TypeVar("A")
@@ -38,13 +38,6 @@ _Question = tuple[Any, Callable[[Any], Any], Answers[Any]]
 """A key, what works it out, and the answers there are."""
 
 
-class _Grounds(NamedTuple):
-    """What an answer rests on: the open questions that were asked for it, and what they said."""
-
-    asked: list[tuple[_Question, Any]]
-    answer: Any
-
-
 class Fixpoint(Generic[Q, A]):
     """Works out questions and remembers their answers.
 
@@ -69,7 +62,8 @@ class Fixpoint(Generic[Q, A]):
         self._previous: dict[Q, A] = {}
         self._leaned: dict[Q, A] = {}
         """The questions that were asked while in work, and what they said then."""
-        self._grounds: dict[Q, _Grounds] = {}
+        self._grounds: dict[Q, tuple[list[tuple[_Question, A]], A]] = {}
+        """What answers rest on: the open questions that were asked for each, with what they said, and it."""
         self._asked: list[tuple[_Question, A]] = []
         """The open questions that the one in work has asked so far, and what they said."""
 
@@ -145,7 +139,8 @@ class Fixpoint(Generic[Q, A]):
         asked, self._asked = self._asked, []
         self._working.add(key)
         try:
-            for question, then in grounds.asked:
+            rested_on, answer = grounds
+            for question, then in rested_on:
                 now = self._current.get(question[0])
                 if now is None:
                     now = self.ask(*question)
@@ -153,7 +148,7 @@ class Fixpoint(Generic[Q, A]):
                     break
             else:
                 self._working.discard(key)
-                return grounds.answer
+                return answer
         except BaseException:
             self._abandon()
             raise
@@ -162,8 +157,8 @@ class Fixpoint(Generic[Q, A]):
         return self._work_out(key, work_out)
 
     def _work_out(self, key: Q, work_out: Callable[[Q], A]) -> A:
-        outer, asked = self._asked, []
-        self._asked = asked
+        outer = self._asked
+        asked = self._asked = []
         self._working.add(key)
         try:
             answer = work_out(key)
@@ -174,7 +169,7 @@ class Fixpoint(Generic[Q, A]):
             self._asked = outer
         self._working.discard(key)
         if asked:
-            self._grounds[key] = _Grounds(asked, answer)
+            self._grounds[key] = asked, answer
         return answer
 
     def _abandon(self) -> None:
