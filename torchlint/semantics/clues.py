@@ -36,6 +36,9 @@ class _Used:
     shows: Value | None = None
 
 
+_UNUSED = _Used(shows=UNKNOWN)
+
+
 class Clues:
     """The clues of one file to what its definitions leave open."""
 
@@ -87,7 +90,7 @@ class Clues:
         """What is asked of a variable nearby."""
         spelt = dotted_text(node)
         if spelt is None or spelt not in self._attributes_of:
-            return _Used()
+            return _UNUSED
         known = self._homes.get(spelt)
         if known is None:
             known = self._homes[spelt] = {}
@@ -95,7 +98,7 @@ class Clues:
                 used = known.setdefault(self._home(spelt, use[0], "." not in spelt), _Used())
                 used.places.append(use)
                 used.attributes.add(use[1])
-        return known.get(self._home(spelt, node, isinstance(node, cst.Name))) or _Used()
+        return known.get(self._home(spelt, node, isinstance(node, cst.Name))) or _UNUSED
 
     def _home(self, spelt: str, at: cst.CSTNode, simple: bool) -> Scope | cst.ClassDef | None:
         """Where a variable is bound as seen from a place, or for ``self.x`` the class around it."""
@@ -162,7 +165,7 @@ class Clues:
 
     def _is_cut_and_copied(self, node: cst.CSTNode) -> bool:
         """Whether the function writes ``x[:, 4].cpu()``: arrays have such slices, but are on the host."""
-        spelt = dotted_text(node)
+        spelt = dotted_text(node) if self._copied_slices else None
         if spelt is None or spelt not in self._copied_slices:
             return False
         return not isinstance(node, cst.Name) or self.names.lookup(spelt, node) in self._copied_slices[spelt]
@@ -217,7 +220,7 @@ class Clues:
 
         What is handed in as either lies in host memory, until the function moves it.
         """
-        spelt = dotted_text(node)
+        spelt = dotted_text(node) if self._picture_tests else None
         tests = self._picture_tests.get(spelt) if spelt is not None else None
         return tests is not None and self.tree.enclosing(node, *_FUNCTIONS) in tests
 
