@@ -152,7 +152,9 @@ class Compilation:
     @cached_property
     def _renamed(self) -> bool:
         """Whether the file may call a compiler by another name."""
-        return self.tree.matches(_RENAMED)
+        # Most files have none of these, and the expression begins with nothing to look for.
+        mentioned = map(self.tree.mentions, ("compile as ", "optimize as ", "torch.compile"))
+        return any(mentioned) and self.tree.matches(_RENAMED)
 
     def _compiles(self, made: cst.BaseExpression) -> bool:
         """Whether a decorator, or what stands in for one, is a compiler, with options or without."""
