@@ -28,7 +28,7 @@ Maker: TypeAlias = "cst.Call | cst.Decorator"
 
 _KEPT_OUT = re.compile(r"dynamo|compil|custom_op|in_graph|lru_cache|^cache$", re.IGNORECASE)
 _COMPILING = frozenset({"compile", "optimize"})
-_RENAMED = re.compile(r"\b(?:compile|optimize) as |= *torch\.compile *$", re.MULTILINE)
+_RENAMED = re.compile(r"(?:compile|optimize) as |torch\.compile *$", re.MULTILINE)
 # Lightning unwraps a compiled module and compiles these methods of it.
 _LIGHTNING_METHODS = ("forward", "training_step", "validation_step", "test_step", "predict_step")
 
