@@ -425,7 +425,7 @@ class Names:
         return self._order[at] in governed
 
     def _find_governed(self, binding: Binding) -> range:
-        """The numbers of the nodes that stand below ``x = value`` in its block; none for other definitions."""
+        """The numbers of the nodes that stand below ``x = value`` in its block; none for others."""
         parents = self.tree.parents
         if binding.kind is BindingKind.ASSIGN:
             assignment = parents[parents[binding.node]]
