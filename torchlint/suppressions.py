@@ -319,9 +319,10 @@ def may_matter(source: Source, rules: Mapping[str, Rule], found: Collection[Diag
 
 def _may_be_comments(source: Source) -> Iterator[Comment]:
     """The lines that may hold directives, each from its first sign of a comment on."""
-    folded = source.text.lower()
-    # The expression alone takes seven times as long, and most files have neither word.
-    if "noqa" not in folded and "torchl" not in folded:
+    # The expression alone takes many times as long, and most files have neither word. Bytes are quicker to
+    # be had in lower case than text beyond ASCII.
+    folded = source.text.encode("utf-8", "surrogatepass").lower()
+    if b"noqa" not in folded and b"torchl" not in folded:
         return
     for row in sorted({source.position(word.start()).row for word in _MAY_SUPPRESS.finditer(source.text)}):
         start = source.line_starts[row - 1]
