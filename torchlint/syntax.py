@@ -141,6 +141,18 @@ class SyntaxTree:
         found.sort(key=self.order.__getitem__)
         return found  # type: ignore[return-value]
 
+    @cached_property
+    def calls_by_name(self) -> dict[str, list[cst.Call]]:
+        """The calls by the last word of what they call, in source order."""
+        found: dict[str, list[cst.Call]] = {}
+        for call in self.nodes(cst.Call):
+            func = call.func
+            if func.__class__ is cst.Name:
+                found.setdefault(func.value, []).append(call)
+            elif func.__class__ is cst.Attribute:
+                found.setdefault(func.attr.value, []).append(call)
+        return found
+
     def parent(self, node: cst.CSTNode) -> cst.CSTNode | None:
         """The node that holds ``node``; None for the module itself."""
         return self.parents.get(node)

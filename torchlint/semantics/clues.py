@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import libcst as cst
 
@@ -25,6 +25,7 @@ _FUNCTIONS = (cst.FunctionDef, cst.Lambda)
 _PICTURES = frozenset({"PIL.Image.Image", "numpy.ndarray"})
 _ITEMS = frozenset({"items", "keys"})
 _MAPPING_METHODS = frozenset({"items", "keys", "values", "get", "update"})
+_OPTIMIZER_METHODS = frozenset({"step", "zero_grad"})
 
 
 @dataclass(slots=True)
@@ -201,18 +202,12 @@ class Clues:
 
     def by_name(self, name: str, node: cst.CSTNode) -> Value:
         """What a variable of this name conventionally is, where nothing else tells."""
-        if DEVICE_NAME.search(name):
-            return Value(Kind.DEVICE, device=Device.ACCELERATOR)
-        if LOADER_NAME.match(name):
-            return Value(Kind.LOADER)
-        if CRITERION_NAME.match(name):
-            return MODULE
-        if LOSS_NAME.match(name) and not self.used_attributes(node) & _MAPPING_METHODS:
-            return TENSOR
-        if OPTIMIZER_NAME.match(name) and self.used_attributes(node) & {"step", "zero_grad"}:
-            return Value(Kind.OPTIMIZER)
-        if MODEL_NAME.match(name):
-            return MODULE
+        for value in _by_convention(name):
+            if value.kind is Kind.TENSOR and self.used_attributes(node) & _MAPPING_METHODS:
+                continue
+            if value.kind is Kind.OPTIMIZER and not self.used_attributes(node) & _OPTIMIZER_METHODS:
+                continue
+            return value
         return UNKNOWN
 
     def may_be_picture(self, node: cst.CSTNode) -> bool:
@@ -238,6 +233,20 @@ class Clues:
                 case _:
                     pass
         return found
+
+
+@lru_cache(maxsize=1 << 12)
+def _by_convention(name: str) -> tuple[Value, ...]:
+    """What a variable of this name can be, the likeliest first."""
+    meanings = (
+        (DEVICE_NAME.search(name), Value(Kind.DEVICE, device=Device.ACCELERATOR)),
+        (LOADER_NAME.match(name), Value(Kind.LOADER)),
+        (CRITERION_NAME.match(name), MODULE),
+        (LOSS_NAME.match(name), TENSOR),
+        (OPTIMIZER_NAME.match(name), Value(Kind.OPTIMIZER)),
+        (MODEL_NAME.match(name), MODULE),
+    )
+    return tuple(value for match, value in meanings if match)
 
 
 def asked_by_dimension(call: cst.CSTNode | None, tree: SyntaxTree) -> bool:

@@ -86,6 +86,7 @@ class Inference:
         self.grad_off: Callable[[cst.CSTNode], bool] = lambda node: False
         self.fixpoint: Fixpoint[Any, Any] = Fixpoint(self._place_of, depth=_MAX_DEPTH)
         self._settled: dict[Any, Any] = self.fixpoint.settled
+        self._instances: dict[cst.ClassDef, Value] = {}
         self.library = Library(self)
         self.annotations = Annotations(self, self.library)
         self.callgraph = CallGraph(self)
@@ -249,7 +250,10 @@ class Inference:
         if not bindings:
             dotted = self.names.qualified(node)
             return self.library.named(dotted) if dotted is not None else self.clues.by_name(node.value, node)
-        result = join_solid(self.binding(binding) for binding in bindings)
+        if len(bindings) == 1:
+            result = self.binding(bindings[0])
+        else:
+            result = join_solid(map(self.binding, bindings))
         if result is BOTTOM:
             return result
         if self._type_tests and (result.tensorlike or result.kind is Kind.UNKNOWN):
@@ -605,7 +609,7 @@ class Inference:
             if owner is not None and function.name.value == "__init__"
             else function.name.value
         )
-        return len(self.callgraph.calls_by_name.get(name, ())) > 1
+        return len(self.tree.calls_by_name.get(name, ())) > 1
 
     def _speaks_of_tensors(self, param: cst.Param) -> bool:
         """Whether an annotation that is not known names a tensor in some way: ``Float[Tensor, "b c"]``."""
@@ -1048,9 +1052,12 @@ class Inference:
 
     def instance(self, definition: cst.ClassDef) -> Value:
         """An instance of a class of this file."""
-        info = self.classes.info(definition)
-        cls = next((b for b in info.bases if kind_of_class(b) is info.kind), None)
-        return Value(info.kind, cls=cls, definition=definition)
+        known = self._instances.get(definition)
+        if known is None:
+            info = self.classes.info(definition)
+            cls = next((b for b in info.bases if kind_of_class(b) is info.kind), None)
+            known = self._instances[definition] = Value(info.kind, cls=cls, definition=definition)
+        return known
 
     # ------------------------------------------------------------------ functions of the file
 

@@ -133,6 +133,7 @@ class Names:
         self._uses: dict[Binding, list[cst.Name]] = {}
         self._read_from: dict[str, dict[Scope, list[cst.Name]]] = {}
         self._flows: dict[tuple[Scope, str], _Flow] = {}
+        self._governed: dict[Binding, range] = {}
         self._qualified: dict[cst.CSTNode, str] = {}
         """The dotted names that were asked for; empty for what stands for nothing of a library."""
         self._dotted: dict[tuple[Scope, str], bool] = {}
@@ -400,7 +401,7 @@ class Names:
         if scope is None:
             return ()
         candidates = scope.bindings[name]
-        if len(candidates) == 1 and candidates[0].kind in _UNMOVED:
+        if len(candidates) == 1 and (candidates[0].kind in _UNMOVED or self._governs(candidates[0], at)):
             return tuple(candidates)
         here: Scope | None = self.scope(at)
         while here is not scope and here is not None and here.kind is ScopeKind.COMPREHENSION:
@@ -415,6 +416,24 @@ class Names:
         if len(found) < 2:
             return tuple(found)
         return tuple(sorted(found, key=lambda b: self.tree.order[b.node]))
+
+    def _governs(self, binding: Binding, at: cst.CSTNode) -> bool:
+        """Whether the only definition of a name stands above ``at``, in a block around it."""
+        governed = self._governed.get(binding)
+        if governed is None:
+            governed = self._governed[binding] = self._find_governed(binding)
+        return self._order[at] in governed
+
+    def _find_governed(self, binding: Binding) -> range:
+        """The numbers of the nodes that stand below ``x = value`` in its block; none for others."""
+        parents = self.tree.parents
+        if binding.kind is BindingKind.ASSIGN:
+            assignment = parents[parents[binding.node]]
+            line = parents.get(assignment)
+            block = parents.get(line) if line.__class__ is cst.SimpleStatementLine else None
+            if assignment.__class__ is cst.Assign and block is not None:
+                return range(self.tree.last(assignment) + 1, self.tree.last(block) + 1)
+        return range(0)
 
     def lookup(self, name: str, at: cst.CSTNode) -> Scope | None:
         """The scope in which ``name`` is bound, as seen from ``at``; None if no scope binds it."""
