@@ -61,8 +61,9 @@ class Rule:
 
     ``fix`` is the best applicability that its fixes can have. ``mentions`` feeds the screen in front
     of the parse: each item is a set of words separated by ``|``, and a file is only shown to the rule
-    if it contains at least one word of every item. The items save time and change no finding, but for
-    one with ``torch`` in it: such a rule is about programs that use torch, and takes no other file's
+    if it contains at least one word of every item: a part of an identifier, or several with other signs,
+    at which they begin or end, in any layout. The items save time and change no finding, but for one
+    with ``torch`` in it: such a rule is about programs that use torch, and takes no other file's
     ``loss.backward()`` for one of theirs. ``remedy`` is the edit that satisfies the rule where it offers
     no fix: an imperative sentence without a full stop, what to write in backticks.
     """
