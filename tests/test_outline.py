@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 from pathlib import Path
 
 import libcst as cst
@@ -40,6 +42,7 @@ STATEMENTS = {
 EXPRESSIONS = [
     *("a", "a.b.c", "1", "0x1F", "1_000", "1.5e3", "2j", "True", "None", "...", "-a ** -b", "not a"),
     *("'a'", "b'a'", "r'\\d'", "'a' 'b'", "f'{a!r:>{b}}' 'c'", "'''a\nb'''", "'a\\'b'", "u'a'", "'é' + b"),
+    *("'''a''' '''b'''", '"""a""" """b"""'),
     *("a + b * c - d @ e // f % g", "a << b >> c & d ^ e | ~f", "a and b and c or d or not e"),
     *("a and (b and c)", "(a and b) and c", "a < b <= c != d", "a is not b", "a not in b", "a if b else c"),
     *("f()", "f(a, *b, c=d, **e)", "f(a=b, *c)", "f(*a, b=c, *d)", "f((a))", "f((a), b)", "f((a, b))"),
@@ -179,3 +182,15 @@ def test_comments_are_told_from_strings(text: str) -> None:
 def test_a_comment_among_the_parts_of_a_string_needs_the_full_tree() -> None:
     with pytest.raises(NotOutlinedError):
         assert Outline("a = ('b'  # why\n     'c')\n").comments
+
+
+def test_strings_of_one_literal_are_told_from_joined_ones() -> None:
+    """All short strings of quotes, backslashes and letters, beside what LibCST makes of them."""
+    told = 0
+    for length in range(2, 8):
+        for text in map("".join, itertools.product("'\"\\a", repeat=length)):
+            with contextlib.suppress(SyntaxError, NotOutlinedError):
+                (line,) = Outline(text).nodes(cst.Expr)
+                assert type(line.value) is type(cst.parse_expression(text)), text
+                told += 1
+    assert told > 100

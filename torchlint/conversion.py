@@ -16,8 +16,11 @@ from torchlint.source import NEWLINE, line_starts
 
 _ABSENT = cst.MaybeSentinel.DEFAULT
 # One literal and no more: what stands beside it would make a concatenation.
+# Each repeats classes of characters, which the engine runs through at once; docstrings are long.
 _ONE_STRING = re.compile(
-    r"""[rRbBuU]{0,2}(?:'''(?:[^\\]|\\.)*?'''|\"""(?:[^\\]|\\.)*?\"""|'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")""",
+    r"""[rRbBuU]{0,2}(?:"""
+    r"""'''[^'\\]*(?:(?:\\.|'(?!''))[^'\\]*)*'''|\"""[^"\\]*(?:(?:\\.|"(?!""))[^"\\]*)*\"""|"""
+    r"""'[^'\\]*(?:\\.[^'\\]*)*'|"[^"\\]*(?:\\.[^"\\]*)*")""",
     re.DOTALL,
 )
 _GAP = re.compile(r"(?:[ \t\f\r\n]|\\(?=[\r\n])|#[^\r\n]*)*")
