@@ -53,7 +53,22 @@ _PREPARATIONS = frozenset(
         "torch.autograd.gradgradcheck",
     }
 )
-_PREPARATION_MODULES = ("torch.autograd.functional.", "torch.func.", "functorch.", "captum.", "torchattacks.")
+_PREPARATION_MODULES = (
+    *("torch.autograd.functional.", "torch.func.", "functorch.", "captum.", "torchattacks.", "advertorch."),
+    *("foolbox.", "autoattack.", "cleverhans.", "art.attacks.", "pytorch_grad_cam.", "torchcam.", "zennit."),
+)
+# Code of other files that goes along the graph of a model, by the name of a function or method ...
+_ALONG_GRAPH = re.compile(
+    r"(?:^|_)(?:attack(?:er)?|atk|adversary|adversarial(?:_(?:attack|examples?|samples?|images?|inputs?|batch))?"
+    r"|adv_(?:examples?|samples?|images?|inputs?|batch)|perturb|i?fgsm|pgd|saliency|grad_?cam|attribute"
+    r"|explain(?:er)?|influence|integrated_gradients?|input_gradients?|hessian|jacobian|hvp|deep_?dream)(?:_|$)"
+    r"|^(?:gen|generate|make|craft|get)_adv$",
+    re.IGNORECASE,
+)
+# ... and by the name of an object, whatever its method is called.
+_GOES_ALONG_GRAPH = re.compile(
+    r"^(?:\w+_)?(?:attack|attacker|atk|adversary|explainer|attributor|grad_?cam)$", re.IGNORECASE
+)
 # Methods of a tensor that raise if it has no graph.
 _NEED_GRAPHS = frozenset({"retain_grad", "register_hook"})
 _QUESTIONS = frozenset({"torch.is_grad_enabled", "torch.is_inference_mode_enabled"})
@@ -190,7 +205,7 @@ class Backpropagation:
                     return not (node.args and self.module.value(node.args[0].value).constant is False)
                 if isinstance(node.func, cst.Attribute) and node.func.attr.value in _NEED_GRAPHS:
                     return True
-                if self._trains_elsewhere(node, dotted):
+                if self._trains_elsewhere(node, dotted) or self._goes_along_graph(node, dotted):
                     return True
                 return any(
                     argument.keyword is not None
@@ -212,6 +227,33 @@ class Backpropagation:
         return not dotted.startswith("torch.") and any(
             self.module.value(argument.value).kind in (Kind.MODULE, Kind.OPTIMIZER, Kind.PARAMETERS)
             for argument in call.args
+        )
+
+    def _goes_along_graph(self, call: cst.Call, dotted: str) -> bool:
+        """Whether code of another file, by its name, wants gradients: ``adversary.perturb(images)``."""
+        if not call.args or dotted.startswith("torch.") or self.module.callee(call) is not None:
+            return False
+        func = call.func
+        if isinstance(func, cst.Name) and self._is_of_library(func):
+            return True
+        last = _last_word(func)
+        if last.endswith("loss"):
+            return False
+        if _ALONG_GRAPH.search(last):
+            return self.module.value(func).kind in (Kind.UNKNOWN, Kind.OBJECT)
+        if not isinstance(func, cst.Attribute) or not _GOES_ALONG_GRAPH.search(last_name(func.value) or ""):
+            return self._is_of_library(func.value) if isinstance(func, cst.Attribute) else False
+        return self.module.value(func.value).kind in (Kind.UNKNOWN, Kind.OBJECT)
+
+    def _is_of_library(self, node: cst.BaseExpression) -> bool:
+        """Whether an object is an attack, or the like, of a library: ``atk = torchattacks.PGD(model)``."""
+        if not isinstance(node, cst.Name):
+            return False
+        made = (binding.value for binding in self.module.bindings(node) if not binding.path)
+        return any(
+            isinstance(value, cst.Call)
+            and (self.module.qualified(value.func) or "").startswith(_PREPARATION_MODULES)
+            for value in made
         )
 
     @cached_property
