@@ -54,8 +54,17 @@ _PREPARATIONS = frozenset(
     }
 )
 _PREPARATION_MODULES = (
-    *("torch.autograd.functional.", "torch.func.", "functorch.", "captum.", "torchattacks.", "advertorch."),
-    *("foolbox.", "autoattack.", "cleverhans.", "art.attacks.", "pytorch_grad_cam.", "torchcam.", "zennit."),
+    *("torch.autograd.functional.", "torch.func.", "functorch.", "captum.", "torchattacks."),
+    *(
+        "advertorch.attacks.",
+        "foolbox.attacks.",
+        "autoattack.",
+        "cleverhans.",
+        "art.attacks.",
+        "pytorch_grad_cam.",
+        "torchcam.",
+        "zennit.",
+    ),
 )
 # Code of other files that goes along the graph of a model, by the name of a function or method ...
 _ALONG_GRAPH = re.compile(
@@ -194,7 +203,7 @@ class Backpropagation:
         match node:
             case cst.Call():
                 dotted = self.module.qualified(node.func) or ""
-                if dotted in _PREPARATIONS or dotted.startswith(_PREPARATION_MODULES):
+                if dotted in _PREPARATIONS or _wants_gradients(dotted):
                     return True
                 if dotted == "torch.set_grad_enabled" and node.args:
                     return self.module.value(node.args[0].value).constant is not False
@@ -251,8 +260,7 @@ class Backpropagation:
             return False
         made = (binding.value for binding in self.module.bindings(node) if not binding.path)
         return any(
-            isinstance(value, cst.Call)
-            and (self.module.qualified(value.func) or "").startswith(_PREPARATION_MODULES)
+            isinstance(value, cst.Call) and _wants_gradients(self.module.qualified(value.func) or "")
             for value in made
         )
 
@@ -274,7 +282,18 @@ class Backpropagation:
 
     def feeds(self, place: cst.BaseExpression) -> bool:
         """Whether what is kept under this name or attribute may take part in a backward pass."""
-        return any(key in self._reached.places for key in self.keys(place))
+        return any(key in self._reached.places for key in self._kept_in(place))
+
+    def _kept_in(self, place: cst.BaseExpression) -> Iterable[Place]:
+        """The definitions that a name may have where something is put into what it holds, or the attribute.
+
+        ``log_probs.append(p)`` is none of ``log_probs = torch.cat(log_probs).detach()`` behind the loop.
+        """
+        name = place
+        while isinstance(name, cst.Subscript):
+            name = name.value
+        reaching = self.module.bindings(name) if isinstance(name, cst.Name) else ()
+        return reaching or self.keys(place)
 
     def freed(self, node: cst.BaseExpression) -> bool:
         """Whether a backward pass that keeps no graph runs through a tensor that ``node`` is made of."""
@@ -683,6 +702,11 @@ def _owner_name(iterable: cst.BaseExpression) -> str | None:
             return owner
         case _:
             return None
+
+
+def _wants_gradients(dotted: str) -> bool:
+    """Whether something of this full name asks for gradients; helpers that draw or read pictures do not."""
+    return dotted.startswith(_PREPARATION_MODULES) and ".utils." not in dotted
 
 
 def _last_word(node: cst.BaseExpression) -> str:

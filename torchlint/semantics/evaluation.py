@@ -881,15 +881,20 @@ class Evaluation:
             target = inner if isinstance(inner, (cst.Name, cst.Attribute)) else None
             if target is not None and self._is_target(target) and gradients.reaches(target):
                 return False
-            if isinstance(inner, (cst.Call, cst.Assign, cst.AugAssign)) and not self._stores_on_host(inner):
+            if isinstance(inner, (cst.Call, cst.Assign, cst.AugAssign)) and not self._stores_no_graph(inner):
                 if any(gradients.feeds(place) for place in self._filled_places(inner)):
                     return False
         return True
 
-    def _stores_on_host(self, node: cst.Call | cst.Assign | cst.AugAssign) -> bool:
-        """Whether all that a statement or call puts somewhere is data of the host, which has no graph."""
+    def _stores_no_graph(self, node: cst.Call | cst.Assign | cst.AugAssign) -> bool:
+        """Whether all that a statement or call puts somewhere is data of the host, or has no graph."""
         stored = [argument.value for argument in node.args] if isinstance(node, cst.Call) else [node.value]
-        return bool(stored) and all(self._is_of_host(self.module.value(value)) for value in stored)
+        values = [self.module.value(value) for value in stored]
+        return bool(values) and all(
+            self._is_of_host(value)
+            or (value.kind is Kind.TENSOR and value.graph is Graph.DETACHED and not value.leaf)
+            for value in values
+        )
 
     def _filled_places(self, node: cst.Call | cst.Assign | cst.AugAssign) -> Iterator[cst.BaseExpression]:
         """The containers and the names of other scopes that a statement or call puts something into."""
