@@ -41,6 +41,7 @@ LAYERS = (
     ("torchlint.target",),
     ("torchlint.options",),
     ("torchlint.semantics",),
+    ("torchlint.vocabulary",),
     ("torchlint.rule",),
     ("torchlint.links",),
     ("torchlint.effects",),

@@ -5,12 +5,13 @@ from __future__ import annotations
 import codecs
 import os
 import stat
+from itertools import product
 from pathlib import Path
 
 import pytest
 
 from torchlint.diagnostics import Position
-from torchlint.source import Source, SourceError, StaleSourceError, write_atomically
+from torchlint.source import NEWLINE, Source, SourceError, StaleSourceError, line_starts, write_atomically
 
 PATH = Path("a.py")
 TEXTS = [
@@ -223,3 +224,11 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_else(
         write_atomically(path, b"new", b"old")
     assert path.read_bytes() == b"old"
     assert leftovers(tmp_path) == ["a.py"]
+
+
+def test_lines_begin_behind_every_end_of_a_line() -> None:
+    for length in range(6):
+        for text in map("".join, product("a\n\r\x0c\u2028", repeat=length)):
+            assert line_starts(text) == [0, *(found.end() for found in NEWLINE.finditer(text))], text
+    # Longer than what a stream reads at once.
+    assert line_starts("a\r\n" * 20_000) == list(range(0, 60_001, 3))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from random import Random
 
 import pytest
 
@@ -10,7 +11,7 @@ from torchlint import registry
 from torchlint.diagnostics import Diagnostic, Position, Severity, Span
 from torchlint.fixer import apply
 from torchlint.source import Source
-from torchlint.suppressions import Suppressions, logical_line_end, read_lines
+from torchlint.suppressions import Suppressions, logical_line_end, may_matter, read_lines
 
 PATH = Path("a.py")
 
@@ -216,6 +217,47 @@ def test_crashes_and_syntax_errors_are_never_suppressed() -> None:
 )
 def test_where_a_logical_line_ends(text: str, row: int, end: int) -> None:
     assert logical_line_end(Source(PATH, text), row) == end
+
+
+# --- what matters ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "matters"),
+    [
+        ("x\nx\n", False),
+        ("x  # noqa: E501, F401\nx  # noqa: BLE001 - whatever comes\n", False),
+        ("import a  # noqa\nx\n", False),
+        ("x\nx  # noqa\n", True),
+        ("x  # noqa: E501, tl202\n", True),
+        ("x  # noqa: item-in-hot-loop\n", True),
+        ("x  # noqa: item-in-hot-loops\n", True),
+        ("x  # torchlint: ignore[TL202]\n", True),
+        ("x  # torchlint: ignore\n", True),
+        ("# torchlint finds such lines\nx\n", False),
+    ],
+)
+def test_comments_that_matter(text: str, matters: bool) -> None:
+    assert may_matter(Source(PATH, text), registry.catalogue(), [finding(2)]) is matters
+
+
+def test_comments_that_do_not_matter_change_nothing() -> None:
+    draw = Random(0)
+    parts = (
+        *("x = ", "'", '"', "#", "# ", "noqa", "noqa: ", "NoQA :", "E501", "TL202", ", ", "]", "[", "\r\n"),
+        *("torchlint: ", "ignore[TL202]", "ignore", "file-ignore[", "item-in-hot-loop", "item-in-loop", "\n"),
+    )
+    seen = set()
+    for _ in range(3000):
+        text = "".join(draw.choices(parts, k=draw.randrange(2, 14)))
+        found = [finding(draw.randrange(1, 4), noqa_row=draw.randrange(1, 4))] * draw.randrange(2)
+        matters = may_matter(Source(PATH, text), registry.catalogue(), found)
+        seen.add(matters)
+        if not matters:
+            read = suppressions(text)
+            assert read.apply(found) == found, text
+            assert not read.mistakes and not list(read.unused(JUDGED)), text
+    assert seen == {True, False}
 
 
 # --- what is unused, and its removal -----------------------------------------------------------------------

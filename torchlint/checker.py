@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING
 from torchlint import parsing, registry, stopwatch
 from torchlint.diagnostics import Applicability, Diagnostic, Fix, Severity, Span
 from torchlint.options import LintSettings
-from torchlint.rule import Finding, Rule, Words
+from torchlint.rule import Finding, Rule, vocabulary
 from torchlint.source import Source
-from torchlint.suppressions import INVALID, UNUSED, Suppressions, logical_line_end
+from torchlint.suppressions import INVALID, UNUSED, Suppressions, logical_line_end, may_matter
+from torchlint.vocabulary import Words
 
 if TYPE_CHECKING:
     import libcst as cst
@@ -54,7 +55,7 @@ def check(
     rules = registry.catalogue()
     enabled = [rules[code] for code in settings.rules if code in rules and code not in OWN_CODES]
     with stopwatch.of("words of the file"):
-        words = Words(source.text)
+        words = Words(source.text, vocabulary(rules.values()))
         wanted = [rule.code for rule in enabled if (rule.may_fire(words) if screen else rule.concerns(words))]
     checked = []
     if source.in_cells or not wanted:
@@ -354,9 +355,9 @@ def _suppress(
     source: Source, settings: LintSettings, rules: Mapping[str, Rule], found: list[Diagnostic]
 ) -> list[Diagnostic]:
     """Take out what comments silence, and add what there is to say of the comments."""
-    suppressions = Suppressions(source, rules)
-    if not suppressions.directives and not suppressions.mistakes:
+    if not may_matter(source, rules, found):
         return found
+    suppressions = Suppressions(source, rules)
     left = suppressions.apply(found)
     remarks: list[Diagnostic] = []
     if UNUSED in settings.rules and not any(diagnostic.code == CRASH for diagnostic in found):

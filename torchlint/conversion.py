@@ -12,7 +12,7 @@ from typing import Any, Final, cast
 import libcst as cst
 
 from torchlint.nodes import bare
-from torchlint.source import NEWLINE
+from torchlint.source import NEWLINE, line_starts
 
 _ABSENT = cst.MaybeSentinel.DEFAULT
 # One literal and no more: what stands beside it would make a concatenation.
@@ -172,7 +172,7 @@ class Lines:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.starts = [0, *(found.end() for found in NEWLINE.finditer(text))]
+        self.starts = line_starts(text)
         self._ascii = text.isascii()
 
     def offset(self, row: int, column: int) -> int:

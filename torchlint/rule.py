@@ -13,12 +13,13 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
 from torchlint.diagnostics import Fix, Severity
+from torchlint.vocabulary import Vocabulary, Words, parts
 
 if TYPE_CHECKING:
     import libcst as cst
@@ -47,47 +48,11 @@ class Finding:
     remedy: str | None = None
 
 
-class Words:
-    """A text that is asked for many words, and often for the same: ``word in Words(text)``.
-
-    Each answer is remembered. Most words are absent, and what a word has of letters and digits is looked
-    for first among the different runs of them that the text has, which are a third of it and less.
-    """
-
-    def __init__(self, text: str) -> None:
-        self._text = text
-        self._runs = " ".join(set(text.translate(_APART).split()))
-        self._known: dict[str, bool] = {}
-
-    def __contains__(self, word: str) -> bool:
-        found = self._known.get(word)
-        if found is None:
-            run = _longest_run(word)
-            found = self._known[word] = run in self._runs and (
-                run == word or word in self._text or _loosely(word).search(self._text) is not None
-            )
-        return found
-
-
-_APART = {code: " " for code in range(128) if not (chr(code).isalnum() or chr(code) == "_")}
-
-
 @cache
-def _loosely(word: str) -> re.Pattern[str]:
-    """``word`` with white space, brackets and comments between its parts: `loss.item ()`, `(x.to)(y)`."""
-    parts = re.findall(r"\w+|[^\w\s]", word)
-    return re.compile(r"(?:[\s()\\]|#[^\r\n]{0,200}[\r\n])*".join(map(re.escape, parts)))
-
-
-@cache
-def _longest_run(word: str) -> str:
-    return max(re.findall("[A-Za-z0-9_]+", word), key=len, default="")
-
-
-@cache
-def _groups(mentions: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
-    """The words of each group."""
-    return tuple(tuple(group.split("|")) for group in mentions)
+def _groups(mentions: tuple[str, ...]) -> tuple[tuple[tuple[str, ...], frozenset[str]], ...]:
+    """The words of each group, and of each word the part that is least likely to be in a text."""
+    groups = [tuple(group.split("|")) for group in mentions]
+    return tuple((group, frozenset(max(parts(word), key=len) for word in group)) for group in groups)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +61,9 @@ class Rule:
 
     ``fix`` is the best applicability that its fixes can have. ``mentions`` feeds the screen in front
     of the parse: each item is a set of words separated by ``|``, and a file is only shown to the rule
-    if it contains at least one word of every item. The items save time and change no finding, but for
-    one with ``torch`` in it: such a rule is about programs that use torch, and takes no other file's
+    if it contains at least one word of every item: a part of an identifier, or several with other signs,
+    at which they begin or end, in any layout. The items save time and change no finding, but for one
+    with ``torch`` in it: such a rule is about programs that use torch, and takes no other file's
     ``loss.backward()`` for one of theirs. ``remedy`` is the edit that satisfies the rule where it offers
     no fix: an imperative sentence without a full stop, what to write in backticks.
     """
@@ -131,21 +97,33 @@ class Rule:
         return re.split(r"(?<=[.!?])\s", paragraph, maxsplit=1)[0]
 
     def may_fire(self, text: str | Words) -> bool:
-        """Whether ``text`` contains what the rule needs to find anything; for many rules as `Words`."""
-        words = Words(text) if isinstance(text, str) else text
-        for group in _groups(self.mentions):
-            for word in group:
-                if word in words:
-                    break
-            else:
+        """Whether ``text`` contains what the rule needs to find anything.
+
+        For many rules as `Words` of a vocabulary that has those of this one.
+        """
+        words = Words(text, vocabulary([self])) if isinstance(text, str) else text
+        groups = _groups(self.mentions)
+        # Most rules are ruled out by parts of words alone.
+        for _, signs in groups:
+            if words.lack(signs):
                 return False
-        return True
+        return all(any(word in words for word in group) for group, _ in groups)
 
     def concerns(self, text: str | Words) -> bool:
         """Whether ``text`` is of the kind of programs that the rule is about, whether or not it may fire."""
-        words = Words(text) if isinstance(text, str) else text
-        subjects = [group for group in _groups(self.mentions) if "torch" in group]
+        words = Words(text, vocabulary([self])) if isinstance(text, str) else text
+        subjects = [group for group, _ in _groups(self.mentions) if "torch" in group]
         return all(any(word in words for word in group) for group in subjects)
+
+
+def vocabulary(rules: Iterable[Rule]) -> Vocabulary:
+    """What these rules look for; for the same rules the same object, which remembers what it has seen."""
+    return _vocabulary(tuple(rule.mentions for rule in rules))
+
+
+@lru_cache(maxsize=1)
+def _vocabulary(mentions: tuple[tuple[str, ...], ...]) -> Vocabulary:
+    return Vocabulary(word for each in mentions for group, _ in _groups(each) for word in group)
 
 
 def rule(

@@ -194,29 +194,20 @@ def _lines_from(source: Source, row: int) -> Iterator[str]:
         yield source.line(number) + ("\n" if number < len(source.line_starts) else "")
 
 
-class Suppressions:
-    """All suppression comments of one file, and which of them were of use."""
+class _Reader:
+    """Reads comments: what they ask for, and what of that cannot be obeyed."""
 
-    def __init__(self, source: Source, rules: Mapping[str, Rule]) -> None:
+    def __init__(self, rules: Mapping[str, Rule]) -> None:
         self.directives: list[Directive] = []
         self.mistakes: list[Mistake] = []
-        self._source = source
         self._rules = rules
-        folded = source.text.lower()
-        # The expression alone takes seven times as long, and most files have neither word.
-        if ("noqa" in folded or "torchl" in folded) and _MAY_SUPPRESS.search(source.text):
-            lines = read_lines(source, parsing.comments(source.text))
-            for comment in lines.comments:
-                self._read(comment)
-            self._place(lines)
 
     @cached_property
     def _by_name(self) -> dict[str, str]:
         return {rule.name: code for code, rule in self._rules.items()}
 
-    # ------------------------------------------------------------------ reading
-
-    def _read(self, comment: Comment) -> None:
+    def read(self, comment: Comment) -> None:
+        """Take what a comment asks for."""
         at = 0
         for match in _NOQA.finditer(comment.text):
             if match.start() >= at:
@@ -309,6 +300,50 @@ class Suppressions:
 
     def _mistake(self, message: str, span: Span, comment: Comment, remedy: str) -> None:
         self.mistakes.append(Mistake(message, span, comment.row, remedy))
+
+
+def may_matter(source: Source, rules: Mapping[str, Rule], found: Collection[Diagnostic]) -> bool:
+    """Whether comments of ``source`` may silence something of what was found, or deserve a remark.
+
+    Most directives are for other tools. To see that takes no tokenizer: at worst a string looks like one.
+    """
+    reader = _Reader(rules)
+    for comment in _may_be_comments(source):
+        reader.read(comment)
+    rows = {row for diagnostic in found for row in (diagnostic.start.row, diagnostic.noqa_row)}
+    return bool(reader.mistakes) or any(
+        directive.comment.row in rows if directive.blanket else any(entry.code for entry in directive.entries)
+        for directive in reader.directives
+    )
+
+
+def _may_be_comments(source: Source) -> Iterator[Comment]:
+    """The lines that may hold directives, each from its first sign of a comment on."""
+    # The expression alone takes many times as long, and most files have neither word. Bytes are quicker to
+    # be had in lower case than text beyond ASCII.
+    folded = source.text.encode("utf-8", "surrogatepass").lower()
+    if b"noqa" not in folded and b"torchl" not in folded:
+        return
+    for row in sorted({source.position(word.start()).row for word in _MAY_SUPPRESS.finditer(source.text)}):
+        start = source.line_starts[row - 1]
+        end = start + len(source.line(row))
+        sign = source.text.find("#", start, end)
+        if sign >= 0:
+            yield _comment(source, Span(sign, end))
+
+
+class Suppressions:
+    """All suppression comments of one file, and which of them were of use."""
+
+    def __init__(self, source: Source, rules: Mapping[str, Rule]) -> None:
+        reader = _Reader(rules)
+        self.directives, self.mistakes = reader.directives, reader.mistakes
+        self._source = source
+        if any(_may_be_comments(source)):
+            lines = read_lines(source, parsing.comments(source.text))
+            for comment in lines.comments:
+                reader.read(comment)
+            self._place(lines)
 
     # ------------------------------------------------------------------ reach
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import fields
 from functools import cached_property
@@ -18,7 +19,7 @@ from libcst._nodes.internal import CodegenState
 
 from torchlint.diagnostics import Span
 from torchlint.nodes import unchecked
-from torchlint.source import NEWLINE, line_above, line_start
+from torchlint.source import line_above, line_start, line_starts
 
 Node = TypeVar("Node", bound=cst.CSTNode)
 
@@ -139,6 +140,18 @@ class SyntaxTree:
         found = [node for kind in kinds for node in self._by_type.get(kind, [])]
         found.sort(key=self.order.__getitem__)
         return found  # type: ignore[return-value]
+
+    @cached_property
+    def calls_by_name(self) -> dict[str, list[cst.Call]]:
+        """The calls by the last word of what they call, in source order."""
+        found: dict[str, list[cst.Call]] = {}
+        for call in self.nodes(cst.Call):
+            func = call.func
+            if func.__class__ is cst.Name:
+                found.setdefault(func.value, []).append(call)
+            elif func.__class__ is cst.Attribute:
+                found.setdefault(func.attr.value, []).append(call)
+        return found
 
     def parent(self, node: cst.CSTNode) -> cst.CSTNode | None:
         """The node that holds ``node``; None for the module itself."""
@@ -334,11 +347,11 @@ class SyntaxTree:
 
     def line(self, node: cst.CSTNode) -> int:
         """The number of the line that ``node`` begins in, from 1; lines end as in Python."""
-        return 1 + bisect_right(self._line_ends, self.span(node).start)
+        return bisect_right(self._line_starts, self.span(node).start)
 
     @cached_property
-    def _line_ends(self) -> list[int]:
-        return [newline.end() for newline in NEWLINE.finditer(self.text)]
+    def _line_starts(self) -> list[int]:
+        return line_starts(self.text)
 
     def source(self, node: cst.CSTNode) -> str:
         """The text of ``node`` exactly as the file spells it, its own parentheses included."""
@@ -395,17 +408,14 @@ def walk(
     """The code nodes of some trees in source order, what holds each but the roots, and the nodes by type."""
     nodes: list[cst.CSTNode] = []
     parents: dict[cst.CSTNode, cst.CSTNode] = {}
-    by_type: dict[type, list[cst.CSTNode]] = {}
+    by_type: defaultdict[type, list[cst.CSTNode]] = defaultdict(list)
     stack: list[cst.CSTNode] = list(reversed(roots))
     pop, push, take = stack.pop, stack.append, nodes.append
     while stack:
         node = pop()
         kind = node.__class__
         take(node)
-        if kind in by_type:
-            by_type[kind].append(node)
-        else:
-            by_type[kind] = [node]
+        by_type[kind].append(node)
         for name in _FIELDS[kind]:
             child = getattr(node, name)
             held = child.__class__

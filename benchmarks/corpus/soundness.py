@@ -13,8 +13,9 @@ from benchmarks.corpus.packages import Package
 from torchlint import checker, parsing, registry
 from torchlint.diagnostics import Diagnostic
 from torchlint.options import LintSettings
-from torchlint.rule import Words
+from torchlint.rule import vocabulary
 from torchlint.source import Source, SourceError
+from torchlint.vocabulary import Words
 
 LONG_WAYS: Mapping[str, Callable[[Source, LintSettings], list[Diagnostic]]] = MappingProxyType(
     {
@@ -81,7 +82,7 @@ def check(
             continue
         outcome.files += 1
         outcome.size += len(source.text)
-        words = Words(source.text)
+        words = Words(source.text, vocabulary(rules))
         outcome.spared += sum(not rule.may_fire(words) for rule in rules)
         outcome.diagnostics += len(checker.check(source, settings))
         for text in differences(source, settings):

@@ -70,12 +70,12 @@ def deprecated_amp(node: cst.Name | cst.Attribute, module: Module) -> Iterator[F
     - [torch.amp: the deprecated names](https://docs.pytorch.org/docs/stable/amp.html)
     - [torch 2.4: deprecation of torch.cuda.amp](https://github.com/pytorch/pytorch/releases/tag/v2.4.0)
     """
-    if not module.target.at_least("2.4"):
-        return
     row = upgrade_at(module, node)
     if row is None:
         yield from _apex(node, module)
-    elif row.symbol.startswith(_PLACES) and row.is_deprecated(module.target):
+    elif (
+        row.symbol.startswith(_PLACES) and module.target.at_least("2.4") and row.is_deprecated(module.target)
+    ):
         if _is_alias(node, module) or only_names(module, node) or for_older_releases(module, node):
             return
         assert row.replacement is not None
@@ -109,7 +109,12 @@ def _sets_defaults(module: Module) -> bool:
 
 def _apex(node: cst.CSTNode, module: Module) -> Iterator[Finding]:
     call = module.tree.parent(node)
-    if isinstance(call, cst.Call) and call.func is node and module.qualified(node) in _APEX:
+    if (
+        isinstance(call, cst.Call)
+        and call.func is node
+        and module.qualified(node) in _APEX
+        and module.target.at_least("2.4")
+    ):
         yield Finding(
             node,
             f"`{module.source(node)}` of apex is no longer maintained; use `torch.amp.autocast` and "

@@ -80,6 +80,8 @@ def _of_product(module: Module, node: cst.BaseExpression) -> Activation | None:
 
 def _may_curve(module: Module, node: cst.BaseExpression) -> bool:
     """A cheap question first: whether a curve is named in the product, or in what a factor was made by."""
+    if not module.tree.matches(_CURVES):
+        return False
     if _names_curve(module, node):
         return True
     for name in module.dataflow.operations.read_names(node):

@@ -63,18 +63,6 @@ class CallGraph:
             return info.method("__call__")
         return None
 
-    @cached_property
-    def calls_by_name(self) -> dict[str, list[cst.Call]]:
-        """The calls of the file by the last word of what they call."""
-        found: dict[str, list[cst.Call]] = {}
-        for call in self.tree.nodes(cst.Call):
-            func = call.func
-            if isinstance(func, cst.Name):
-                found.setdefault(func.value, []).append(call)
-            elif isinstance(func, cst.Attribute):
-                found.setdefault(func.attr.value, []).append(call)
-        return found
-
     def callers(self, function: cst.CSTNode) -> list[cst.Call]:
         """The calls in this file that run a function of this file, in source order."""
         found: list[cst.Call] = self.fixpoint.ask(("callers", function), self._find_callers, _CALLERS)
@@ -100,7 +88,7 @@ class CallGraph:
         """The calls of what goes by a name."""
         found = self._pools.get(name)
         if found is None:
-            found = self._pools[name] = _Pool(list(self.calls_by_name.get(name, ())))
+            found = self._pools[name] = _Pool(list(self.tree.calls_by_name.get(name, ())))
         return found
 
     def _overridden(self, function: cst.CSTNode) -> set[cst.CSTNode]:
@@ -202,7 +190,7 @@ class CallGraph:
         """The names given to what a function returns: ``report = make_reporter()``."""
         maker = self.names.scope(returned).node
         if isinstance(maker, cst.FunctionDef):
-            for call in self.calls_by_name.get(maker.name.value, ()):
+            for call in self.tree.calls_by_name.get(maker.name.value, ()):
                 holder = self.tree.parent(call)
                 if isinstance(holder, cst.Assign):
                     yield from _assigned_names(holder)

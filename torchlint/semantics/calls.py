@@ -162,8 +162,8 @@ class BoundCall:
 
     def get(self, name: str) -> Argument:
         """What the call passes for the parameter ``name``; unknown where overloads that fit disagree."""
-        first, *others = (binding.get(name) for binding in self._bindings)
-        return first if all(other == first for other in others) else _UNKNOWN
+        first = self._bindings[0].get(name)
+        return first if all(other.get(name) == first for other in self._bindings[1:]) else _UNKNOWN
 
     def parameter(self, argument: cst.Arg) -> str | None:
         """The name of the parameter that ``argument`` fills; None if it is unknown."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import libcst as cst
 
@@ -25,6 +25,7 @@ _FUNCTIONS = (cst.FunctionDef, cst.Lambda)
 _PICTURES = frozenset({"PIL.Image.Image", "numpy.ndarray"})
 _ITEMS = frozenset({"items", "keys"})
 _MAPPING_METHODS = frozenset({"items", "keys", "values", "get", "update"})
+_OPTIMIZER_METHODS = frozenset({"step", "zero_grad"})
 
 
 @dataclass(slots=True)
@@ -34,6 +35,9 @@ class _Used:
     places: list[tuple[cst.CSTNode, str]] = field(default_factory=list)
     attributes: set[str] = field(default_factory=set)
     shows: Value | None = None
+
+
+_UNUSED = _Used(shows=UNKNOWN)
 
 
 class Clues:
@@ -87,7 +91,7 @@ class Clues:
         """What is asked of a variable nearby."""
         spelt = dotted_text(node)
         if spelt is None or spelt not in self._attributes_of:
-            return _Used()
+            return _UNUSED
         known = self._homes.get(spelt)
         if known is None:
             known = self._homes[spelt] = {}
@@ -95,7 +99,7 @@ class Clues:
                 used = known.setdefault(self._home(spelt, use[0], "." not in spelt), _Used())
                 used.places.append(use)
                 used.attributes.add(use[1])
-        return known.get(self._home(spelt, node, isinstance(node, cst.Name))) or _Used()
+        return known.get(self._home(spelt, node, isinstance(node, cst.Name))) or _UNUSED
 
     def _home(self, spelt: str, at: cst.CSTNode, simple: bool) -> Scope | cst.ClassDef | None:
         """Where a variable is bound as seen from a place, or for ``self.x`` the class around it."""
@@ -162,7 +166,7 @@ class Clues:
 
     def _is_cut_and_copied(self, node: cst.CSTNode) -> bool:
         """Whether the function writes ``x[:, 4].cpu()``: arrays have such slices, but are on the host."""
-        spelt = dotted_text(node)
+        spelt = dotted_text(node) if self._copied_slices else None
         if spelt is None or spelt not in self._copied_slices:
             return False
         return not isinstance(node, cst.Name) or self.names.lookup(spelt, node) in self._copied_slices[spelt]
@@ -198,18 +202,12 @@ class Clues:
 
     def by_name(self, name: str, node: cst.CSTNode) -> Value:
         """What a variable of this name conventionally is, where nothing else tells."""
-        if DEVICE_NAME.search(name):
-            return Value(Kind.DEVICE, device=Device.ACCELERATOR)
-        if LOADER_NAME.match(name):
-            return Value(Kind.LOADER)
-        if CRITERION_NAME.match(name):
-            return MODULE
-        if LOSS_NAME.match(name) and not self.used_attributes(node) & _MAPPING_METHODS:
-            return TENSOR
-        if OPTIMIZER_NAME.match(name) and self.used_attributes(node) & {"step", "zero_grad"}:
-            return Value(Kind.OPTIMIZER)
-        if MODEL_NAME.match(name):
-            return MODULE
+        for value in _by_convention(name):
+            if value.kind is Kind.TENSOR and self.used_attributes(node) & _MAPPING_METHODS:
+                continue
+            if value.kind is Kind.OPTIMIZER and not self.used_attributes(node) & _OPTIMIZER_METHODS:
+                continue
+            return value
         return UNKNOWN
 
     def may_be_picture(self, node: cst.CSTNode) -> bool:
@@ -217,7 +215,7 @@ class Clues:
 
         What is handed in as either lies in host memory, until the function moves it.
         """
-        spelt = dotted_text(node)
+        spelt = dotted_text(node) if self._picture_tests else None
         tests = self._picture_tests.get(spelt) if spelt is not None else None
         return tests is not None and self.tree.enclosing(node, *_FUNCTIONS) in tests
 
@@ -235,6 +233,20 @@ class Clues:
                 case _:
                     pass
         return found
+
+
+@lru_cache(maxsize=1 << 12)
+def _by_convention(name: str) -> tuple[Value, ...]:
+    """What a variable of this name can be, the likeliest first."""
+    meanings = (
+        (DEVICE_NAME.search(name), Value(Kind.DEVICE, device=Device.ACCELERATOR)),
+        (LOADER_NAME.match(name), Value(Kind.LOADER)),
+        (CRITERION_NAME.match(name), MODULE),
+        (LOSS_NAME.match(name), TENSOR),
+        (OPTIMIZER_NAME.match(name), Value(Kind.OPTIMIZER)),
+        (MODEL_NAME.match(name), MODULE),
+    )
+    return tuple(value for match, value in meanings if match)
 
 
 def asked_by_dimension(call: cst.CSTNode | None, tree: SyntaxTree) -> bool:

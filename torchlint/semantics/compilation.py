@@ -28,7 +28,7 @@ Maker: TypeAlias = "cst.Call | cst.Decorator"
 
 _KEPT_OUT = re.compile(r"dynamo|compil|custom_op|in_graph|lru_cache|^cache$", re.IGNORECASE)
 _COMPILING = frozenset({"compile", "optimize"})
-_RENAMED = re.compile(r"\b(?:compile|optimize) as |= *torch\.compile *$", re.MULTILINE)
+_RENAMED = re.compile(r"torch\.compile *$", re.MULTILINE)
 # Lightning unwraps a compiled module and compiles these methods of it.
 _LIGHTNING_METHODS = ("forward", "training_step", "validation_step", "test_step", "predict_step")
 
@@ -152,7 +152,8 @@ class Compilation:
     @cached_property
     def _renamed(self) -> bool:
         """Whether the file may call a compiler by another name."""
-        return self.tree.matches(_RENAMED)
+        imported = any(self.tree.mentions(f"{name} as ") for name in _COMPILING)
+        return imported or self.tree.matches(_RENAMED)
 
     def _compiles(self, made: cst.BaseExpression) -> bool:
         """Whether a decorator, or what stands in for one, is a compiler, with options or without."""

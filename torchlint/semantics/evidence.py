@@ -39,7 +39,7 @@ _ASKING_ONLY = frozenset(
 # Who asks where a model is, does not expect it in host memory.
 _WHERE_MODEL_IS = re.compile(r"next\((iter\()?[\w.]*parameters\(\)\)?\)\.device")
 # Data that this file fetches itself, or takes to be in host memory.
-_SHOWS_PLACE = re.compile(r"loader|\.numpy\(\)|from_numpy|np\.asarray|['\"]cpu['\"]", re.IGNORECASE)
+_SHOWING_PLACE = ("loader", ".numpy()", "from_numpy", "np.asarray", "'cpu'", '"cpu"')
 _DEVICE_WORDS = ("cuda", "mps", "xpu", "npu", "hpu")
 
 
@@ -145,7 +145,7 @@ def _goes_by_given_tensors(tree: SyntaxTree, inference: Inference) -> bool:
     text = tree.text
     if ".device" not in text or "__main__" in text or "DataLoader(" in text:
         return False
-    if ".backward(" in text and _SHOWS_PLACE.search(text) is not None:
+    if ".backward(" in text and _shows_place(tree):
         return False
     for call in tree.nodes(cst.Call):
         for position, arg in enumerate(call.args):
@@ -162,13 +162,18 @@ def _goes_by_given_tensors(tree: SyntaxTree, inference: Inference) -> bool:
     return False
 
 
+def _shows_place(tree: SyntaxTree) -> bool:
+    """Whether the file makes loaders, or speaks of host memory."""
+    return any(word in tree.lowered for word in _SHOWING_PLACE)
+
+
 def _trains_given_model(tree: SyntaxTree, names: Names) -> bool:
     """Whether a class optimizes a model that it is given, and gets its data from others as well.
 
     Whoever makes the model and the data puts both on a device. A loader would show what is not moved.
     """
     text = tree.text
-    if "__main__" in text or _SHOWS_PLACE.search(text) is not None:
+    if "__main__" in text or _shows_place(tree):
         return False
     if ".step(" in text and _steps_given_optimizer(tree, names):
         return True

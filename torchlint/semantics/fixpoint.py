@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, TypeVar
 
 Q = TypeVar("Q", bound=Hashable)
 A = TypeVar("A")
@@ -34,10 +34,8 @@ class Answers(Generic[A]):
     unknown: A
 
 
-class _Question(NamedTuple):
-    key: Any
-    work_out: Callable[[Any], Any]
-    answers: Answers[Any]
+_Question = tuple[Any, Callable[[Any], Any], Answers[Any]]
+"""A key, what works it out, and the answers there are."""
 
 
 class Fixpoint(Generic[Q, A]):
@@ -64,6 +62,10 @@ class Fixpoint(Generic[Q, A]):
         self._previous: dict[Q, A] = {}
         self._leaned: dict[Q, A] = {}
         """The questions that were asked while in work, and what they said then."""
+        self._grounds: dict[Q, tuple[list[tuple[_Question, A]], A]] = {}
+        """What answers rest on: the open questions that were asked for each, with what they said, and it."""
+        self._asked: list[tuple[_Question, A]] = []
+        """The open questions that the one in work has asked so far, and what they said."""
 
     @property
     def busy(self) -> bool:
@@ -76,11 +78,23 @@ class Fixpoint(Generic[Q, A]):
         if known is not None:
             return known
         number = self._numbers.get(key)
-        if number is not None:
-            return self._again(key, number, work_out, answers)
+        if number is None:
+            answer = self._first(key, work_out, answers)
+            if key not in self._numbers:
+                return answer
+        else:
+            if self._bounds[-1] > number:
+                self._merge(number)
+            current = self._current.get(key)
+            answer = self._again(key, work_out, answers) if current is None else current
+        self._asked.append(((key, work_out, answers), answer))
+        return answer
+
+    def _first(self, key: Q, work_out: Callable[[Q], A], answers: Answers[A]) -> A:
+        """The answer to a question that is not open yet."""
         number = len(self._open)
         self._numbers[key] = number
-        self._open.append(_Question(key, work_out, answers))
+        self._open.append((key, work_out, answers))
         if len(self._working) >= self._depth:
             self._merge(0)
             self._leaned[key] = answers.nothing
@@ -101,16 +115,12 @@ class Fixpoint(Generic[Q, A]):
         settled = self.settled.get(key)
         return settled if settled is not None else self._current[key]
 
-    def _again(self, key: Q, number: int, work_out: Callable[[Q], A], answers: Answers[A]) -> A:
-        """What an open question says at present."""
-        self._merge(number)
-        current = self._current.get(key)
-        if current is not None:
-            return current
+    def _again(self, key: Q, work_out: Callable[[Q], A], answers: Answers[A]) -> A:
+        """What an open question says that has no answer at present."""
         if key in self._working or len(self._working) >= self._depth:
             present = self._leaned[key] = self._previous.get(key, answers.nothing)
             return present
-        answer = self._current[key] = self._work_out(key, work_out)
+        answer = self._current[key] = self._renewed(key, work_out)
         return answer
 
     def _merge(self, number: int) -> None:
@@ -118,21 +128,55 @@ class Fixpoint(Generic[Q, A]):
         while self._bounds[-1] > number:
             self._bounds.pop()
 
+    def _renewed(self, key: Q, work_out: Callable[[Q], A]) -> A:
+        """The answer once more: the same, without work, if all that it rests on says the same as then.
+
+        That is asked in the same order, so that everything happens as if the answer were worked out.
+        """
+        grounds = self._grounds.get(key)
+        if grounds is None:
+            return self._work_out(key, work_out)
+        asked, self._asked = self._asked, []
+        self._working.add(key)
+        try:
+            rested_on, answer = grounds
+            for question, then in rested_on:
+                now = self._current.get(question[0])
+                if now is None:
+                    now = self.ask(*question)
+                if now is not then and now != then:
+                    break
+            else:
+                self._working.discard(key)
+                return answer
+        except BaseException:
+            self._abandon()
+            raise
+        finally:
+            self._asked = asked
+        return self._work_out(key, work_out)
+
     def _work_out(self, key: Q, work_out: Callable[[Q], A]) -> A:
+        outer = self._asked
+        asked = self._asked = []
         self._working.add(key)
         try:
             answer = work_out(key)
         except BaseException:
             self._abandon()
             raise
+        finally:
+            self._asked = outer
         self._working.discard(key)
+        if asked:
+            self._grounds[key] = asked, answer
         return answer
 
     def _abandon(self) -> None:
         """Forget all open questions, since the work on them was broken off."""
         self._open.clear()
         self._bounds.clear()
-        for table in (self._numbers, self._current, self._previous, self._leaned):
+        for table in (self._numbers, self._current, self._previous, self._leaned, self._grounds):
             table.clear()
         self._working.clear()
 
@@ -155,26 +199,23 @@ class Fixpoint(Generic[Q, A]):
                     given_up.clear()
                     self._forget(self._previous, members)
                 continue
-            disputed = [
-                q for q in members if self._leaned.get(q.key, self._current[q.key]) != self._current[q.key]
-            ]
-            silent = [
-                q for q in members if self._current[q.key] is q.answers.nothing is not q.answers.unknown
-            ]
+            current = self._current
+            disputed = [q for q in members if self._leaned.get(q[0], current[q[0]]) != current[q[0]]]
+            silent = [q for q in members if current[q[0]] is q[2].nothing is not q[2].unknown]
             if not disputed and not silent:
                 self._settle(base, members)
                 return
-            self._previous.update((q.key, self._current[q.key]) for q in members)
+            self._previous.update((key, current[key]) for key, _, _ in members)
             if rounds > _ROUNDS:
-                given_up.update((q.key, q.answers.unknown) for q in (*disputed, *silent))
+                given_up.update((key, answers.unknown) for key, _, answers in (*disputed, *silent))
             elif not disputed:
                 # What nothing outside of the component tells anything of is unknown in it, too.
-                self._previous.update((q.key, q.answers.unknown) for q in silent)
+                self._previous.update((key, answers.unknown) for key, _, answers in silent)
 
     def _gather(self, base: int) -> list[_Question]:
         """The open questions from a number on, as one component, in the order in which to go through them."""
-        members = sorted(self._open[base:], key=lambda question: self._order(question.key))
-        self._numbers.update((question.key, base) for question in members)
+        members = sorted(self._open[base:], key=lambda question: self._order(question[0]))
+        self._numbers.update((key, base) for key, _, _ in members)
         return members
 
     def _go_through(self, members: Sequence[_Question], given_up: Mapping[Q, A]) -> None:
@@ -182,19 +223,19 @@ class Fixpoint(Generic[Q, A]):
         self._forget(self._current, members)
         self._forget(self._leaned, members)
         self._current.update(given_up)
-        for question in members:
-            if question.key not in self._current:
-                self._current[question.key] = self._work_out(question.key, question.work_out)
+        for key, work_out, _ in members:
+            if key not in self._current:
+                self._current[key] = self._renewed(key, work_out)
 
     def _settle(self, base: int, members: Sequence[_Question]) -> None:
         """Remember the answers of a component, which is no longer open."""
-        self.settled.update((question.key, self._current[question.key]) for question in members)
-        for table in (self._current, self._previous, self._leaned, self._numbers):
+        self.settled.update((key, self._current[key]) for key, _, _ in members)
+        for table in (self._current, self._previous, self._leaned, self._numbers, self._grounds):
             self._forget(table, members)
         del self._open[base:]
         self._bounds.pop()
 
     @staticmethod
     def _forget(table: dict[Q, Any], members: Sequence[_Question]) -> None:
-        for question in members:
-            table.pop(question.key, None)
+        for key, _, _ in members:
+            table.pop(key, None)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from ast import literal_eval
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import cache, cached_property
 from typing import Any
 
@@ -87,6 +86,7 @@ class Inference:
         self.grad_off: Callable[[cst.CSTNode], bool] = lambda node: False
         self.fixpoint: Fixpoint[Any, Any] = Fixpoint(self._place_of, depth=_MAX_DEPTH)
         self._settled: dict[Any, Any] = self.fixpoint.settled
+        self._instances: dict[cst.ClassDef, Value] = {}
         self.library = Library(self)
         self.annotations = Annotations(self, self.library)
         self.callgraph = CallGraph(self)
@@ -119,7 +119,7 @@ class Inference:
         return work_out(self, node) if work_out is not None else UNKNOWN
 
     def _number(self, node: cst.Integer | cst.Float | cst.Imaginary) -> Value:
-        return replace(NUMBER, constant=_literal(node.value))
+        return NUMBER._replace(constant=_literal(node.value))
 
     def _formatted(self, node: cst.FormattedString) -> Value:
         head = node.parts[0] if node.parts else None
@@ -187,10 +187,10 @@ class Inference:
         operand = self.value(node.expression)
         if isinstance(node.operator, cst.Not):
             known = operand.kind in (Kind.BOOL, Kind.NUMBER) and operand.constant is not MISSING
-            return replace(BOOL, constant=not operand.constant) if known else BOOL
+            return BOOL._replace(constant=not operand.constant) if known else BOOL
         if operand.kind is Kind.NUMBER and isinstance(node.operator, cst.Minus):
             number = operand.constant
-            return replace(NUMBER, constant=-number if isinstance(number, (int, float)) else MISSING)
+            return NUMBER._replace(constant=-number if isinstance(number, (int, float)) else MISSING)
         if isinstance(node.operator, cst.BitInvert) and operand.dtype == "torch.bool":
             return operand
         return self.library.tensor(operand) if operand.tensorlike else operand
@@ -210,7 +210,7 @@ class Inference:
                 dtype="torch.bool",
             )
         if any(v.kind is Kind.NDARRAY for v in operands):
-            return replace(NDARRAY, dtype="bool", part=any(v.part for v in operands))
+            return NDARRAY._replace(dtype="bool", part=any(v.part for v in operands))
         shown = [
             v.kind is Kind.BATCH and self._shown_tensor(n, v) for n, v in zip(nodes, operands, strict=True)
         ]
@@ -250,7 +250,10 @@ class Inference:
         if not bindings:
             dotted = self.names.qualified(node)
             return self.library.named(dotted) if dotted is not None else self.clues.by_name(node.value, node)
-        result = join_solid(self.binding(binding) for binding in bindings)
+        if len(bindings) == 1:
+            result = self.binding(bindings[0])
+        else:
+            result = join_solid(map(self.binding, bindings))
         if result is BOTTOM:
             return result
         if self._type_tests and (result.tensorlike or result.kind is Kind.UNKNOWN):
@@ -258,16 +261,16 @@ class Inference:
             if narrowed is not None:
                 if result.tensorlike and narrowed.kind in _COLLECTIONS and narrowed.item is None:
                     # ``if isinstance(out, tuple): out = out[0]``: a batch, or an output, of several parts.
-                    return replace(narrowed, item=replace(result, kind=Kind.BATCH, constant=MISSING))
+                    return narrowed._replace(item=result._replace(kind=Kind.BATCH, constant=MISSING))
                 return narrowed
         if result.kind is Kind.BATCH and (
             self.clues.by_use(node).kind is Kind.TENSOR
             or any(self.clues.taken_as_tensor(b) for b in bindings)
         ):
-            return replace(result, kind=Kind.TENSOR)
+            return result._replace(kind=Kind.TENSOR)
         if result.kind is Kind.TENSOR and self.clues.has_items(node):
             # A criterion of another file gives a dict of terms; what comes beside a loss may be a report.
-            return UNKNOWN if any(b.path for b in bindings) else replace(result, kind=Kind.BATCH)
+            return UNKNOWN if any(b.path for b in bindings) else result._replace(kind=Kind.BATCH)
         if result.kind is Kind.UNKNOWN:
             shown = self.clues.by_use(node)
             if shown.tensorlike and any(map(self._left_torch, bindings)):
@@ -409,7 +412,7 @@ class Inference:
             if appended is not None and set(self.names.bindings(read)) & set(bindings):
                 items.append(self.value(appended))
         filled = join_solid(items)
-        return replace(value, item=filled, elements=None) if items and filled is not BOTTOM else value
+        return value._replace(item=filled, elements=None) if items and filled is not BOTTOM else value
 
     def appended(self, read: cst.CSTNode) -> cst.BaseExpression | None:
         """The expression ``x`` when ``read`` is the list in ``read.append(x)``."""
@@ -480,13 +483,13 @@ class Inference:
         if value.kind is Kind.BATCH:
             # What could be moved to a device can only hold tensors.
             kind = Kind.TENSOR if value.device is Device.ACCELERATOR else Kind.BATCH
-            return replace(value, kind=kind, part=True)
+            return value._replace(kind=kind, part=True)
         if value.kind is Kind.TENSOR:
             return Value(Kind.TENSOR, device=value.device, graph=value.graph, dtype=value.dtype)
         if value.kind is Kind.NDARRAY:
-            return replace(value, part=True)
+            return value._replace(part=True)
         if value.kind in (Kind.SHAPE, Kind.STRING):
-            return NUMBER if value.kind is Kind.SHAPE else replace(value, constant=MISSING)
+            return NUMBER if value.kind is Kind.SHAPE else value._replace(constant=MISSING)
         if value.kind is Kind.MODULE and value.cls in MODULE_CONTAINERS:
             return value.item if value.item is not None else MODULE.on(value.device)
         if value.kind in (Kind.LIST, Kind.TUPLE, Kind.DICT):
@@ -606,7 +609,7 @@ class Inference:
             if owner is not None and function.name.value == "__init__"
             else function.name.value
         )
-        return len(self.callgraph.calls_by_name.get(name, ())) > 1
+        return len(self.tree.calls_by_name.get(name, ())) > 1
 
     def _speaks_of_tensors(self, param: cst.Param) -> bool:
         """Whether an annotation that is not known names a tensor in some way: ``Float[Tensor, "b c"]``."""
@@ -635,7 +638,7 @@ class Inference:
                 return Value(default.kind, device=Device.ACCELERATOR)
             # A default of None or of an empty string says nothing about what callers pass.
             if default.kind in (Kind.NUMBER, Kind.BOOL, Kind.DTYPE) or default.device is not Device.UNKNOWN:
-                return replace(default, constant=MISSING)
+                return default._replace(constant=MISSING)
         return None
 
     def _hook_parameter(self, function: cst.FunctionDef, name: str, param: cst.Param) -> Value:
@@ -647,11 +650,11 @@ class Inference:
         if info.kind is not Kind.MODULE:
             return UNKNOWN
         if info.lightning and function.name.value in LIGHTNING_STEPS:
-            return replace(BATCH, graph=Graph.DETACHED) if name == "batch" else UNKNOWN
+            return BATCH._replace(graph=Graph.DETACHED) if name == "batch" else UNKNOWN
         if function.name.value == "forward" and param.default is None:
             if LENGTHS_NAME.search(name) and self._moves_input(function, name):
-                return replace(BATCH, part=True, device=Device.CPU)
-            return replace(BATCH, part=True)
+                return BATCH._replace(part=True, device=Device.CPU)
+            return BATCH._replace(part=True)
         return UNKNOWN
 
     def _moves_input(self, function: cst.FunctionDef, name: str) -> bool:
@@ -965,9 +968,9 @@ class Inference:
                 return UNKNOWN  # a dictionary, whatever was promised
         if base.tensorlike and base.kind is Kind.TENSOR:
             taken = self.library.tensor(base, node=node)
-            return taken if base.dtype is None else replace(taken, dtype=base.dtype)
+            return taken if base.dtype is None else taken._replace(dtype=base.dtype)
         if base.kind is Kind.NDARRAY and all(isinstance(e.slice, cst.Slice) for e in node.slice):
-            return replace(base, constant=MISSING)
+            return base._replace(constant=MISSING)
         return self.element(base, position)
 
     def _stored(self, node: cst.Subscript) -> Value:
@@ -1049,9 +1052,12 @@ class Inference:
 
     def instance(self, definition: cst.ClassDef) -> Value:
         """An instance of a class of this file."""
-        info = self.classes.info(definition)
-        cls = next((b for b in info.bases if kind_of_class(b) is info.kind), None)
-        return Value(info.kind, cls=cls, definition=definition)
+        known = self._instances.get(definition)
+        if known is None:
+            info = self.classes.info(definition)
+            cls = next((b for b in info.bases if kind_of_class(b) is info.kind), None)
+            known = self._instances[definition] = Value(info.kind, cls=cls, definition=definition)
+        return known
 
     # ------------------------------------------------------------------ functions of the file
 
@@ -1098,8 +1104,8 @@ _COLLECTIONS = frozenset({Kind.LIST, Kind.TUPLE, Kind.DICT})
 _HOST_KINDS = frozenset({Kind.NUMBER, Kind.BOOL, Kind.STRING, Kind.LIST, Kind.TUPLE, Kind.DICT, Kind.NDARRAY})
 _PAIR_FIELDS = ("values", "indices")
 _CONSTANT_NAMES = {
-    "True": replace(BOOL, constant=True),
-    "False": replace(BOOL, constant=False),
+    "True": BOOL._replace(constant=True),
+    "False": BOOL._replace(constant=False),
     "None": NONE,
     "__name__": STRING,
     "__file__": STRING,

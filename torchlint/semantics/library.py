@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import cache, cached_property
 
 import libcst as cst
@@ -300,7 +299,7 @@ class Library:
                 return args[1] if len(args) > 1 else UNKNOWN
             return first
         if dotted == "functools.partial" and first.kind in (Kind.FUNCTION, Kind.CLASS):
-            return replace(first, presets=(*first.presets, node))
+            return first._replace(presets=(*first.presets, node))
         if dotted == "torch.device":
             return self._device_call(node, first)
         if kind is Kind.TENSOR or dotted in ("torch.nn.Parameter", "torch.autograd.Variable"):
@@ -334,7 +333,7 @@ class Library:
         given = [self._value(arg.value) for arg in node.args if arg.keyword is None]
         named = {arg.keyword.value: self._value(arg.value) for arg in node.args if arg.keyword is not None}
         dtype = dtypes.of_call(dotted, given, named)
-        return NDARRAY if dtype is None else replace(NDARRAY, dtype=dtype)
+        return NDARRAY if dtype is None else NDARRAY._replace(dtype=dtype)
 
     def _array_method(self, base: Value, name: str, node: cst.Call) -> Value | None:
         """What a method of an array returns, if that is an array or one of its numbers."""
@@ -342,7 +341,7 @@ class Library:
             return None
         given = [] if any(arg.star for arg in node.args) else [self._value(arg.value) for arg in node.args]
         dtype = dtypes.of_method(base, name, given)
-        return replace(NDARRAY, dtype=dtype, part=base.part or dtypes.reduces(name))
+        return NDARRAY._replace(dtype=dtype, part=base.part or dtypes.reduces(name))
 
     def _sent(self, args: Sequence[Value]) -> Value:
         """What a helper of another file gives that is called after sending what it gets to a device.
@@ -351,8 +350,8 @@ class Library:
         """
         tensors = [arg for arg in args if arg.tensorlike]
         if tensors:
-            return replace(tensors[-1], device=Device.ACCELERATOR, constant=MISSING, part=False)
-        return replace(UNKNOWN, device=Device.ACCELERATOR)
+            return tensors[-1]._replace(device=Device.ACCELERATOR, constant=MISSING, part=False)
+        return UNKNOWN._replace(device=Device.ACCELERATOR)
 
     def _function_fact(
         self, node: cst.Call, dotted: str, fact: results.Result, args: Sequence[Value]
@@ -439,10 +438,10 @@ class Library:
             if graphless:
                 tensor = tensor.attached(Graph.DETACHED)
             if name in results.METHOD_DTYPES:
-                tensor = replace(tensor, dtype=results.METHOD_DTYPES[name])
+                tensor = tensor._replace(dtype=results.METHOD_DTYPES[name])
             if fact == "tensors":
                 return Value(Kind.TUPLE, item=tensor)
-            return replace(tensor, origin=origin) if origin is not None else tensor
+            return tensor._replace(origin=origin) if origin is not None else tensor
         if fact == "same":
             return operands[0] if operands else UNKNOWN
         if fact == "parameters":
@@ -450,7 +449,7 @@ class Library:
         if fact == "distribution" and operands:
             # It samples where its parameters are.
             made = _SIMPLE_KINDS[fact].on(join_devices(v.device for v in operands))
-            return replace(made, origin=node)
+            return made._replace(origin=node)
         return _SIMPLE_KINDS.get(fact, UNKNOWN)
 
     def _factory(self, node: cst.Call, dotted: str, args: Sequence[Value]) -> Value:
@@ -548,12 +547,12 @@ class Library:
         if dotted == "builtins.filter" and len(args) > 1:
             return self._iterator(args[1])
         if dotted in ("builtins.abs", "builtins.round", "builtins.pow", "builtins.divmod"):
-            return self.tensor(*args, node=node) if first.tensorlike else replace(first, constant=MISSING)
+            return self.tensor(*args, node=node) if first.tensorlike else first._replace(constant=MISSING)
         if dotted in ("builtins.sum", "builtins.max", "builtins.min"):
             item = first if len(args) > 1 and dotted != "builtins.sum" else self.evaluator.iterated(first)
             if item is BOTTOM:
                 return item
-            return replace(item, constant=MISSING)
+            return item._replace(constant=MISSING)
         if dotted in (
             "builtins.list",
             "builtins.tuple",
@@ -563,7 +562,7 @@ class Library:
         ):
             if first.kind in (Kind.LIST, Kind.TUPLE) and dotted != "builtins.sorted":
                 kind = Kind.TUPLE if dotted == "builtins.tuple" else Kind.LIST
-                return replace(first, kind=kind)
+                return first._replace(kind=kind)
             item = self.evaluator.iterated(first)
             return Value(Kind.LIST, item=item if item is not BOTTOM and item.known else None, origin=node)
         if dotted == "builtins.iter":
@@ -604,11 +603,11 @@ class Library:
             if attr in results.TENSOR_ONLY_METHODS or asked_by_dimension(node, self.evaluator.tree):
                 return self.method_call(TENSOR.on(base.device), attr, node)
             if attr in ("cuda", "xpu"):
-                return replace(UNKNOWN, device=Device.ACCELERATOR)
+                return UNKNOWN._replace(device=Device.ACCELERATOR)
             if attr == "to" and node.args:
-                return replace(UNKNOWN, device=self.device_argument(node))
+                return UNKNOWN._replace(device=self.device_argument(node))
             if attr == "cpu" and not node.args:
-                return replace(UNKNOWN, device=Device.CPU)
+                return UNKNOWN._replace(device=Device.CPU)
             if attr == "eval" and not node.args:
                 # Nothing but a module is put into a mode without saying more.
                 return MODULE.on(base.device)
@@ -652,13 +651,13 @@ class Library:
             masks = logical and all(v.dtype == "torch.bool" for v in (left, right))
             if Kind.TENSOR not in kinds and any(v.part for v in (left, right)):
                 # The input of a forward may as well be a number; arithmetic does not tell.
-                return replace(result, kind=Kind.BATCH, part=True)
+                return result._replace(kind=Kind.BATCH, part=True)
             if masks:
-                return replace(result, dtype="torch.bool", graph=Graph.DETACHED)
-            return replace(result, dtype=_of_arithmetic(left, right, node))
+                return result._replace(dtype="torch.bool", graph=Graph.DETACHED)
+            return result._replace(dtype=_of_arithmetic(left, right, node))
         if Kind.NDARRAY in kinds:
             dtype = dtypes.of_operation(left, right, division=_divides(node))
-            return NDARRAY if dtype is None else replace(NDARRAY, dtype=dtype, part=left.part or right.part)
+            return NDARRAY if dtype is None else NDARRAY._replace(dtype=dtype, part=left.part or right.part)
         if Kind.STRING in kinds:
             # ``path / "name"`` is no string; ``"%d" % x`` and ``"a" + x`` are.
             joined = isinstance(node, cst.BinaryOperation) and isinstance(
@@ -753,17 +752,17 @@ class Library:
         graphless = name in results.GRAPHLESS_METHODS
         result = self.from_fact(fact, operands, node=node, graphless=graphless, name=name)
         if base.dtype is not None and name in results.LAYOUT_METHODS and result.kind is Kind.TENSOR:
-            return replace(result, dtype=base.dtype, origin=base.origin)
+            return result._replace(dtype=base.dtype, origin=base.origin)
         if name == "type" and result.kind is Kind.TENSOR:
-            return replace(result, dtype=self._cast_to(base, node))
+            return result._replace(dtype=self._cast_to(base, node))
         if fact == "ndarray" and base.dtype is not None:
-            return replace(result, dtype=dtypes.of_tensor(base.dtype))
+            return result._replace(dtype=dtypes.of_tensor(base.dtype))
         return result
 
     @staticmethod
     def _batch_method(base: Value, name: str) -> Value:
         kind = Kind.TENSOR if base.device is Device.ACCELERATOR else Kind.BATCH
-        item = replace(base, kind=kind, part=True)
+        item = base._replace(kind=kind, part=True)
         if name == "items":
             return Value(Kind.ITERATOR, item=Value(Kind.TUPLE, elements=(STRING, item)))
         if name == "keys":
@@ -870,7 +869,7 @@ class Library:
     def instance_of(self, callee: Value, node: cst.Call | None) -> Value:
         if isinstance(callee.definition, cst.ClassDef):
             value = self.evaluator.instance(callee.definition)
-            return replace(value, origin=node) if node is not None else value
+            return value._replace(origin=node) if node is not None else value
         if callee.cls is not None:
             kind = kind_of_class(callee.cls)
             if kind is Kind.TENSOR:
@@ -941,7 +940,7 @@ class Library:
         if CRITERION_NAME.match(spelt.rpartition(".")[2]):
             return self._tensor_result(args, node, attached=True)
         tensor = self._tensor_result(args, node, attached=True, module=module)
-        return replace(tensor, kind=Kind.BATCH)
+        return tensor._replace(kind=Kind.BATCH)
 
     def _tensor_result(
         self, args: Sequence[Value], node: cst.CSTNode, *, attached: bool, module: Value | None = None
@@ -981,16 +980,16 @@ class Library:
             graph = Graph.DETACHED if self.evaluator.grad_off(node) else result.graph
             if graph is Graph.UNKNOWN:
                 graph = outside.graph
-            return replace(result, device=device, graph=graph)
+            return result._replace(device=device, graph=graph)
         if result.elements is not None:
-            return replace(
-                result, elements=tuple(self._placed(e, module, args, node) for e in result.elements)
+            return result._replace(
+                elements=tuple(self._placed(e, module, args, node) for e in result.elements)
             )
         if result.item is not None and result.kind in (Kind.LIST, Kind.TUPLE, Kind.DICT):
-            return replace(result, item=self._placed(result.item, module, args, node))
+            return result._replace(item=self._placed(result.item, module, args, node))
         if result.kind is Kind.UNKNOWN:
             outside = self._tensor_result(args, node, attached=True, module=module)
-            return replace(outside, kind=Kind.BATCH)
+            return outside._replace(kind=Kind.BATCH)
         return result
 
 

@@ -12,10 +12,11 @@ Three questions are answered, each on demand and each remembered:
 from __future__ import annotations
 
 import builtins
-from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
+from operator import itemgetter
 
 import libcst as cst
 
@@ -28,11 +29,9 @@ _BUILTINS = frozenset(dir(builtins))
 _COMPREHENSIONS = frozenset({cst.ListComp, cst.SetComp, cst.GeneratorExp, cst.DictComp})
 _DEFINITIONS = frozenset({cst.FunctionDef, cst.ClassDef, cst.Lambda})
 _DOTTED: frozenset[type] = frozenset({cst.Name, cst.Attribute})
-_SCOPED = _COMPREHENSIONS | _DEFINITIONS
 _BLOCKS: frozenset[type] = frozenset(
     {cst.IndentedBlock, cst.Module, cst.SimpleStatementLine, cst.SimpleStatementSuite}
 )
-_BETWEEN_SCOPES = frozenset({cst.CompFor, cst.Parameters, cst.Param})
 
 
 class ScopeKind(Words):
@@ -128,17 +127,23 @@ class Names:
         self._known = known
         self.module_scope = Scope(tree.root, ScopeKind.MODULE, None)
         self._scopes: dict[cst.CSTNode, Scope] = {tree.root: self.module_scope}
-        self._scope_of: dict[cst.CSTNode, Scope] = {tree.root: self.module_scope}
+        self._order = tree.order
+        self._begins, self._reigns = [0], [self.module_scope]
         self._reaching: dict[cst.CSTNode, tuple[Binding, ...]] = {}
         self._uses: dict[Binding, list[cst.Name]] = {}
         self._read_from: dict[str, dict[Scope, list[cst.Name]]] = {}
         self._flows: dict[tuple[Scope, str], _Flow] = {}
-        self._qualified: dict[cst.CSTNode, str | None] = {}
+        self._governed: dict[Binding, range] = {}
+        self._qualified: dict[cst.CSTNode, str] = {}
+        """The dotted names that were asked for; empty for what stands for nothing of a library."""
         self._dotted: dict[tuple[Scope, str], bool] = {}
         self._pending: set[cst.CSTNode] = set()
         self.star_modules: list[str] = []
         self.attributes: dict[str, list[AttributeBinding]] = {}
         self.by_node: dict[cst.CSTNode, Binding] = {}
+        self._dotted_spellings: set[str] = set()
+        """What the file calls things of libraries, if only somewhere: the names that can be qualified."""
+        self._divide()
         self._bind_all()
 
     # ------------------------------------------------------------------ scopes
@@ -149,52 +154,40 @@ class Names:
         Defaults, decorators, annotations and base classes belong to the scope around the definition,
         and so does the first iterable of a comprehension.
         """
-        found = self._scope_of.get(node)
-        if found is not None:
-            return found
-        parents = self.tree.parents
-        trail: list[cst.CSTNode] = []
-        child = node
-        while True:
-            found = self._scope_of.get(child)
-            if found is not None:
-                break
-            trail.append(child)
-            parent = parents.get(child)
-            if parent is None:
-                found = self.module_scope
-                break
-            kind = parent.__class__
-            if kind not in _SCOPED:
-                child = parent
-                continue
-            if kind in _DEFINITIONS and child is parent.body:  # type: ignore[attr-defined]
-                found = self.scope_of(parent)
-                break
-            if kind in _COMPREHENSIONS:
-                # The trail ends with the first ``for``; only its iterable is evaluated outside.
-                first: cst.CompFor = parent.for_in  # type: ignore[attr-defined]
-                outside = child is first and len(trail) > 1 and trail[-2] is first.iter
-                found = self.scope(parent) if outside else self.scope_of(parent)
-                break
-            child = parent
-        for step in trail:
-            if step.__class__ not in _BETWEEN_SCOPES:
-                self._scope_of[step] = found
-        return found
+        return self._reigns[bisect_right(self._begins, self._order.get(node, 0)) - 1]
 
     def scope_of(self, node: cst.CSTNode) -> Scope:
         """The scope that a function, lambda, class, comprehension or the module makes."""
-        scope = self._scopes.get(node)
-        if scope is None:
-            if isinstance(node, cst.ClassDef):
-                kind = ScopeKind.CLASS
-            elif isinstance(node, (cst.FunctionDef, cst.Lambda)):
-                kind = ScopeKind.FUNCTION
-            else:
-                kind = ScopeKind.COMPREHENSION
-            scope = self._scopes[node] = Scope(node, kind, self.scope(node))
-        return scope
+        return self._scopes[node]
+
+    def _divide(self) -> None:
+        """Find out at which number of a node which scope begins to reign: each reigns over an interval."""
+        tree, order = self.tree, self.tree.order
+        inner: list[tuple[int, cst.CSTNode, cst.CSTNode | None]] = []
+        definitions: list[cst.FunctionDef | cst.ClassDef | cst.Lambda]
+        definitions = [*tree.nodes(cst.FunctionDef), *tree.nodes(cst.ClassDef), *tree.nodes(cst.Lambda)]
+        inner.extend((order[node.body], node.body, node) for node in definitions)
+        for comprehension in tree.nodes(cst.ListComp, cst.SetComp, cst.GeneratorExp, cst.DictComp):
+            inner.append((order[comprehension] + 1, comprehension, comprehension))
+            outside = comprehension.for_in.iter
+            inner.append((order[outside], outside, None))
+        inner.sort(key=itemgetter(0))
+        reigning = [(len(order), self.module_scope)]
+        for begin, whole, maker in inner:
+            while reigning[-1][0] < begin:
+                self._begins.append(reigning.pop()[0] + 1)
+                self._reigns.append(reigning[-1][1])
+            # The first iterable of a comprehension is evaluated where the comprehension stands.
+            scope = reigning[-2][1] if maker is None else Scope(maker, _kind_of(maker), reigning[-1][1])
+            if maker is not None:
+                self._scopes[maker] = scope
+            self._begins.append(begin)
+            self._reigns.append(scope)
+            reigning.append((tree.last(whole), scope))
+        for end, _ in reversed(reigning[1:]):
+            self._begins.append(end + 1)
+            reigning.pop()
+            self._reigns.append(reigning[-1][1])
 
     def close(self) -> None:
         """Forget everything; scopes and their bindings hold one another, and by them the tree."""
@@ -351,6 +344,8 @@ class Names:
     def _add(self, binding: Binding) -> None:
         binding.scope.bindings.setdefault(binding.name, []).append(binding)
         self.by_node[binding.node] = binding
+        if _gives_dotted(binding):
+            self._dotted_spellings.add(binding.name)
 
     # ------------------------------------------------------------------ reading
 
@@ -406,7 +401,7 @@ class Names:
         if scope is None:
             return ()
         candidates = scope.bindings[name]
-        if len(candidates) == 1 and candidates[0].kind in _UNMOVED:
+        if len(candidates) == 1 and (candidates[0].kind in _UNMOVED or self._governs(candidates[0], at)):
             return tuple(candidates)
         here: Scope | None = self.scope(at)
         while here is not scope and here is not None and here.kind is ScopeKind.COMPREHENSION:
@@ -414,13 +409,31 @@ class Names:
         if here is scope and scope.kind is not ScopeKind.COMPREHENSION:
             flow = self._flows.get((scope, name))
             if flow is None:
-                flow = self._flows[scope, name] = _Flow(self.tree, candidates)
+                flow = self._flows[scope, name] = _Flow(self.tree, scope, name)
             found = flow.reaching(at)
         else:
             found = [b for b in candidates if b.kind is not BindingKind.DELETE]
         if len(found) < 2:
             return tuple(found)
         return tuple(sorted(found, key=lambda b: self.tree.order[b.node]))
+
+    def _governs(self, binding: Binding, at: cst.CSTNode) -> bool:
+        """Whether the only definition of a name stands above ``at``, in a block around it."""
+        governed = self._governed.get(binding)
+        if governed is None:
+            governed = self._governed[binding] = self._find_governed(binding)
+        return self._order[at] in governed
+
+    def _find_governed(self, binding: Binding) -> range:
+        """The numbers of the nodes that stand below ``x = value`` in its block; none for others."""
+        parents = self.tree.parents
+        if binding.kind is BindingKind.ASSIGN:
+            assignment = parents[parents[binding.node]]
+            line = parents.get(assignment)
+            block = parents.get(line) if line.__class__ is cst.SimpleStatementLine else None
+            if assignment.__class__ is cst.Assign and block is not None:
+                return range(self.tree.last(assignment) + 1, self.tree.last(block) + 1)
+        return range(0)
 
     def lookup(self, name: str, at: cst.CSTNode) -> Scope | None:
         """The scope in which ``name`` is bound, as seen from ``at``; None if no scope binds it."""
@@ -467,9 +480,14 @@ class Names:
         is ``torch.utils.data.DataLoader``). None: ambiguous, shadowed, computed or the user's own.
         """
         known = self._qualified.get(node)
-        if known is not None or node in self._qualified:
-            return known
-        if node.__class__ not in _DOTTED or node in self._pending:
+        if known is not None:
+            return known or None
+        if node.__class__ is cst.Name:
+            if not self.may_be_qualified(node.value):
+                return None
+        elif node.__class__ is not cst.Attribute:
+            return None
+        if node in self._pending:
             return None
         self._pending.add(node)
         try:
@@ -482,8 +500,12 @@ class Names:
                     result = canonical(f"{base}.{node.attr.value}")
         finally:
             self._pending.discard(node)
-        self._qualified[node] = result
+        self._qualified[node] = result or ""
         return result
+
+    def may_be_qualified(self, spelling: str) -> bool:
+        """Whether a name spelt so can stand for anything of a library, going by the whole file."""
+        return spelling in self._dotted_spellings or spelling in _BUILTINS or bool(self.star_modules)
 
     def _qualified_name(self, name: cst.Name) -> str | None:
         scope = self.lookup(name.value, name)
@@ -564,6 +586,13 @@ class Names:
         return not conditional and not (later and self.scope(at) is self.module_scope)
 
 
+def _kind_of(maker: cst.CSTNode) -> ScopeKind:
+    """The kind of scope that a node makes."""
+    if maker.__class__ is cst.ClassDef:
+        return ScopeKind.CLASS
+    return ScopeKind.COMPREHENSION if maker.__class__ in _COMPREHENSIONS else ScopeKind.FUNCTION
+
+
 def _gives_dotted(binding: Binding) -> bool:
     """Whether a definition makes its name stand for another, by an import or a plain assignment."""
     if binding.kind is BindingKind.IMPORT:
@@ -640,37 +669,41 @@ class _Flow:
     for what the loop leaves behind.
     """
 
-    def __init__(self, tree: SyntaxTree, bindings: Iterable[Binding]) -> None:
+    def __init__(self, tree: SyntaxTree, scope: Scope, name: str) -> None:
         self.tree = tree
         self.within: dict[cst.CSTNode, list[Binding]] = {}
         self._statements: dict[cst.CSTNode, list[cst.CSTNode]] = {}
         """Those statements of each block that bind the name, in source order."""
         self._left: dict[tuple[cst.CSTNode, bool], tuple[list[Binding], bool]] = {}
         self._rounds: dict[cst.CSTNode, list[Binding]] = {}
-        for binding in sorted(bindings, key=lambda b: tree.order[b.node]):
+        parents, within = tree.parents, self.within
+        for binding in sorted(scope.bindings[name], key=lambda b: tree.order[b.node]):
             child: cst.CSTNode = binding.node
-            self.within.setdefault(child, []).append(binding)
-            for node in tree.ancestors(child):
-                self.within.setdefault(node, []).append(binding)
+            within.setdefault(child, []).append(binding)
+            node = parents.get(child)
+            # No search goes on beyond what makes the scope.
+            while node is not None and child is not scope.node:
+                within.setdefault(node, []).append(binding)
                 if node.__class__ in _BLOCKS:
                     statements = self._statements.setdefault(node, [])
                     if not statements or statements[-1] is not child:
                         statements.append(child)
-                child = node
+                child, node = node, parents.get(node)
 
     def reaching(self, use: cst.CSTNode) -> list[Binding]:
         """The definitions that may be the last one before ``use``, deletions left out."""
         found: list[Binding] = []
-        parents = self.tree.parents
+        parents, within = self.tree.parents, self.within
         child, parent = use, parents.get(use)
-        while parent is not None and not self._step(child, parent, found):
+        while parent is not None:
+            # Whatever else does not hold a definition of the name has nothing to tell of it.
+            if (parent in within or parent.__class__ in _DEFINITIONS) and self._step(child, parent, found):
+                break
             child, parent = parent, parents.get(parent)
         return list(dict.fromkeys(b for b in found if b.kind is not BindingKind.DELETE))
 
     def _step(self, child: cst.CSTNode, parent: cst.CSTNode, found: list[Binding]) -> bool:
         """Take up what reaches ``child`` from inside ``parent``; whether all that came before is dead."""
-        if parent not in self.within and parent.__class__ not in _DEFINITIONS:
-            return False  # nothing binds the name in here
         match parent:
             case cst.IndentedBlock() | cst.Module() | cst.SimpleStatementLine() | cst.SimpleStatementSuite():
                 return self._before(parent, found, jumps_leave=True, end=child)
@@ -738,7 +771,9 @@ class _Flow:
         end: cst.CSTNode | None = None,
     ) -> bool:
         """Take up what the statements of a block leave behind, those above ``end`` if it is given."""
-        statements, order = self._statements.get(block, []), self.tree.order
+        statements, order = self._statements.get(block), self.tree.order
+        if statements is None:
+            return False
         last = len(statements)
         if end is not None:
             last = bisect_left(statements, order[end], key=order.__getitem__)
@@ -888,14 +923,13 @@ def all_parameters(params: cst.Parameters) -> Iterator[cst.Param]:
 
 def dotted_text(node: cst.CSTNode) -> str | None:
     """``a.b.c`` for a chain of plain attributes; None for anything else."""
-    parts: list[str] = []
-    while isinstance(node, cst.Attribute):
-        parts.append(node.attr.value)
-        node = node.value
-    if not isinstance(node, cst.Name):
+    kind = node.__class__
+    if kind is cst.Name:
+        return node.value  # type: ignore[attr-defined,no-any-return]
+    if kind is not cst.Attribute:
         return None
-    parts.append(node.value)
-    return ".".join(reversed(parts))
+    owner = dotted_text(node.value)  # type: ignore[attr-defined]
+    return None if owner is None else f"{owner}.{node.attr.value}"  # type: ignore[attr-defined]
 
 
 def _dotted(node: cst.CSTNode) -> str:

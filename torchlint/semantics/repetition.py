@@ -132,7 +132,7 @@ class Repetition:
             return None
         else:
             called = [name, *self._aliases(name)]
-        holders = [self._holder(call) for word in called for call in self._calls.get(word, ())]
+        holders = [self._holder(call) for word in called for call in self.tree.calls_by_name.get(word, ())]
         if any(holder.__class__ in _LOOPS for holder in holders):
             return None
         return [holder for holder in holders if holder is not None]
@@ -147,7 +147,7 @@ class Repetition:
             if name == "__call__" or _is_hook(name) or name in self._attributes:
                 return True
         # What steps an optimizer and is not called here may be the step of a loop in another file.
-        if name not in self._calls and self._stepping:
+        if name not in self.tree.calls_by_name and self._stepping:
             if function in self._stepping or STEP_FUNCTION.search(name):
                 return True
         return any(self._may_run(user) for user in self._users(name))
@@ -191,21 +191,9 @@ class Repetition:
         return [name, *self._heirs.get(name, ())]
 
     @cached_property
-    def _calls(self) -> dict[str, list[cst.Call]]:
-        """The calls of the file by the last word of what they call."""
-        found: dict[str, list[cst.Call]] = {}
-        for call in self.tree.nodes(cst.Call):
-            func = call.func
-            if func.__class__ is cst.Name:
-                found.setdefault(func.value, []).append(call)
-            elif func.__class__ is cst.Attribute:
-                found.setdefault(func.attr.value, []).append(call)
-        return found
-
-    @cached_property
     def _stepping(self) -> frozenset[cst.CSTNode | None]:
         """What calls ``.step(…)`` outside of its loops: functions, among others."""
-        return frozenset(self._holder(call) for call in self._calls.get("step", ()))
+        return frozenset(self._holder(call) for call in self.tree.calls_by_name.get("step", ()))
 
     @cached_property
     def _heirs(self) -> dict[str, list[str]]:

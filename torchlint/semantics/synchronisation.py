@@ -176,9 +176,10 @@ def only_on_failure(module: Module, node: cst.CSTNode) -> bool:
     """Whether ``node`` belongs to the text of an error or to the message of an assertion."""
     child = node
     for parent in module.tree.ancestors(node):
-        if isinstance(parent, cst.Raise) or (isinstance(parent, cst.Assert) and child is parent.msg):
+        kind = parent.__class__
+        if kind is cst.Raise or (kind is cst.Assert and child is parent.msg):  # type: ignore[attr-defined]
             return True
-        if isinstance(parent, (cst.BaseCompoundStatement, cst.SimpleStatementLine)):
+        if kind is cst.SimpleStatementLine or isinstance(parent, cst.BaseCompoundStatement):
             return False
         child = parent
     return False

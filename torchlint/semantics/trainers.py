@@ -43,14 +43,20 @@ def taker(module: Module, call: cst.Call) -> str | None:
             if owner is None or any(parent.method("__init__") is not None for parent in parents):
                 return None
             return _inherited(module, owner)
-    definition = module.value(call.func).definition
-    if not isinstance(definition, cst.ClassDef):
-        return None
-    return _inherited(module, definition) if _leaves_constructor(module, definition) else None
+    heirs = _heirs(module)
+    definition = module.value(call.func).definition if heirs else None
+    return heirs.get(definition) if isinstance(definition, cst.ClassDef) else None
 
 
-def _leaves_constructor(module: Module, definition: cst.ClassDef) -> bool:
-    return module.classes.info(definition).method("__init__") is None
+@remembered
+def _heirs(module: Module) -> dict[cst.ClassDef, str]:
+    """The classes of the file that leave their constructor to a class in the table, with its name."""
+    found: dict[cst.ClassDef, str] = {}
+    for definition in module.tree.nodes(cst.ClassDef):
+        name = _inherited(module, definition)
+        if name is not None and module.classes.info(definition).method("__init__") is None:
+            found[definition] = name
+    return found
 
 
 def _inherited(module: Module, definition: cst.ClassDef) -> str | None:

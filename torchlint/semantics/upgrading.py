@@ -51,7 +51,7 @@ _TYPE_QUESTIONS = frozenset({"builtins.isinstance", "builtins.issubclass"})
 def upgrade_at(module: Module, node: cst.CSTNode) -> Upgrade | None:
     """The row of the table for a name or attribute that is read, whole as it is spelt; else None."""
     if isinstance(node, cst.Name):
-        if not module.names.is_read(node):
+        if not module.names.may_be_qualified(node.value) or not module.names.is_read(node):
             return None
     elif not isinstance(node, cst.Attribute) or node.attr.value not in _LAST:
         return None

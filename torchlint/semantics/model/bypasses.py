@@ -83,7 +83,7 @@ def _replaces_forward(module: Module) -> bool:
         return True
     return any(
         isinstance(argument.value, cst.SimpleString) and argument.value.evaluated_value == "forward"
-        for call in module.inference.callgraph.calls_by_name.get("setattr", ())
+        for call in module.tree.calls_by_name.get("setattr", ())
         for argument in call.args[1:2]
     )
 

@@ -1,0 +1,98 @@
+"""Which of the words that rules look for are in a text: the screen in front of the parse."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from functools import cache
+
+# So many characters of identifiers are remembered, in ten times as much memory, before all are forgotten.
+_MOST_REMEMBERED = 1_000_000
+_IDENTIFIER = re.compile(r"[A-Za-z0-9_]+")
+# What ends an identifier becomes a space; bytes beyond ASCII do not, for they may be of a letter.
+_APART = bytes(code if code >= 128 or _IDENTIFIER.match(chr(code)) else ord(" ") for code in range(256))
+
+
+class Vocabulary:
+    """The words that rules look for, and which parts of them the identifiers of programs hold.
+
+    The programs of a project have most of their identifiers in common. Each is remembered together with what
+    it holds, so that of every further text only those that are new have to be searched.
+    """
+
+    def __init__(self, words: Iterable[str]) -> None:
+        self._parts = [(part, part.encode()) for part in sorted(set().union(*map(parts, words))) if part]
+        self._forget()
+
+    def _forget(self) -> None:
+        self._remembered = 0
+        # Which identifiers are known, and what is in those of them that hold anything. Another thread may be
+        # in the middle of a question: it goes on with the two that it has begun with.
+        self._memory: tuple[set[bytes], dict[bytes, set[str]]] = (set(), {})
+
+    def held(self, text: str) -> set[str]:
+        """Which `parts` of its words the identifiers of ``text`` hold."""
+        if self._remembered > _MOST_REMEMBERED:
+            self._forget()
+        seen, holders = self._memory
+        own = set(text.encode("utf-8", "surrogatepass").translate(_APART).split())
+        new = own - seen
+        if new:
+            joined = b" %b " % b" ".join(new)
+            for part, code in self._parts:
+                at = joined.find(code)
+                while at >= 0:
+                    start = joined.rfind(b" ", 0, at + 1) + 1
+                    end = joined.find(b" ", start)
+                    holders.setdefault(joined[start:end], set()).add(part)
+                    at = joined.find(code, end)
+            seen |= new
+            self._remembered += len(joined)
+        return {""}.union(*map(holders.__getitem__, holders.keys() & own))
+
+
+class Words:
+    """A text that is asked for words of a vocabulary, and often for the same: ``word in words``."""
+
+    def __init__(self, text: str, vocabulary: Vocabulary) -> None:
+        self._text = text
+        self._held = vocabulary.held(text)
+        self._known: dict[str, bool] = {}
+
+    def __contains__(self, word: str) -> bool:
+        found = self._known.get(word)
+        if found is None:
+            needed = parts(word)
+            found = self._known[word] = self._held.issuperset(needed) and (
+                word in needed or word in self._text or _loosely(word).search(self._text) is not None
+            )
+        return found
+
+    def lack(self, signs: frozenset[str]) -> bool:
+        """Whether none of some words can be there, of each of which a part is among ``signs``."""
+        return self._held.isdisjoint(signs)
+
+
+@cache
+def parts(word: str) -> frozenset[str]:
+    """The identifiers in ``word``, with a space where it says that they begin or end; if none, an empty one.
+
+    Between two that a space keeps apart there is something in any program: `import lu` is no `importlu`.
+    """
+    found = {
+        f"{_edge(word[: match.start()][-1:])}{match[0]}{_edge(word[match.end() :][:1])}"
+        for match in _IDENTIFIER.finditer(word)
+    }
+    return frozenset(found or {""})
+
+
+def _edge(beside: str) -> str:
+    # What is not ASCII may be a letter of the same identifier.
+    return " " if beside and beside.isascii() else ""
+
+
+@cache
+def _loosely(word: str) -> re.Pattern[str]:
+    """``word`` with white space, brackets and comments between its parts: `loss.item ()`, `(x.to)(y)`."""
+    split = re.findall(r"\w+|[^\w\s]", word)
+    return re.compile(r"(?:[\s()\\]|#[^\r\n]{0,200}[\r\n])*".join(map(re.escape, split)))
