@@ -23,8 +23,7 @@ from torchlint.semantics.spellings import last_name
 )
 def backward_under_autocast(block: cst.With, module: Module) -> Iterator[Finding]:
     """## What it does
-    Finds backward passes and steps of optimizers inside a block of autocast, those in functions of the file
-    that the block calls too.
+    Finds backward passes and steps of optimizers inside a block of autocast.
 
     Blocks that are turned off, blocks within them that turn autocast off, and `torch.autograd.grad`, which
     may be a part of the loss, are left alone.
