@@ -13,6 +13,7 @@ from typing import Any
 import libcst as cst
 import pytest
 
+from torchlint import registry
 from torchlint.checker import check, describe
 from torchlint.diagnostics import Applicability, Diagnostic, Edit, Fix, Position, Severity, Span
 from torchlint.options import LintSettings
@@ -197,6 +198,28 @@ def test_garbage_collection_is_as_before(use_rules: UseRules) -> None:
         assert not gc.isenabled()
     finally:
         gc.enable()
+
+
+@pytest.mark.parametrize("name", ["actor_critic", "dcgan", "gpt", "image_classifier"])
+def test_a_checked_file_is_gone_without_a_search_for_garbage(name: str) -> None:
+    """Nodes that hold one another would all wait for the collector, which takes its time for so many."""
+    program = Path(__file__).parents[1] / "fixtures" / "programs" / f"{name}.py"
+    source = Source(program, program.read_text(encoding="utf-8"))
+    settings = LintSettings(rules=tuple(registry.catalogue()))
+    gc.collect()
+    before = _functions_held()
+    gc.disable()
+    try:
+        found = check(source, settings)
+        left = _functions_held() - before
+    finally:
+        gc.enable()
+    assert found
+    assert left == 0
+
+
+def _functions_held() -> int:
+    return sum(isinstance(each, (cst.ClassDef, cst.FunctionDef)) for each in gc.get_objects())
 
 
 # --- bad texts ---------------------------------------------------------------------------------------------

@@ -454,9 +454,8 @@ def _sweep(unswept: int) -> int:
     if unswept < _SWEEP_BYTES:
         return unswept
     gc.collect()
-    if not gc.get_freeze_count():
-        # By now all modules are there, and need not be searched again.
-        gc.freeze()
+    # What is left are modules and what is remembered from file to file: it need not be searched again.
+    gc.freeze()
     return 0
 
 

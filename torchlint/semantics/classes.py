@@ -130,6 +130,12 @@ class Classes:
         self._assigned: dict[str, dict[cst.ClassDef, list[AttributeBinding]]] = {}
         self._heirs: dict[cst.ClassDef, list[cst.ClassDef]] | None = None
 
+    def close(self) -> None:
+        """Forget everything; a class is the first of its own lineage, and so holds itself."""
+        for info in self._infos.values():
+            info._lineage = ()
+        vars(self).clear()
+
     def info(self, node: cst.ClassDef) -> ClassInfo:
         """What is known of a class of this file."""
         found = self._infos.get(node)

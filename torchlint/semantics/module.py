@@ -145,7 +145,7 @@ class Module:
         garbage collector for so many objects takes a twentieth of a check.
         """
         for part in vars(self).values():
-            if isinstance(part, Names):
+            if isinstance(part, (Names, Classes)):
                 part.close()
             elif isinstance(part, _PARTS):
                 vars(part).clear()
@@ -631,7 +631,7 @@ class Module:
 
 
 _PARTS = (
-    *(Classes, Inference, Dataflow, Loaders, Backpropagation, Evaluation, Gradients, Iterations, Places),
+    *(Inference, Dataflow, Loaders, Backpropagation, Evaluation, Gradients, Iterations, Places),
     *(Repetition, Compilation, Program, BackendFlags, Collectives, Parallelism),
 )
 _ACCEPTED_AS = {
