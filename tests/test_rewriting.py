@@ -236,6 +236,13 @@ STATEMENTS_REMOVED = [
     ("a\n@d\n# on g\ndef g():\n    b\nc\n", "def g", "a\nc\n"),
     ("if x:\n    for y in z:\n        a\n", "for y", "if x:\n    pass\n"),
     ("if x:\n    a\nelif y:\n    b\n", "elif", None),
+    ("a\n\nb\n\nc\n", "b", "a\n\nc\n"),
+    ("a\n\nb\n\n\nc\n", "b", "a\n\n\nc\n"),
+    ("a\n\n\nb\n\nc\n", "b", "a\n\n\nc\n"),
+    ("a\n\n# why\nb\n\nc\n", "b", "a\n\n# why\n\nc\n"),
+    ("a\nb\n\nc\n", "b", "a\n\nc\n"),
+    ("a\n\nb\n  \n", "b", "a\n\n  \n"),
+    ("a\r\n\r\nb\r\n \r\nc\r\n", "b", "a\r\n\r\nc\r\n"),
 ]
 
 

@@ -27,6 +27,7 @@ _FORMATTED: tuple[type[cst.FormattedString] | type[cst.TemplatedString], ...] = 
 )
 _IDENTIFIER = re.compile(r"\w")
 _LINE_END = re.compile(r"\r\n|\n|\r")
+_BLANK_LINE = re.compile(r"[ \t\f]*(?:\r\n|\n|\r)")
 
 # Expressions that bind tighter than any operator beside them.
 _ATOMS = (
@@ -337,7 +338,8 @@ def remove_statement(tree: SyntaxTree, statement: cst.CSTNode) -> Edits | None:
     """Take out a statement: its whole line, or its part of a line shared by semicolons.
 
     A block that would be left empty gets ``pass``. Comments on lines of their own above the statement stay;
-    a comment at the end of its line goes with it. None for an ``elif``, which is no statement of its own.
+    a comment at the end of its line goes with it, and so do blank lines below it where some stand above.
+    None for an ``elif``, which is no statement of its own.
     """
     holder = tree.parent(statement)
     if isinstance(statement, cst.BaseSmallStatement):
@@ -355,7 +357,29 @@ def remove_statement(tree: SyntaxTree, statement: cst.CSTNode) -> Edits | None:
     line_end = _end_with_comments(source, tree.span(statement).end, _indent_at(source, start))
     if isinstance(holder, cst.IndentedBlock) and len(holder.body) == 1:
         return (Edit(Span(start, line_end), "pass"),)
-    return _delete(line_start(source, start), _next_line(source, line_end))
+    first, behind = line_start(source, start), _next_line(source, line_end)
+    return _delete(first, _past_blank_lines(source, behind, _blank_lines_before(source, first)))
+
+
+def _blank_lines_before(source: str, start: int) -> int:
+    """How many lines right above a line have nothing on them; two at most, as formatters leave them."""
+    count = 0
+    while start > 0 and count < 2:
+        above = line_above(source, start)
+        if source[above:start].strip():
+            break
+        count, start = count + 1, above
+    return count
+
+
+def _past_blank_lines(source: str, start: int, most: int) -> int:
+    """Where the blank lines that begin at ``start`` end, or so many of them; none of a text's end."""
+    for _ in range(most):
+        blank = _BLANK_LINE.match(source, start)
+        if blank is None or blank.end() == len(source):
+            break
+        start = blank.end()
+    return start
 
 
 def _remove_beside_semicolon(

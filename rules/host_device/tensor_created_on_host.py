@@ -213,7 +213,9 @@ def _fix(module: Module, made: Factory, move: Move, removal: Edits | None) -> Fi
         removal, dtype = (Edit(removal[0].span, f"{gap}.to({dtype})"),), None
     creation = created_on(module, made, move.code, dtype)
     message = f"Create the tensor with `device={move.code}`"
-    if made.leaf or made.overlapping or not move.certain or (made.random and module.seeded):
+    # NumPy computes in float64, which Apple's GPUs refuse; the cast came before the move.
+    refused = made.from_data and made.cast and module.tree.mentions("mps")
+    if made.leaf or made.overlapping or refused or not move.certain or (made.random and module.seeded):
         return module.unsafe(message, creation, removal)
     return module.safe(message, creation, removal)
 

@@ -8,7 +8,7 @@ from torchlint.diagnostics import Fix
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.module import Module
 from torchlint.semantics.precision.autocasting import backward_under_autocast as found_in
-from torchlint.semantics.precision.autocasting import computes_nothing, tail_from
+from torchlint.semantics.precision.autocasting import computes_nothing, helper_under_autocast, tail_from
 from torchlint.semantics.spellings import last_name
 
 
@@ -64,13 +64,32 @@ def backward_under_autocast(block: cst.With, module: Module) -> Iterator[Finding
         return
     call = found_in(block, module)
     if call is None:
+        if (helper := helper_under_autocast(block, module)) is not None:
+            yield _in_helper(*helper, block, module)
         return
-    done = "the optimizer steps" if last_name(call.func) == "step" else "the backward pass runs"
     yield Finding(
         call,
-        f"{done} under autocast, which is meant for the forward pass and casts these operations once more",
+        _message(call),
         fix=_dedent(call, block, module),
         related=((block.items[0].item, "autocast begins"),),
+    )
+
+
+def _message(call: cst.Call) -> str:
+    done = "the optimizer steps" if last_name(call.func) == "step" else "the backward pass runs"
+    return f"{done} under autocast, which is meant for the forward pass and casts these operations once more"
+
+
+def _in_helper(call: cst.Call, done: cst.Call, block: cst.With, module: Module) -> Finding:
+    """What is found where the block only calls a function that holds the backward pass."""
+    function = module.function(done)
+    assert isinstance(function, cst.FunctionDef)
+    name = function.name.value
+    return Finding(
+        call,
+        f"{_message(done)} (in `{name}`)",
+        related=((block.items[0].item, "autocast begins"), (done, f"in `{name}`")),
+        remedy=f"Move the block of autocast into `{name}`, around the forward pass and the loss only",
     )
 
 

@@ -53,7 +53,31 @@ _PREPARATIONS = frozenset(
         "torch.autograd.gradgradcheck",
     }
 )
-_PREPARATION_MODULES = ("torch.autograd.functional.", "torch.func.", "functorch.", "captum.", "torchattacks.")
+_PREPARATION_MODULES = (
+    *("torch.autograd.functional.", "torch.func.", "functorch.", "captum.", "torchattacks."),
+    *(
+        "advertorch.attacks.",
+        "foolbox.attacks.",
+        "autoattack.",
+        "cleverhans.",
+        "art.attacks.",
+        "pytorch_grad_cam.",
+        "torchcam.",
+        "zennit.",
+    ),
+)
+# Code of other files that goes along the graph of a model, by the name of a function or method ...
+_ALONG_GRAPH = re.compile(
+    r"(?:^|_)(?:attack(?:er)?|atk|adversary|adversarial(?:_(?:attack|examples?|samples?|images?|inputs?|batch))?"
+    r"|adv_(?:examples?|samples?|images?|inputs?|batch)|perturb|i?fgsm|pgd|saliency|grad_?cam|attribute"
+    r"|explain(?:er)?|influence|integrated_gradients?|input_gradients?|hessian|jacobian|hvp|deep_?dream)(?:_|$)"
+    r"|^(?:gen|generate|make|craft|get)_adv$",
+    re.IGNORECASE,
+)
+# ... and by the name of an object, whatever its method is called.
+_GOES_ALONG_GRAPH = re.compile(
+    r"^(?:\w+_)?(?:attack|attacker|atk|adversary|explainer|attributor|grad_?cam)$", re.IGNORECASE
+)
 # Methods of a tensor that raise if it has no graph.
 _NEED_GRAPHS = frozenset({"retain_grad", "register_hook"})
 _QUESTIONS = frozenset({"torch.is_grad_enabled", "torch.is_inference_mode_enabled"})
@@ -179,7 +203,7 @@ class Backpropagation:
         match node:
             case cst.Call():
                 dotted = self.module.qualified(node.func) or ""
-                if dotted in _PREPARATIONS or dotted.startswith(_PREPARATION_MODULES):
+                if dotted in _PREPARATIONS or _wants_gradients(dotted):
                     return True
                 if dotted == "torch.set_grad_enabled" and node.args:
                     return self.module.value(node.args[0].value).constant is not False
@@ -190,7 +214,7 @@ class Backpropagation:
                     return not (node.args and self.module.value(node.args[0].value).constant is False)
                 if isinstance(node.func, cst.Attribute) and node.func.attr.value in _NEED_GRAPHS:
                     return True
-                if self._trains_elsewhere(node, dotted):
+                if self._trains_elsewhere(node, dotted) or self._goes_along_graph(node, dotted):
                     return True
                 return any(
                     argument.keyword is not None
@@ -214,6 +238,32 @@ class Backpropagation:
             for argument in call.args
         )
 
+    def _goes_along_graph(self, call: cst.Call, dotted: str) -> bool:
+        """Whether code of another file, by its name, wants gradients: ``adversary.perturb(images)``."""
+        if not call.args or dotted.startswith("torch.") or self.module.callee(call) is not None:
+            return False
+        func = call.func
+        if isinstance(func, cst.Name) and self._is_of_library(func):
+            return True
+        last = _last_word(func)
+        if last.endswith("loss"):
+            return False
+        if _ALONG_GRAPH.search(last):
+            return self.module.value(func).kind in (Kind.UNKNOWN, Kind.OBJECT)
+        if not isinstance(func, cst.Attribute) or not _GOES_ALONG_GRAPH.search(last_name(func.value) or ""):
+            return self._is_of_library(func.value) if isinstance(func, cst.Attribute) else False
+        return self.module.value(func.value).kind in (Kind.UNKNOWN, Kind.OBJECT)
+
+    def _is_of_library(self, node: cst.BaseExpression) -> bool:
+        """Whether an object is an attack, or the like, of a library: ``atk = torchattacks.PGD(model)``."""
+        if not isinstance(node, cst.Name):
+            return False
+        made = (binding.value for binding in self.module.bindings(node) if not binding.path)
+        return any(
+            isinstance(value, cst.Call) and _wants_gradients(self.module.qualified(value.func) or "")
+            for value in made
+        )
+
     @cached_property
     def asked_for(self) -> bool:
         """Whether the file asks if a tensor has a graph, or if autograd is on."""
@@ -232,7 +282,18 @@ class Backpropagation:
 
     def feeds(self, place: cst.BaseExpression) -> bool:
         """Whether what is kept under this name or attribute may take part in a backward pass."""
-        return any(key in self._reached.places for key in self.keys(place))
+        return any(key in self._reached.places for key in self._kept_in(place))
+
+    def _kept_in(self, place: cst.BaseExpression) -> Iterable[Place]:
+        """The definitions that a name may have where something is put into what it holds, or the attribute.
+
+        ``log_probs.append(p)`` is none of ``log_probs = torch.cat(log_probs).detach()`` behind the loop.
+        """
+        name = place
+        while isinstance(name, cst.Subscript):
+            name = name.value
+        reaching = self.module.bindings(name) if isinstance(name, cst.Name) else ()
+        return reaching or self.keys(place)
 
     def freed(self, node: cst.BaseExpression) -> bool:
         """Whether a backward pass that keeps no graph runs through a tensor that ``node`` is made of."""
@@ -641,6 +702,11 @@ def _owner_name(iterable: cst.BaseExpression) -> str | None:
             return owner
         case _:
             return None
+
+
+def _wants_gradients(dotted: str) -> bool:
+    """Whether something of this full name asks for gradients; helpers that draw or read pictures do not."""
+    return dotted.startswith(_PREPARATION_MODULES) and ".utils." not in dotted
 
 
 def _last_word(node: cst.BaseExpression) -> str:

@@ -365,6 +365,8 @@ class Evaluation:
             phase = Phase.EVALUATION
         if phase in (Phase.UNKNOWN, Phase.TRAINING) and self._only_acts(module.function(call)):
             phase = Phase.EVALUATION
+        if phase is Phase.UNKNOWN and self._serves(call):
+            phase = Phase.EVALUATION
         if phase not in (Phase.EVALUATION, Phase.TRAINING) or module.grad(call) is not Grad.ON:
             return False
         passes = self._is_forward_pass(call) or self._is_shared_pass(call)
@@ -403,6 +405,55 @@ class Evaluation:
                 case _ if self._writes_tensor(inner):
                     return False
         return returns
+
+    def _serves(self, call: cst.Call) -> bool:
+        """Whether a function of a file that trains nothing runs a model, and hands out nothing with a graph.
+
+        The file itself has put the model into evaluation mode, for good: at its own level, or in the
+        constructor of the class that keeps it.
+        """
+        function = self.module.function(call)
+        if not isinstance(function, cst.FunctionDef) or not self._sets_up_for_use:
+            return False
+        model, owner = call.func, self.module.classes.owner(function)
+        if owner is not None and self.module.classes.info(owner).kind is Kind.MODULE:
+            return False
+        home = owner if isinstance(model, cst.Attribute) else None
+        if isinstance(model, cst.Name) and self.module.names.lookup(model.value, model) is not (
+            self.module.names.module_scope
+        ):
+            return False
+        if (self.tree.source(model), home) not in self._set_to_evaluation:
+            return False
+        return not self._returns_graph(function) and not self._escapes(function, function.body)
+
+    @cached_property
+    def _sets_up_for_use(self) -> bool:
+        """Whether the file puts models into evaluation mode, and neither trains nor exports anything."""
+        if self.module.backpropagation.passes or not self.tree.mentions("eval"):
+            return False
+        return _TRAINS_OR_EXPORTS.search(self.tree.text) is None
+
+    @cached_property
+    def _set_to_evaluation(self) -> frozenset[tuple[str, cst.ClassDef | None]]:
+        """What is put into evaluation mode where the file is imported, or an object of a class is made."""
+        found = set()
+        for call in self.tree.nodes(cst.Call):
+            if not isinstance(call.func, cst.Attribute) or call.func.attr.value != "eval" or call.args:
+                continue
+            function = self.module.function(call)
+            owner = None
+            if function is not None:
+                if not isinstance(function, cst.FunctionDef) or function.name.value != "__init__":
+                    continue
+                owner = self.module.classes.owner(function)
+            found.add((self.tree.source(call.func.value), owner))
+            match self.tree.parent(call):
+                case cst.Assign(targets=[cst.AssignTarget(target=target)]):
+                    found.add((self.tree.source(target), owner))
+                case _:
+                    pass
+        return frozenset(found)
 
     def _is_of_inference_script(self, call: cst.Call) -> bool:
         """Whether a call is at the level of the module in a file that loads weights and trains nothing.
@@ -881,15 +932,20 @@ class Evaluation:
             target = inner if isinstance(inner, (cst.Name, cst.Attribute)) else None
             if target is not None and self._is_target(target) and gradients.reaches(target):
                 return False
-            if isinstance(inner, (cst.Call, cst.Assign, cst.AugAssign)) and not self._stores_on_host(inner):
+            if isinstance(inner, (cst.Call, cst.Assign, cst.AugAssign)) and not self._stores_no_graph(inner):
                 if any(gradients.feeds(place) for place in self._filled_places(inner)):
                     return False
         return True
 
-    def _stores_on_host(self, node: cst.Call | cst.Assign | cst.AugAssign) -> bool:
-        """Whether all that a statement or call puts somewhere is data of the host, which has no graph."""
+    def _stores_no_graph(self, node: cst.Call | cst.Assign | cst.AugAssign) -> bool:
+        """Whether all that a statement or call puts somewhere is data of the host, or has no graph."""
         stored = [argument.value for argument in node.args] if isinstance(node, cst.Call) else [node.value]
-        return bool(stored) and all(self._is_of_host(self.module.value(value)) for value in stored)
+        values = [self.module.value(value) for value in stored]
+        return bool(values) and all(
+            self._is_of_host(value)
+            or (value.kind is Kind.TENSOR and value.graph is Graph.DETACHED and not value.leaf)
+            for value in values
+        )
 
     def _filled_places(self, node: cst.Call | cst.Assign | cst.AugAssign) -> Iterator[cst.BaseExpression]:
         """The containers and the names of other scopes that a statement or call puts something into."""

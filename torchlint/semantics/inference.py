@@ -758,7 +758,7 @@ class Inference:
                     return self._method(base, attr)  # of a dict of them; no batch has a field of that name
                 if attr in ("meta", "metadata"):
                     return UNKNOWN  # what is known of a picture besides its pixels stays on the host
-                fact = results.TENSOR_ATTRIBUTES.get(attr)
+                fact = results.TENSOR_ATTRIBUTES.get(attr) or results.BATCH_ATTRIBUTES.get(attr)
                 if fact is not None and attr not in ("T", "data", "name", "names"):
                     return self.library.from_fact(fact, (base,))
                 return self.element(base)

@@ -371,6 +371,11 @@ class Program:
                         value = part_of(binding.value, binding.path)
                         if value is not None:
                             yield from self._made(value, hops - 1)
+                        elif (
+                            isinstance(binding.value, cst.Call) and self.module.callee(binding.value) is None
+                        ):
+                            # ``model, config = build(name)``
+                            yield binding.value
             case cst.Attribute():
                 attributes = self.module.dataflow.layers.attributes
                 if attributes.self_class(node) is not None:

@@ -567,7 +567,8 @@ def _as_argument(module: Module, call: cst.Call, node: cst.BaseExpression, many:
     if qualified is not None and qualified.split(".")[0] in _HOST_PACKAGES:
         return Effect.BREAKS
     if qualified in ("torch.tensor", "torch.as_tensor", "torch.Tensor", "torch.FloatTensor"):
-        return Effect.NONE if qualified == "torch.tensor" else Effect.NOTICED
+        # Of a tensor, `torch.tensor` warns; of a list of them it makes one.
+        return Effect.NONE if many and qualified == "torch.tensor" else Effect.NOTICED
     if isinstance(call.func, cst.Attribute):
         method, owner = call.func.attr.value, call.func.value
         if method in _HOST_METHODS:

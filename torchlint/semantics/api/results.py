@@ -285,6 +285,12 @@ TENSOR_ATTRIBUTES: Mapping[str, Result] = _listed("""
 """Attribute of ``torch.Tensor`` → what it is; ``grad`` may also be None. Only `DETACHED_ATTRIBUTES` are
 tensors without a graph."""
 
+BATCH_ATTRIBUTES: Mapping[str, Result] = _listed("""
+    number: batch_size num_graphs num_nodes num_edges num_faces num_features num_node_features
+        num_edge_features
+""")
+"""Attribute of the batches of torch_geometric, torchtext and their like → what it is, if no tensor."""
+
 DETACHED_ATTRIBUTES: Final = frozenset({"data", "grad"})
 """Attributes of a tensor that are tensors outside its graph (``grad`` unless it was made with
 ``create_graph=True``)."""

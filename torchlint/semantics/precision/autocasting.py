@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.semantics.conventions import OPTIMIZER_NAME
+from torchlint.semantics.names import BindingKind
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import Kind
 
@@ -42,6 +43,8 @@ _BOOKKEEPING = frozenset(
         *("log", "debug", "len", "range", "str", "int", "get_last_lr", "get_lr", "isfinite", "isnan", "size"),
     }
 )
+
+_HOPS = 3
 
 
 def autocast_dtype(call: cst.Call, module: Module) -> str | None:
@@ -150,6 +153,59 @@ def backward_under_autocast(block: cst.With, module: Module) -> cst.Call | None:
         if (call in passes and _is_backward(call)) or _steps(call, module):
             return call if _innermost(call, module) is block else None
     return None
+
+
+def helper_under_autocast(block: cst.With, module: Module) -> tuple[cst.Call, cst.Call] | None:
+    """A call in this very block that runs a function of the file with a backward pass or a step, and that."""
+    if not any(turns_autocast_on(item.item, module) for item in block.items):
+        return None
+    function = module.function(block)
+    for call in module.tree.descendants(block.body):
+        if not isinstance(call, cst.Call) or module.function(call) is not function:
+            continue
+        if (done := _done_by(call, module, _HOPS)) is not None:
+            return (call, done) if _innermost(call, module) is block else None
+    return None
+
+
+def _done_by(call: cst.Call, module: Module, hops: int) -> cst.Call | None:
+    """The backward pass or step that the function called runs, whatever it is called with."""
+    callee = module.callee(call)
+    if not hops or not isinstance(callee, cst.FunctionDef) or callee.asynchronous is not None:
+        return None
+    inside = [inner for inner in module.calls_in(callee) if _runs_as_called(inner, callee, module)]
+    passes = {backward.call for backward in module.backpropagation.passes}
+    for inner in inside:
+        if (inner in passes and _is_backward(inner)) or _steps(inner, module):
+            return inner
+    return next((done for inner in inside if (done := _done_by(inner, module, hops - 1)) is not None), None)
+
+
+def _runs_as_called(call: cst.Call, function: cst.FunctionDef, module: Module) -> bool:
+    """Whether a call stands in no block of a function that turns autocast on or off, or asks a parameter."""
+    child: cst.CSTNode = call
+    for around in module.tree.ancestors(call):
+        if around is function:
+            return True
+        match around:
+            case cst.With():
+                items = [item.item for item in around.items if isinstance(item.item, cst.Call)]
+                if any("autocast" in (last_name(item.func) or "").lower() for item in items):
+                    return False
+            case cst.If() | cst.IfExp() if child is not around.test and _asks_parameter(around.test, module):
+                return False
+            case _:
+                pass
+        child = around
+    return False
+
+
+def _asks_parameter(test: cst.BaseExpression, module: Module) -> bool:
+    return any(
+        isinstance(name, cst.Name) and any(b.kind is BindingKind.PARAMETER for b in module.bindings(name))
+        for name in (test, *module.tree.descendants(test))
+        if not (isinstance(name, cst.Name) and name.value == "self")
+    )
 
 
 def _is_backward(call: cst.Call) -> bool:
