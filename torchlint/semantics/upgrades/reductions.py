@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
@@ -16,10 +16,6 @@ if TYPE_CHECKING:
     from torchlint.semantics.module import Module
 
 _SWITCHES = ("size_average", "reduce")
-LOSSES: Final = frozenset(
-    name for name, signature in SIGNATURES.items() if signature.get("size_average") is not None
-)
-"""The losses that take them."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +33,8 @@ def legacy_reduction(module: Module, call: cst.Call) -> Iterator[LegacyReduction
     if not found:
         return
     name = module.qualified(call.func) or module.base_constructed(call)
-    if name not in LOSSES:
+    signature = SIGNATURES.get(name or "")
+    if signature is None or signature.get("size_average") is None:
         return
     values = {each: constant(module, found.get(each), None) for each in _SWITCHES}
     if not any(isinstance(values[each], bool) for each in found):
