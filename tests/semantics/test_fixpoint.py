@@ -73,6 +73,19 @@ def test_questions_that_all_ask_each_other_take_few_rounds() -> None:
     assert graph.worked_out <= 150
 
 
+def test_an_answer_is_worked_out_again_only_if_what_it_rests_on_says_something_else() -> None:
+    asked: list[int] = []
+
+    def next_says(key: int) -> Reach:
+        asked.append(key)
+        ask((key + 1) % 100)
+        return frozenset({key})
+
+    _, ask = _asking(next_says)
+    assert ask(50) == frozenset({50})
+    assert len(asked) <= 105
+
+
 def _asking(work_out: Callable[[int], Reach]) -> tuple[Fixpoint[int, Reach], Callable[[int], Reach]]:
     fixpoint: Fixpoint[int, Reach] = Fixpoint(lambda key: (key, ""), depth=100)
     return fixpoint, lambda key: fixpoint.ask(key, work_out, _ANSWERS)
