@@ -191,6 +191,8 @@ def test_the_value_of_an_argument_is_replaced(before: str, which: str, code: str
         ("def g(): return(x)", "x", "y", "def g(): return y"),
         ("y = [1 if(x)else 2]", "x", "z", "y = [1 if z else 2]"),
         ("y = x", "x", "a +\nb", "y = (a +\nb)"),
+        ("y = x", "x", "(a).\nb", "y = ((a).\nb)"),
+        ("y = x", "x", "(a +\nb)", "y = (a +\nb)"),
         ("y = x", "x", "f(\n    a,\n)", "y = f(\n    a,\n)"),
         ("y = a(lambda: x)", "x", "b, c", "y = a(lambda: (b, c))"),
         ("y = a[x]", "x", "b, c", "y = a[(b, c)]"),

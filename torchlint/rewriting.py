@@ -167,7 +167,7 @@ def _needs_parentheses(tree: SyntaxTree, node: cst.BaseExpression, code: str) ->
         new = cst.parse_expression(code)
     except cst.ParserSyntaxError:
         # Several lines that only brackets hold together, or no expression at all (an edit of a target).
-        return "\n" in code and not code.startswith("(")
+        return "\n" in code and (not code.startswith("(") or _is_expression(f"({code})"))
     if new.lpar:
         return False
     parent = tree.parent(node)
@@ -178,6 +178,14 @@ def _needs_parentheses(tree: SyntaxTree, node: cst.BaseExpression, code: str) ->
         )
     if isinstance(parent, _OPEN_PLACES):
         return isinstance(new, _NEEDS_PARENTHESES_IN_OPEN_PLACES)
+    return True
+
+
+def _is_expression(code: str) -> bool:
+    try:
+        cst.parse_expression(code)
+    except cst.ParserSyntaxError:
+        return False
     return True
 
 
