@@ -15,7 +15,7 @@ from itertools import pairwise
 import libcst as cst
 
 from torchlint.diagnostics import Edit, Span
-from torchlint.source import line_above, line_start
+from torchlint.source import NEWLINE, line_above, line_start
 from torchlint.syntax import SyntaxTree, alike
 
 Edits = tuple[Edit, ...]
@@ -26,8 +26,7 @@ _FORMATTED: tuple[type[cst.FormattedString] | type[cst.TemplatedString], ...] = 
     cst.TemplatedString,
 )
 _IDENTIFIER = re.compile(r"\w")
-_LINE_END = re.compile(r"\r\n|\n|\r")
-_BLANK_LINE = re.compile(r"[ \t\f]*(?:\r\n|\n|\r)")
+_BLANK_LINE = re.compile(rf"[ \t\f]*(?:{NEWLINE.pattern})")
 
 # Expressions that bind tighter than any operator beside them.
 _ATOMS = (
@@ -130,7 +129,7 @@ def fit_into_strings(tree: SyntaxTree, edits: Edits) -> Edits | None:
             if '"' in edit.content and "'" in edit.content:
                 return None
         if around and any(
-            "\\" in content or quote in content or (len(quote) == 1 and _LINE_END.search(content))
+            "\\" in content or quote in content or (len(quote) == 1 and NEWLINE.search(content))
             for quote in around
         ):
             return None
@@ -280,7 +279,7 @@ def _own_line_indent(tree: SyntaxTree, call: cst.Call, comma: int | None, close:
         tail = source[tree.span(call.args[-1]).end : close]
         if comma is None and "#" not in tail:
             return None
-        if not _LINE_END.search(tail):
+        if not NEWLINE.search(tail):
             return None
     return _indent_at(source, starts[-1])
 
@@ -479,7 +478,7 @@ def insert_before(tree: SyntaxTree, statement: cst.CSTNode, code: str) -> Edits 
     that is refused with None, as is an ``elif``.
     """
     if _shares_line(tree, statement, first=True):
-        return None if _LINE_END.search(code) else _insert(tree.span(statement).start, f"{code}; ")
+        return None if NEWLINE.search(code) else _insert(tree.span(statement).start, f"{code}; ")
     line = _block_statement(tree, statement)
     if line is None:
         return None
@@ -503,7 +502,7 @@ def insert_after(tree: SyntaxTree, statement: cst.CSTNode, code: str) -> Edits |
     that is refused with None, as is an ``elif``.
     """
     if _shares_line(tree, statement, first=False):
-        return None if _LINE_END.search(code) else _insert(tree.span(statement).end, f"; {code}")
+        return None if NEWLINE.search(code) else _insert(tree.span(statement).end, f"; {code}")
     line = _block_statement(tree, statement)
     if line is None:
         return None
@@ -655,7 +654,7 @@ def _below(tree: SyntaxTree, line: cst.CSTNode, code: str, *, blank_lines: int) 
     newline = _line_end_near(tree, tree.span(line).start)
     end = _line_end(text, tree.span(line).end)
     follows = _next_line(text, end)
-    apart = follows == len(text) or _LINE_END.match(text, follows) is not None
+    apart = follows == len(text) or NEWLINE.match(text, follows) is not None
     return _insert(end, newline * (1 + blank_lines) + code + ("" if apart else newline * blank_lines))
 
 
@@ -673,12 +672,12 @@ def _delete(start: int, end: int) -> Edits:
 
 def _line_end(text: str, at: int) -> int:
     """The offset at which the line of ``at`` ends, before its line-end characters."""
-    found = _LINE_END.search(text, at)
+    found = NEWLINE.search(text, at)
     return found.start() if found else len(text)
 
 
 def _next_line(text: str, line_end: int) -> int:
-    found = _LINE_END.match(text, line_end)
+    found = NEWLINE.match(text, line_end)
     return found.end() if found else line_end
 
 
@@ -694,7 +693,7 @@ def _indent_at(text: str, at: int) -> str:
 
 def _line_end_near(tree: SyntaxTree, at: int) -> str:
     """The line-end characters of the line of ``at``; those of the file if it is the last."""
-    found = _LINE_END.search(tree.text, at)
+    found = NEWLINE.search(tree.text, at)
     return found.group() if found else tree.root.default_newline
 
 
@@ -715,7 +714,7 @@ def _after_comment(text: str, at: int) -> int:
 
 
 def _has_line_end_or_comment(text: str) -> bool:
-    return "#" in text or _LINE_END.search(text) is not None
+    return "#" in text or NEWLINE.search(text) is not None
 
 
 def _first_decorator(tree: SyntaxTree, statement: cst.CSTNode) -> int:
@@ -754,7 +753,7 @@ def _code_lines(tree: SyntaxTree, start: int, end: int) -> list[int]:
     """The starts of the lines from ``start`` to ``end`` that are neither blank nor inside a string."""
     text = tree.text
     strings = [tree.span(node) for node in tree.nodes(*_STRINGS)]
-    strings = [span for span in strings if span.end > start and _LINE_END.search(text, span.start, span.end)]
+    strings = [span for span in strings if span.end > start and NEWLINE.search(text, span.start, span.end)]
     starts = []
     at = start
     while at < end:
@@ -770,7 +769,7 @@ def _code_lines(tree: SyntaxTree, start: int, end: int) -> list[int]:
 
 def _reindented(code: str, indent: str, newline: str) -> str:
     """``code``, written at the left margin with ``\\n``, as lines of a block; strings stay as they are."""
-    if not _LINE_END.search(code):
+    if not NEWLINE.search(code):
         return indent + code
     tree = SyntaxTree(code)
     edits = [Edit(Span(at, at), indent) for at in _code_lines(tree, 0, len(code))]

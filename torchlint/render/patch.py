@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import difflib
-import re
 from bisect import bisect_right
 from collections.abc import Iterator
 
 from torchlint.diagnostics import Edit, Fix
 from torchlint.render.report import Report
 from torchlint.render.snippet import expand, layout, split_lines
+from torchlint.source import NEWLINE
 
 _CONTEXT = 1
 _APART = 3
 _LONGEST = 500
-_NEWLINE = re.compile(r"\r\n|\r|\n")
 
 
 def render(report: Report, text: str, fix: Fix, gutter: int) -> str:
@@ -99,7 +98,7 @@ def last_row(text: str, fix: Fix) -> int:
     if not fix.edits:
         return 1
     grown = sum(
-        len(_NEWLINE.findall(edit.content)) - len(_NEWLINE.findall(text[edit.span.start : edit.span.end]))
+        len(NEWLINE.findall(edit.content)) - len(NEWLINE.findall(text[edit.span.start : edit.span.end]))
         for edit in fix.edits
     )
     return min(len(lines), _row(starts, fix.edits[-1].span.end) + 1 + _CONTEXT) + grown

@@ -55,16 +55,8 @@ _PREPARATIONS = frozenset(
 )
 _PREPARATION_MODULES = (
     *("torch.autograd.functional.", "torch.func.", "functorch.", "captum.", "torchattacks."),
-    *(
-        "advertorch.attacks.",
-        "foolbox.attacks.",
-        "autoattack.",
-        "cleverhans.",
-        "art.attacks.",
-        "pytorch_grad_cam.",
-        "torchcam.",
-        "zennit.",
-    ),
+    *("advertorch.attacks.", "foolbox.attacks.", "autoattack.", "cleverhans.", "art.attacks."),
+    *("pytorch_grad_cam.", "torchcam.", "zennit."),
 )
 # Code of other files that goes along the graph of a model, by the name of a function or method ...
 _ALONG_GRAPH = re.compile(
@@ -178,6 +170,11 @@ class Backpropagation:
             ):
                 yield statement.value
 
+    @cached_property
+    def calls(self) -> frozenset[cst.Call]:
+        """The calls that start the backward passes."""
+        return frozenset(backward.call for backward in self.passes)
+
     def steps(self, node: cst.CSTNode) -> bool:
         """Whether ``node`` or a function of the file that it calls runs a backward pass."""
         return self.of_passes.holds(node)
@@ -242,17 +239,16 @@ class Backpropagation:
         """Whether code of another file, by its name, wants gradients: ``adversary.perturb(images)``."""
         if not call.args or dotted.startswith("torch.") or self.module.callee(call) is not None:
             return False
-        func = call.func
-        if isinstance(func, cst.Name) and self._is_of_library(func):
-            return True
-        last = _last_word(func)
+        func, last = call.func, _last_word(call.func)
+        owner = func.value if isinstance(func, cst.Attribute) else None
         if last.endswith("loss"):
             return False
-        if _ALONG_GRAPH.search(last):
-            return self.module.value(func).kind in (Kind.UNKNOWN, Kind.OBJECT)
-        if not isinstance(func, cst.Attribute) or not _GOES_ALONG_GRAPH.search(last_name(func.value) or ""):
-            return self._is_of_library(func.value) if isinstance(func, cst.Attribute) else False
-        return self.module.value(func.value).kind in (Kind.UNKNOWN, Kind.OBJECT)
+        if self._is_of_library(owner or func):
+            return True
+        named = func if _ALONG_GRAPH.search(last) else None
+        if named is None and owner is not None and _GOES_ALONG_GRAPH.search(last_name(owner) or ""):
+            named = owner
+        return named is not None and self.module.value(named).kind in (Kind.UNKNOWN, Kind.OBJECT)
 
     def _is_of_library(self, node: cst.BaseExpression) -> bool:
         """Whether an object is an attack, or the like, of a library: ``atk = torchattacks.PGD(model)``."""

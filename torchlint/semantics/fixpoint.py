@@ -141,6 +141,7 @@ class Fixpoint(Generic[Q, A]):
         try:
             rested_on, answer = grounds
             for question, then in rested_on:
+                # What has an answer at present was merged with the asker when that was worked out.
                 now = self._current.get(question[0])
                 if now is None:
                     now = self.ask(*question)

@@ -322,7 +322,7 @@ class Gradients:
         """The calls in a function that compute gradients, themselves or in what they call in the file."""
         if self._steps is None:
             self._steps = {}
-            passes = {backward.call for backward in self.module.backpropagation.passes}
+            passes = self.module.backpropagation.calls
             for call in self.tree.nodes(cst.Call):
                 if call in passes or self._steps_inside(call):
                     self._steps.setdefault(self.module.function(call), []).append(call)

@@ -923,13 +923,16 @@ def all_parameters(params: cst.Parameters) -> Iterator[cst.Param]:
 
 def dotted_text(node: cst.CSTNode) -> str | None:
     """``a.b.c`` for a chain of plain attributes; None for anything else."""
-    kind = node.__class__
-    if kind is cst.Name:
-        return node.value  # type: ignore[attr-defined,no-any-return]
-    if kind is not cst.Attribute:
+    if type(node) is cst.Name:  # most often
+        return node.value
+    parts: list[str] = []
+    while type(node) is cst.Attribute:
+        parts.append(node.attr.value)
+        node = node.value
+    if type(node) is not cst.Name:
         return None
-    owner = dotted_text(node.value)  # type: ignore[attr-defined]
-    return None if owner is None else f"{owner}.{node.attr.value}"  # type: ignore[attr-defined]
+    parts.append(node.value)
+    return ".".join(reversed(parts))
 
 
 def _dotted(node: cst.CSTNode) -> str:

@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.semantics.conventions import OPTIMIZER_NAME
+from torchlint.semantics.evaluator import Function
 from torchlint.semantics.names import BindingKind
+from torchlint.semantics.remembered import remembered
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import Kind
 
@@ -146,7 +148,7 @@ def backward_under_autocast(block: cst.With, module: Module) -> cst.Call | None:
     if not any(turns_autocast_on(item.item, module) for item in block.items):
         return None
     function = module.function(block)
-    passes = {backward.call for backward in module.backpropagation.passes}
+    passes = module.backpropagation.calls
     for call in module.tree.descendants(block.body):
         if not isinstance(call, cst.Call) or module.function(call) is not function:
             continue
@@ -163,22 +165,22 @@ def helper_under_autocast(block: cst.With, module: Module) -> tuple[cst.Call, cs
     for call in module.tree.descendants(block.body):
         if not isinstance(call, cst.Call) or module.function(call) is not function:
             continue
-        if (done := _done_by(call, module, _HOPS)) is not None:
+        if (done := _done_in(module, module.callee(call), _HOPS)) is not None:
             return (call, done) if _innermost(call, module) is block else None
     return None
 
 
-def _done_by(call: cst.Call, module: Module, hops: int) -> cst.Call | None:
-    """The backward pass or step that the function called runs, whatever it is called with."""
-    callee = module.callee(call)
-    if not hops or not isinstance(callee, cst.FunctionDef) or callee.asynchronous is not None:
+@remembered
+def _done_in(module: Module, function: Function | None, hops: int) -> cst.Call | None:
+    """The backward pass or step that a function runs, itself or by others, whatever it is called with."""
+    if not hops or not isinstance(function, cst.FunctionDef) or function.asynchronous is not None:
         return None
-    inside = [inner for inner in module.calls_in(callee) if _runs_as_called(inner, callee, module)]
-    passes = {backward.call for backward in module.backpropagation.passes}
-    for inner in inside:
-        if (inner in passes and _is_backward(inner)) or _steps(inner, module):
-            return inner
-    return next((done for inner in inside if (done := _done_by(inner, module, hops - 1)) is not None), None)
+    inside = [call for call in module.calls_in(function) if _runs_as_called(call, function, module)]
+    for call in inside:
+        if (call in module.backpropagation.calls and _is_backward(call)) or _steps(call, module):
+            return call
+    called = dict.fromkeys(map(module.callee, inside))
+    return next((done for callee in called if (done := _done_in(module, callee, hops - 1)) is not None), None)
 
 
 def _runs_as_called(call: cst.Call, function: cst.FunctionDef, module: Module) -> bool:
