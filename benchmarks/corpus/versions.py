@@ -42,7 +42,7 @@ def prepare(asked: str, folder: Path) -> Version:
         digest = hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:12]
         with tempfile.TemporaryDirectory() as scratch:
             python = _installed(str(_copied(path, Path(scratch))), folder / f"tree-{digest}")
-        return Version(asked, _described(path), python)
+        return Version(asked, described(path), python)
     if path.suffix == ".whl":
         if not path.is_file():
             raise ValueError(f"no such wheel: {asked}")
@@ -72,7 +72,7 @@ def _commit(asked: str) -> str | None:
     return found.stdout.strip() or None
 
 
-def _described(path: Path) -> str:
+def described(path: Path) -> str:
     """The commit of a working tree, with a word if it was changed since."""
     found = subprocess.run(
         ["git", "describe", "--always", "--exclude=*", "--abbrev=7", "--dirty=, changed since"],
