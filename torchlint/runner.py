@@ -181,7 +181,7 @@ def run_text(
     except SourceError as error:
         return Result(path, (_untreated(path, error),)), None
     if mode.only_looks:
-        found = None if known is None else known.get(cache.key(known.salt(settings), path, data), path)
+        found = None if known is None else _recalled(known, known.salt(settings), path, data)
         return _about(source, _found(source, settings) if found is None else found, mode), source
     scope = mode.scope(path).within(source)
     if mode.noqa is not None:
@@ -297,7 +297,7 @@ def _known(item: _Item, mode: Mode, known: Cache | None) -> Result | None:
         return None
     try:
         data = _content(item, mode)
-        diagnostics = known.get(cache.key(item.salt, item.path, data), item.path)
+        diagnostics = _recalled(known, item.salt, item.path, data)
         if diagnostics is None:
             return None
         result = Result(item.path, diagnostics)
@@ -312,6 +312,11 @@ def _known(item: _Item, mode: Mode, known: Cache | None) -> Result | None:
         if any(applicable(found, item.settings) for found in result.diagnostics):
             return None
     return result
+
+
+def _recalled(known: Cache, salt: bytes, path: Path, data: bytes) -> tuple[Diagnostic, ...] | None:
+    """What is known to be found in a file that holds ``data``."""
+    return known.get(cache.key(salt, path, data), path, len(data))
 
 
 def _content(item: _Item, mode: Mode) -> bytes:

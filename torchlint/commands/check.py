@@ -310,7 +310,7 @@ def _check_files(
         Progress(len(files), enabled=watched) as progress,
         _told_at_once(terminal, chosen, resolver.rules, outcome) as tell,
     ):
-        known = None if chosen.timing else memory.results(chosen.cache_dir, resolver.directory)
+        known = None if chosen.timing else memory.results(resolver.run, resolver.directory)
         for result in _runner()(files, settings, mode, chosen.jobs, progress, known):
             outcome.add(result)
             tell(result.diagnostics)
@@ -395,7 +395,7 @@ def _check_stdin(
     _debug_settings(terminal, resolver, {path: settings})
     outcome.enabled = frozenset(settings.rules)
     mode = runner.Mode(chosen.writes, chosen.diff, scopes=about.scopes([path]))
-    known = None if chosen.timing else memory.results(chosen.cache_dir, resolver.directory)
+    known = None if chosen.timing else memory.results(resolver.run, resolver.directory)
     with stopwatch.recording() as outcome.seconds:
         result, source = runner.run_text(data, path, settings, mode, known)
     if chosen.writes:
