@@ -27,6 +27,7 @@ LAYERS = (
     ("torchlint.globs",),
     ("torchlint.installation",),
     ("torchlint.stopwatch",),
+    ("torchlint.orphans",),
     ("torchlint.diagnostics",),
     ("torchlint.source", "torchlint.magics", "torchlint.ipynb", "torchlint.notebook"),
     ("torchlint.store",),
