@@ -236,7 +236,7 @@ def _check(
     memory = caching.Memory.of(terminal, parameters["cache_dir"], off=bool(parameters["no_cache"]))
     rules = memory.catalogue()
     resolver = Resolver(rules, _given(parameters, directory), configs, isolated=isolated, directory=directory)
-    chosen = resolver.run.options
+    chosen = _chosen(resolver.run, terminal)
     terminal.debug(f"{len(resolver.run.enabled)} of {len(rules)} rules selected")
     if not resolver.run.enabled:
         terminal.warn("no rules are selected")
@@ -283,6 +283,24 @@ def _check(
 
         terminal.err(timing.render(outcome.seconds, rules))
     raise click.exceptions.Exit(_status(chosen, outcome))
+
+
+def _chosen(settings: Settings, terminal: Terminal) -> Options:
+    """The options of a run, in which a config file makes no check of a build server change files.
+
+    Who asks for a format of machines, or for `--no-fix`, wants to be told of everything and nothing written.
+    """
+    chosen = settings.options
+    layers = {name: settings.origin(name) for name in ("fix", "fix_only")}
+    by_config = [name for name, layer in layers.items() if layer is not None and layer.path is not None]
+    switched_off = layers["fix"] is not None and "fix" not in by_config and not chosen.fix
+    formats = {chosen.output_format, *(text.partition("=")[0] for text in chosen.report)}
+    if switched_off or not formats <= set(_HUMAN):
+        for name in by_config:
+            if getattr(chosen, name):
+                terminal.debug(f"`{options.key(name)}` of {layers[name].path} does not count in this run")
+        return replace(chosen, **dict.fromkeys(by_config, False))
+    return chosen
 
 
 def _check_files(
