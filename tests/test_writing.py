@@ -100,14 +100,15 @@ STEPS: dict[str, Callable[[pytest.MonkeyPatch, Callable[..., Any]], None]] = {
     "mode": lambda patch, fail: patch.setattr(shutil, "copymode", fail),
     "new mode": lambda patch, fail: patch.setattr(Path, "chmod", fail),
     "rename": lambda patch, fail: patch.setattr(source, "_rename_by", fail),
-    "replace": lambda patch, fail: _portably(patch) or patch.setattr(Path, "replace", fail),
+    "replace": lambda patch, fail: _portably(patch, fail),
 }
 ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS, errno.EIO)
 
 
-def _portably(patch: pytest.MonkeyPatch) -> None:
+def _portably(patch: pytest.MonkeyPatch, replace: Callable[..., Any] = Path.replace) -> None:
     """As on a system, or a file system, that cannot exchange the names of two files."""
     patch.setattr(source, "_renameat2", lambda: None)
+    patch.setattr(Path, "replace", replace)
 
 
 def _half_written(fail: Callable[..., object]) -> Callable[..., _Full]:

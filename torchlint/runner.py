@@ -331,7 +331,7 @@ def _content(item: _Item, mode: Mode) -> bytes:
         SourceError: the file cannot be read.
     """
     content = mode.scope(item.path).content
-    return read_bytes(item.path, _most(item.path, item.settings)) if content is None else content
+    return read_bytes(item.path, most_bytes(item.path, item.settings)) if content is None else content
 
 
 def _treat(item: _Item, mode: Mode) -> _Outcome:
@@ -374,7 +374,7 @@ def _treated(item: _Item, mode: Mode) -> _Outcome:
         return _Outcome(_failed(path, f"checking {path.name} failed with {checker.describe(error)}"))
 
 
-def _most(path: Path, settings: LintSettings) -> int:
+def most_bytes(path: Path, settings: LintSettings) -> int:
     """How many bytes the file may have: most of a notebook is what its cells have shown."""
     return settings.max_file_size * (_NOTEBOOK_FACTOR if path.suffix == NOTEBOOK else 1)
 

@@ -33,6 +33,7 @@ _PAUSES = (0.02, 0.05, 0.1, 0.2, 0.4)
 _HERE, _NO_REPLACE, _EXCHANGE = -100, 1, 2
 # How often somebody may save a file in the moment in which it is replaced.
 _SAVES = 100
+_UNSTORED = "it does not hold as many bytes as the system says"
 # How often a file is read from the start because its size changes meanwhile.
 _READINGS = 5
 NOTEBOOK = ".ipynb"
@@ -263,7 +264,7 @@ def read_bytes(path: Path, most: int = 0) -> bytes:
                 file.seek(0)
     except (OSError, ValueError) as error:
         raise SourceError(f"cannot read the file: {_reason(error, path)}") from error
-    raise SourceError("cannot read the file: it does not hold as many bytes as the system says")
+    raise SourceError(f"cannot read the file: {_UNSTORED}")
 
 
 def _checked_size(found: os.stat_result, most: int) -> int:
@@ -286,12 +287,19 @@ def _open_at_once(path: str, flags: int) -> int:
 
 
 def _read(file: io.FileIO, size: int) -> bytes:
-    """The next ``size`` bytes; fewer at the end of the file, and where there are no more for now."""
-    data = file.read(size) or b""
+    """The next ``size`` bytes; fewer at the end of the file.
+
+    Raises:
+        OSError: there may be more, but not for now, as no stored file says.
+    """
+    parts = []
     # One call of the system may stop short of what a large file holds.
-    while data and len(data) < size and (more := file.read(size - len(data))):
-        data += more
-    return data
+    while size and (part := file.read(size)) != b"":
+        if part is None:
+            raise BlockingIOError(errno.EAGAIN, _UNSTORED)
+        parts.append(part)
+        size -= len(part)
+    return b"".join(parts)
 
 
 def too_large(size: int, most: int) -> SourceError:

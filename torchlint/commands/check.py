@@ -165,6 +165,7 @@ class _Outcome:
     applied: dict[Path, Counter[str]] = field(default_factory=dict)
     diffs: dict[Path, str] = field(default_factory=dict)
     sources: dict[Path, Source] = field(default_factory=dict)
+    settings: Mapping[Path, LintSettings] = field(default_factory=dict)
     known: dict[Path, frozenset[str]] = field(default_factory=dict)
     silenced: int = 0
     seconds: Counter[str] = field(default_factory=Counter)
@@ -292,15 +293,18 @@ def _chosen(settings: Settings, terminal: Terminal) -> Options:
     """
     chosen = settings.options
     layers = {name: settings.origin(name) for name in ("fix", "fix_only")}
-    by_config = [name for name, layer in layers.items() if layer is not None and layer.path is not None]
+    by_config = {name: layer.path for name, layer in layers.items() if layer is not None and layer.path}
     switched_off = layers["fix"] is not None and "fix" not in by_config and not chosen.fix
     formats = {chosen.output_format, *(text.partition("=")[0] for text in chosen.report)}
-    if switched_off or not formats <= set(_HUMAN):
-        for name in by_config:
-            if getattr(chosen, name):
-                terminal.debug(f"`{options.key(name)}` of {layers[name].path} does not count in this run")
-        return replace(chosen, **dict.fromkeys(by_config, False))
-    return chosen
+    if not by_config or not (switched_off or formats - set(_HUMAN)):
+        return chosen
+    for name, path in by_config.items():
+        terminal.debug(f"`{options.key(name)}` of {path} does not count in this run")
+    return replace(
+        chosen,
+        fix=chosen.fix and "fix" not in by_config,
+        fix_only=chosen.fix_only and "fix_only" not in by_config,
+    )
 
 
 def _check_files(
@@ -321,6 +325,7 @@ def _check_files(
     outcome = _Outcome(
         enabled=frozenset().union(*(lint.rules for lint in settings.values())),
         sources=dict(about.sources(files)),
+        settings=settings,
     )
     mode = runner.Mode(chosen.writes, chosen.diff, chosen.add_noqa, about.scopes(files), chosen.timing)
     watched = terminal.interactive and not (terminal.quiet or terminal.silent)
@@ -568,6 +573,7 @@ def _sources(outcome: _Outcome) -> Callable[[Path], Source | None]:
     """The texts of files with findings, each read once and only the last one kept."""
     from functools import lru_cache
 
+    from torchlint.runner import most_bytes
     from torchlint.source import Source, SourceError
 
     @lru_cache(maxsize=1)
@@ -575,7 +581,8 @@ def _sources(outcome: _Outcome) -> Callable[[Path], Source | None]:
         if path in outcome.sources:
             return outcome.sources[path]
         try:
-            return Source.read(path)
+            settings = outcome.settings.get(path)
+            return Source.read(path, most_bytes(path, settings) if settings is not None else 0)
         except SourceError:
             return None
 

@@ -73,8 +73,8 @@ class Checks:
         source, uri = program.source, program.uri
         refused = oversized(program, settings)
         if refused is not None:
-            found = (checker.own_diagnostic(checker.SYNTAX_ERROR, source, Span(0, 0), refused.reason),)
-            return Checked(program, settings, found)
+            told = checker.own_diagnostic(checker.SYNTAX_ERROR, source, Span(0, 0), refused.reason)
+            return Checked(program, settings, (told,))
         try:
             found = await self._worker.do(jobs.check, source, settings, uri, uri in self._with_findings)
         except WorkerError as error:
