@@ -163,6 +163,9 @@ def entry(**changes: Any) -> list[Any]:
                 *(("start", [0, 1]), ("end", [1, True]), ("start", None), ("noqa_row", None), ("cell", -1)),
                 *(("fix", []), ("fix", ["m", 7, []]), ("fix", ["m", 1, [[0, 1]]]), ("fix", ["m", 1, None])),
                 *(("fix", ["m", 1, [[0, 1, None]]]), ("fix", [1, 1, []]), ("url", 1), ("remedy", [])),
+                *(("code", "TL1\x1b"), ("code", "##[x]1"), ("name", "a\x1b"), ("name", "")),
+                *(("url", "https://a\x1b[31m"), ("url", "https://a b"), ("url", "javascript:x()")),
+                ("fix", ["m", 1, [[0, 5, ""], [3, 6, ""]]]),
                 *(("related", None), ("related", [[1, 1]]), ("related", [[1, 1, 2]]), ("related", [3])),
             ]
         ),
@@ -180,6 +183,25 @@ def test_an_entry_of_another_shape_is_not_believed(
     again.put("k", (PLAIN,))
     again.save()
     assert opened().get("k", PATH) == (PLAIN,)
+
+
+@pytest.mark.parametrize(
+    ("changes", "size"),
+    [
+        *(({}, 5), ({"span": [3, 10**9]}, 10**6), ({"noqa_row": 10**9}, 10**6)),
+        *(({"start": [10**9, 1]}, 10**6), ({"end": [1, 10**9]}, 10**6), ({"cell": 10**9}, 10**6)),
+        ({"related": [[1, 10**9, None, ""]]}, 10**6),
+    ],
+)
+def test_an_entry_about_a_larger_file_is_not_believed(
+    folder: Path, opened: Callable[[], Cache], changes: dict[str, Any], size: int
+) -> None:
+    first = opened()
+    first.put("k", (FULL,))
+    first.save()
+    assert opened().get("k", PATH, 6) == (FULL,)
+    Store(folder).save(document(folder).stem, {"k": [1, [entry(**changes)]]})
+    assert opened().get("k", PATH, size) is None
 
 
 @pytest.mark.parametrize("content", [[], 3, "x", None])

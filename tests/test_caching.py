@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -293,12 +294,109 @@ def test_a_cache_that_came_with_the_repository_is_not_believed(work: Path, check
     Path("torchlint.toml").write_text('cache-dir = ".torchlint_cache"\n')
     lint()
     (path,) = (work / ".torchlint_cache").glob("results-*.json")
-    held = Store(work / ".torchlint_cache")
-    held.save(path.stem, dict.fromkeys(held.load(path.stem), 1))
-    assert lint().exit_code == 0, "whoever writes to the user's own cache is believed"
+    forge(path)
+    # Whoever writes to a folder that the user names is believed.
+    assert lint("--cache-dir", ".torchlint_cache").exit_code == 0
     subprocess.run(["git", "add", "-f", ".torchlint_cache"], check=True)
+    for args in ((), ("--cache-dir", ".torchlint_cache")):
+        result = lint(*args)
+        assert (result.exit_code, "git tracks files in it" in result.stderr) == (1, True)
+
+
+def forge(path: Path) -> None:
+    """Write the results of a run anew, as if nothing had been found."""
+    keys = json.loads(path.read_bytes().partition(b"\n")[2])
+    Store(path.parent).save(path.stem, dict.fromkeys(keys, 1))
+
+
+def test_a_cache_that_a_project_ships_is_not_believed(
+    work: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, checked: list[str]
+) -> None:
+    write(a=BAD)
+    Path("torchlint.toml").write_text('cache-dir = ".torchlint_cache"\n')
+    lint()
+    (path,) = (work / ".torchlint_cache").glob("results-*.json")
+    key = tmp_path / "key"
+    assert key.stat().st_mode & 0o777 == 0o600
+    genuine = path.read_bytes()
+    forge(path)
+    del checked[:]
+    assert (lint().exit_code, checked) == (1, ["a.py"])
+    # What this machine has written is believed, also where somebody unpacks it once more.
+    path.write_bytes(genuine)
+    assert (lint().exit_code, checked) == (1, ["a.py"])
+    # What another one has written is not: nobody but the user knows the key.
+    path.write_bytes(genuine)
+    key.unlink()
+    assert (lint().exit_code, checked) == (1, ["a.py", "a.py"])
+    # Nor what is named by a config that the command line names.
+    Path("torchlint.toml").rename("other.toml")
+    forge(path)
+    assert lint("--config", "other.toml").exit_code == 1
+
+
+@pytest.mark.parametrize("where", ["..", "../elsewhere", "absolute", "link", ".", ""])
+def test_a_project_makes_no_cache_outside_of_it(
+    work: Path, tmp_path: Path, checked: list[str], where: str
+) -> None:
+    write(a=BAD)
+    outside = tmp_path / "elsewhere"
+    if where == "link":
+        Path("link").symlink_to(tmp_path)
+    told = {"absolute": str(outside), "link": "link/elsewhere"}.get(where, where)
+    config = Path("torchlint.toml")
+    config.write_text(f"cache-dir = '{told}'\n")
+    before = sorted(path.name for path in work.iterdir())
+    for expected in (["a.py"], ["a.py"]):
+        result = lint()
+        assert f"`cache-dir` of {work / config} names a folder that is not below it" in result.stderr
+        assert "`--cache-dir` and TORCHLINT_CACHE_DIR may; it is not used" in result.stderr
+        # What is remembered is in the user's own cache, as without.
+        assert (result.exit_code, checked) == (1, expected)
+    assert sorted(path.name for path in work.iterdir()) == before
+    assert not outside.exists() and (tmp_path / "cache").exists()
+    refused = lint("clean")
+    assert (refused.exit_code, "is not below it" in refused.stderr) == (2, True)
+    assert lint("--no-cache").stderr == ""
+    # The user may: by an option, a variable, or the config that is the user's own.
+    assert lint("--cache-dir", str(outside)).stderr == "" and outside.exists()
+    assert "Deleted" in lint("clean", "--cache-dir", str(outside)).stdout
+    assert lint("--config", f"cache-dir = '{outside}'").stderr == "" and outside.exists()
+    config.unlink()
+
+
+def test_the_users_own_config_may_name_any_folder(tmp_path: Path, checked: list[str]) -> None:
+    write(a=BAD)
+    outside, config = tmp_path / "elsewhere", tmp_path / "home" / "torchlint" / "torchlint.toml"
+    config.parent.mkdir(parents=True)
+    config.write_text(f"cache-dir = '{outside}'\n")
+    for _ in range(2):
+        result = lint()
+        assert (result.exit_code, result.stderr, checked) == (1, "", ["a.py"])
+    assert outside.exists() and not (tmp_path / "key").exists()
+
+
+def test_a_config_that_is_extended_names_a_folder_of_its_own_place(work: Path, checked: list[str]) -> None:
+    Path("torchlint.toml").write_text("cache-dir = '.torchlint_cache'\n")
+    Path("sub").mkdir()
+    Path("sub/a.py").write_text(BAD)
+    Path("sub/torchlint.toml").write_text("extend = '../torchlint.toml'\n")
+    os.chdir("sub")
+    for _ in range(2):
+        result = lint()
+        assert (result.exit_code, result.stderr, checked) == (1, "", ["a.py"])
+    assert (work / ".torchlint_cache").exists()
+
+
+def test_where_no_key_can_be_kept_a_project_names_no_cache(
+    monkeypatch: pytest.MonkeyPatch, checked: list[str]
+) -> None:
+    write(a=BAD)
+    Path("torchlint.toml").write_text('cache-dir = ".torchlint_cache"\n')
+    monkeypatch.setattr("torchlint.commands.caching.own_key", lambda path: b"")
     result = lint()
-    assert (result.exit_code, "git tracks files in it" in result.stderr) == (1, True)
+    assert "no key can be kept in the user's cache folder; nothing is remembered" in result.stderr
+    assert (result.exit_code, Path(".torchlint_cache").exists()) == (1, False)
 
 
 def test_a_cache_that_cannot_be_written_is_no_more_than_a_word(

@@ -865,6 +865,37 @@ def test_fix_in_the_config_can_be_switched_off() -> None:
     assert Path("a.py").read_text() == "good()\n"
 
 
+@pytest.mark.parametrize("key", ["fix", "fix-only"])
+@pytest.mark.parametrize("extended", [False, True])
+def test_fix_in_the_config_changes_nothing_on_a_build_server(key: str, extended: bool) -> None:
+    write(a="bad()\n")
+    Path("base.toml" if extended else "torchlint.toml").write_text(f"select = ['ZZ']\n{key} = true\n")
+    if extended:
+        Path("torchlint.toml").write_text("extend = 'base.toml'\n")
+    machines = set(options.FORMATS) - {"full", "concise", "grouped"}
+    assert {"sarif", "gitlab", "junit", "github", "rdjson", "azure", "pylint", "json"} <= machines
+    ways = [*(("--output-format", name) for name in sorted(machines)), ("--report", "sarif=report.sarif")]
+    for flags in (*ways, ("--no-fix",), ("--no-fix", "--output-format", "concise")):
+        result = lint(*flags)
+        assert (result.exit_code, Path("a.py").read_text()) == (1, "bad()\n"), flags
+        assert "ZZ101" in result.stdout
+    # The text of standard input is not fixed either, but reported.
+    assert "ZZ101" in lint("-", "--output-format", "json", stdin="bad()\n").stdout
+    told = lint("-v", "--output-format", "github").stderr
+    assert f"`{key}` of {Path.cwd() / ('base.toml' if extended else 'torchlint.toml')} does not count" in told
+    # What the command line says is done in every format.
+    for flags in (("--fix",), ("--config", "fix = true"), ("--fix-only",)):
+        Path("a.py").write_text("bad()\n")
+        assert lint("--output-format", "sarif", *flags).exit_code == 0
+        assert Path("a.py").read_text() == "good()\n"
+    Path("a.py").write_text("bad()\n")
+    assert lint("--no-fix", "--fix-only").exit_code == 0
+    assert Path("a.py").read_text() == "good()\n"
+    Path("a.py").write_text("bad()\n")
+    assert lint("--output-format", "grouped").exit_code == 0
+    assert Path("a.py").read_text() == "good()\n"
+
+
 def test_diff_prints_a_patch_and_nothing_else() -> None:
     write(a=ALL, b="x = 1\n", c="bad()\n")
     result = lint("--diff")

@@ -37,7 +37,7 @@ def test_a_merge_request_reports_everything_and_fails_on_what_it_changes(tmp_pat
     assert ran(tmp_path, CI_MERGE_REQUEST_DIFF_BASE_SHA="abc") == [
         "python -m pip install --quiet torchlint ",
         REPORT,
-        "torchlint check --changed-since abc -- . ",
+        "torchlint check --no-fix --changed-since abc -- . ",
     ]
 
 

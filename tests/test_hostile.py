@@ -310,6 +310,45 @@ def test_a_file_that_is_too_large_is_told_and_not_read() -> None:
     assert "TL601" in lint("--output-format", "concise", "--max-file-size", "0", "a.py").stdout
 
 
+def test_a_file_that_is_too_large_is_not_read_to_be_shown() -> None:
+    # More than any memory holds; on the disk it takes nothing.
+    with Path("large.py").open("wb") as file:
+        file.truncate(2**43)
+    for name in options.FORMATS:
+        result = lint("--output-format", name)
+        assert (result.exit_code, f"it has {2**43} bytes" in result.stdout) == (1, True), name
+
+
+# A regular file by name, which has no end, and one that gives a few bytes more than it says to have.
+@pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="there is no /proc")
+@pytest.mark.parametrize("made_up", ["/proc/kmsg", "/proc/self/environ"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("b.py", "b.ipynb", "torchlint.toml", "pyproject.toml", ".gitignore", ".ignore", "baseline.json"),
+        *("requirements.txt", "uv.lock", "setup.py", "setup.cfg", "environment.yml", ".git/info/exclude"),
+    ],
+)
+def test_what_the_kernel_makes_up_is_not_waited_for(name: str, made_up: str) -> None:
+    if not os.access(made_up, os.R_OK):
+        pytest.skip("it may not be read")
+    Path("a.py").write_text(PROGRAM)
+    Path(name).parent.mkdir(exist_ok=True)
+    Path(name).symlink_to(made_up)
+    command = [sys.executable, "-m", "torchlint", "check", "--output-format", "concise"]
+    command += ["--baseline", name] if name == "baseline.json" else []
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    told, told_of = done.stdout + done.stderr, name.rpartition("/")[2]
+    why = "it does not hold as many bytes as the system says"
+    if name.endswith((".toml", ".json")):
+        assert (done.returncode, told_of in told, why in told) == (2, True, True)
+        return
+    assert (done.returncode, "a.py:9:9: TL601" in done.stdout) == (1, True)
+    # Declarations that cannot be read are not heeded, as those that are too large.
+    heard = name not in ("requirements.txt", "uv.lock", "setup.cfg", "environment.yml")
+    assert (told_of in told, why in told) == (heard, heard)
+
+
 # --- declarations and config that are bombs ----------------------------------------------------------------
 
 UNKNOWN = Target.unknown()

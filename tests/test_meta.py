@@ -25,11 +25,12 @@ from torchlint.testing import cases
 LAYERS = (
     ("torchlint.toml",),
     ("torchlint.globs",),
-    ("torchlint.store",),
     ("torchlint.installation",),
     ("torchlint.stopwatch",),
+    ("torchlint.orphans",),
     ("torchlint.diagnostics",),
     ("torchlint.source", "torchlint.magics", "torchlint.ipynb", "torchlint.notebook"),
+    ("torchlint.store",),
     ("torchlint.nodes",),
     ("torchlint.syntax",),
     ("torchlint.conversion",),

@@ -369,6 +369,7 @@ def busy(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
         return real(self, target)
 
     monkeypatch.setattr(Path, "replace", replace)
+    monkeypatch.setattr(source, "_renameat2", lambda: None)
     monkeypatch.setattr(source, "_PAUSES", (0.0, 0.0, 0.0))
     yield left
 

@@ -151,6 +151,22 @@ def test_a_finding_blocks_the_commit(user: Repository, home: Path) -> None:
     assert user.commits == 2
 
 
+@pytest.mark.parametrize(("hook", "args", "fixed"), [(0, [], False), (0, ["--fix"], True), (1, [], True)])
+@pytest.mark.parametrize("key", ["fix", "fix-only"])
+def test_the_hook_that_only_looks_heeds_no_config_that_fixes(
+    tmp_path: Path, hook: int, args: list[str], fixed: bool, key: str
+) -> None:
+    told = (ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8").splitlines()
+    name, *entry = [line.split()[1:] for line in told if line.strip().startswith("entry:")][hook]
+    (tmp_path / "torchlint.toml").write_text(f"{key} = true\n")
+    (tmp_path / "train.py").write_text(FIXABLE, encoding="utf-8")
+    environment = {**os.environ, "TORCHLINT_NO_CACHE": "1"}
+    command = [sys.executable, "-m", name, *entry, *args, "train.py"]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, check=False)
+    assert done.returncode == (0 if fixed and hook == 0 else 1)
+    assert ((tmp_path / "train.py").read_text(encoding="utf-8") == FIXED) is fixed
+
+
 @pytest.mark.parametrize("user", ["torchlint-fix"], indirect=True)
 def test_the_fixing_hook_fixes_and_blocks_once(user: Repository) -> None:
     blocked = user.commit(train_py=FIXABLE, train_ipynb=as_notebook(FIXABLE))

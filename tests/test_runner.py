@@ -377,6 +377,10 @@ def fatal(node, module):
 
         open(os.environ["STARTED"], "w").close()
         time.sleep(600)
+    if node.value == "compute":
+        open(os.environ["STARTED"], "w").close()
+        while True:
+            pass
     yield Finding(node, "a name")
 '''
 
@@ -440,6 +444,96 @@ def test_an_interrupt_ends_the_run_quietly(many: list[Path], pack: dict[str, str
     assert "Traceback" not in errors
     assert {path: path.read_bytes() for path in many} == before
     assert not list(many[0].parent.glob("*.tmp"))
+
+
+UNSTARTED = """
+import os, signal, sys, threading
+from multiprocessing import forkserver
+
+ensure, how = forkserver.ForkServer.ensure_running, sys.argv.pop(1)
+
+def end(process):
+    os.kill(process, signal.SIGKILL)
+    os.waitid(os.P_PID, process, os.WEXITED | os.WNOWAIT)
+
+def killed(self):
+    ensure(self)
+    if how == "before it is asked":
+        end(self._forkserver_pid)
+    else:
+        os.kill(self._forkserver_pid, signal.SIGSTOP)
+        threading.Timer(0.2, end, (self._forkserver_pid,)).start()
+
+def refused(self):
+    raise OSError(11, "Resource temporarily unavailable")
+
+forkserver.ForkServer.ensure_running = refused if how == "not at all" else killed
+from torchlint.cli import run
+run()
+"""
+PROC = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="processes are found in /proc")
+
+
+@PROC
+@pytest.mark.parametrize("how", ["before it is asked", "while it is asked", "not at all"])
+def test_a_run_whose_workers_cannot_be_started_says_so(many: list[Path], how: str) -> None:
+    for path in many:
+        path.write_text(path.read_text() + "x = 1  # noqa: TL202\n")
+    before = {path: path.read_bytes() for path in many}
+    flags = ["check", "--isolated", "-j", "2", "--fix"]
+    run = subprocess.run(
+        [sys.executable, "-c", UNSTARTED, how, *flags, *map(str, many)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    reason = "Resource temporarily unavailable" if how == "not at all" else "the one that starts them died"
+    told = f"error: the processes that check files cannot be started: {reason}; `--jobs 1` needs none\n"
+    assert (run.returncode, run.stdout, run.stderr) == (2, "", told)
+    assert {path: path.read_bytes() for path in many} == before
+
+
+def living(session: int) -> list[str]:
+    """The command lines of the processes of a session that have not ended."""
+    found = []
+    for place in Path("/proc").glob("[0-9]*"):
+        try:
+            state, *fields = (place / "stat").read_text().rpartition(") ")[2].split()
+            if int(fields[2]) == session and state not in "ZX":
+                found.append((place / "cmdline").read_text())
+        except OSError:
+            continue
+    return found
+
+
+@PROC
+@pytest.mark.parametrize("word", ["stay", "compute"])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
+def test_no_process_outlives_the_run(
+    many: list[Path], pack: dict[str, str], number: signal.Signals, word: str
+) -> None:
+    for path in many:
+        path.write_text(path.read_text() + f"{word}  # die\n")
+    process = subprocess.Popen(
+        command("-j", "2", "--select", "XX101", many[0].parent),
+        env=pack,
+        cwd=many[0].parent,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    while not Path(pack["STARTED"]).exists():
+        assert process.poll() is None
+        time.sleep(0.1)
+    # The run, what starts its workers, what looks after their semaphores, and at least one of them.
+    assert len(living(process.pid)) >= 4
+    os.kill(process.pid, number)
+    assert process.wait(60) == -number
+    until = time.monotonic() + 60
+    while left := living(process.pid):
+        assert time.monotonic() < until, left
+        time.sleep(0.05)
 
 
 def test_a_pool_started_from_a_script(many: list[Path]) -> None:

@@ -137,11 +137,61 @@ def test_a_file_that_may_not_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyP
     path = tmp_path / "secret.py"
     path.write_text("x = 1\n")
 
-    def refuse(self: Path) -> bytes:
-        raise PermissionError(13, "Permission denied", str(self))
+    def refuse(*_: object) -> int:
+        raise PermissionError(13, "Permission denied", str(path))
 
-    monkeypatch.setattr(Path, "read_bytes", refuse)
+    monkeypatch.setattr(os, "open", refuse)
     assert reason_for(path) == "cannot read the file: permission denied"
+
+
+PROC = Path("/proc/self/environ")
+
+
+@pytest.mark.skipif(not PROC.exists(), reason="there is no /proc")
+@pytest.mark.parametrize("name", ["environ", "cmdline", "status", "maps", "mem"])
+def test_what_the_kernel_makes_up_is_no_file(tmp_path: Path, name: str) -> None:
+    link = tmp_path / "a.py"
+    link.symlink_to(PROC.with_name(name))
+    assert reason_for(link) in (
+        "cannot read the file: it does not hold as many bytes as the system says",
+        "cannot read the file: input/output error",
+    )
+
+
+def test_a_file_without_end_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pipe in the place of the file that was looked at, as `/proc/kmsg`: it says that it is regular."""
+    os.mkfifo(tmp_path / "a.py")
+    (tmp_path / "empty.py").touch()
+    regular, checked = (tmp_path / "empty.py").stat(), os.fstat
+    monkeypatch.setattr(Path, "stat", lambda *_, **__: regular)
+    assert reason_for(tmp_path / "a.py") == "cannot read the file: it is a pipe"
+    writer = os.open(tmp_path / "a.py", os.O_RDWR | os.O_NONBLOCK)
+    try:
+        monkeypatch.setattr(os, "fstat", lambda number: regular)
+        # Nothing to read for now, and not the end either.
+        assert "as many bytes as the system says" in reason_for(tmp_path / "a.py")
+        os.write(writer, b"x = 1\n")
+        assert "as many bytes as the system says" in reason_for(tmp_path / "a.py")
+        monkeypatch.setattr(os, "fstat", checked)
+    finally:
+        os.close(writer)
+
+
+def test_a_file_that_is_written_while_it_is_read_is_read_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "a.py"
+    path.write_text("x = 1\n")
+    texts = iter(["x = 12\n", "x = 1", "x = 123\n"])
+    measured = os.fstat
+
+    def saving(number: int) -> os.stat_result:
+        found = measured(number)
+        path.write_text(next(texts, path.read_text()))
+        return found
+
+    monkeypatch.setattr(os, "fstat", saving)
+    assert Source.read(path).text == "x = 123\n"
 
 
 # --- writing -----------------------------------------------------------------------------------------------
@@ -207,7 +257,7 @@ def test_a_read_only_file_is_left_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("failure", [OSError(28, "No space left on device"), KeyboardInterrupt()])
-@pytest.mark.parametrize("step", ["fsync", "copymode", "replace"])
+@pytest.mark.parametrize("step", ["fsync", "copymode", "replace", "_rename_by"])
 def test_a_failed_write_leaves_the_old_file_and_nothing_else(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failure: BaseException, step: str
 ) -> None:
@@ -217,7 +267,10 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_else(
     def fail(*_: object) -> None:
         raise failure
 
-    owner = {"fsync": "os", "copymode": "shutil", "replace": "pathlib.Path"}[step]
+    if step == "replace":
+        monkeypatch.setattr("torchlint.source._renameat2", lambda: None)
+    places = {"fsync": "os", "copymode": "shutil", "replace": "pathlib.Path"}
+    owner = places.get(step, "torchlint.source")
     monkeypatch.setattr(f"{owner}.{step}", fail)
     expected = KeyboardInterrupt if isinstance(failure, KeyboardInterrupt) else SourceError
     with pytest.raises(expected):

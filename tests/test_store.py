@@ -14,7 +14,7 @@ import pytest
 
 from torchlint import store
 from torchlint.cache import Cache
-from torchlint.store import MAX_AGE, Store, StoreError
+from torchlint.store import MAX_AGE, Store, StoreError, own_key
 
 LARGE = {"text": "x" * 20_000}
 
@@ -109,6 +109,80 @@ def test_a_damaged_document_is_as_good_as_none(folder: Path) -> None:
         assert Store(folder).load("a") is None
     document(folder).write_bytes(whole)
     assert Store(folder).load("a") == {"b": [1, 2, 3]}
+
+
+def test_with_a_key_only_what_was_saved_with_it_counts(folder: Path) -> None:
+    ours, theirs = b"k" * 32, b"x" * 32
+    Store(folder).save("a", 1)
+    assert Store(folder, ours).load("a") is None
+    Store(folder, theirs).save("a", 1)
+    assert Store(folder, ours).load("a") is None
+    Store(folder, ours).save("a", 2)
+    assert Store(folder, ours).load("a") == 2
+    assert Store(folder).load("a") is None
+    # Nor under another name.
+    document(folder).rename(folder / "b.json")
+    assert Store(folder, ours).load("b") is None
+    (folder / "b.json").rename(document(folder))
+    whole = document(folder).read_bytes()
+    for at in range(len(whole)):
+        document(folder).write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
+        assert Store(folder, ours).load("a") is None
+
+
+def test_the_key_is_the_users_alone_and_stays(tmp_path: Path) -> None:
+    path = tmp_path / "of" / "torchlint" / "key"
+    key = own_key(path)
+    assert (len(key), path.read_bytes(), path.stat().st_mode & 0o777) == (32, key, 0o600)
+    assert own_key(path) == key
+    assert [item.name for item in path.parent.iterdir()] == ["key"]
+    assert own_key(tmp_path / "key") != key
+
+
+@pytest.mark.parametrize("flaw", ["readable", "short", "long", "link", "pipe", "another user's"])
+def test_a_key_that_others_may_know_is_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, flaw: str
+) -> None:
+    path = tmp_path / "key"
+    path.write_bytes(b"k" * {"short": 31, "long": 33}.get(flaw, 32))
+    path.chmod(0o644 if flaw == "readable" else 0o600)
+    if flaw == "link":
+        path.rename(tmp_path / "other")
+        path.symlink_to(tmp_path / "other")
+    elif flaw == "pipe":
+        path.unlink()
+        os.mkfifo(path, 0o600)
+    elif flaw == "another user's":
+        user = os.geteuid()
+        monkeypatch.setattr(os, "geteuid", lambda: user + 1)
+        assert own_key(path) == b""
+        return
+    key = own_key(path)
+    assert len(key) == 32 and key != b"k" * 32
+    assert (path.read_bytes(), path.is_symlink(), path.stat().st_mode & 0o777) == (key, False, 0o600)
+
+
+def test_where_no_key_can_be_kept_there_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").write_text("")
+    assert own_key(tmp_path / "file" / "key") == b""
+
+    def refuse(*_: object, **__: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("tempfile.mkstemp", refuse)
+    assert own_key(tmp_path / "key") == b""
+
+
+@pytest.mark.parametrize("name", ["a.json", "CACHEDIR.TAG"])
+def test_a_pipe_in_the_place_of_a_file_is_not_waited_for(folder: Path, name: str) -> None:
+    Store(folder).save("a", 1)
+    (folder / name).unlink()
+    os.mkfifo(folder / name)
+    if name == "CACHEDIR.TAG":
+        with pytest.raises(StoreError, match="it holds something else"):
+            Store(folder)
+    else:
+        assert Store(folder).load("a") is None
 
 
 @pytest.mark.parametrize("body", [b"[" * 100_000, b"1" * 5_000, b"\xff", b"", b"{"])

@@ -19,6 +19,7 @@ from typing import Any
 import pytest
 
 import torchlint
+from torchlint import source
 from torchlint.baseline import Baseline, BaselineError, Entry
 from torchlint.files import discover
 from torchlint.options import LintSettings, Options
@@ -43,7 +44,7 @@ class Writer:
     old: bytes
     new: bytes
     raises: type[Exception] | None
-    steps: tuple[str, ...] = ("open", "write", "fsync", "mode", "replace")
+    steps: tuple[str, ...] = ("open", "write", "fsync", "mode", "rename", "replace")
     keeps: bool = True
 
 
@@ -98,9 +99,16 @@ STEPS: dict[str, Callable[[pytest.MonkeyPatch, Callable[..., Any]], None]] = {
     "fsync": lambda patch, fail: patch.setattr(os, "fsync", fail),
     "mode": lambda patch, fail: patch.setattr(shutil, "copymode", fail),
     "new mode": lambda patch, fail: patch.setattr(Path, "chmod", fail),
-    "replace": lambda patch, fail: patch.setattr(Path, "replace", fail),
+    "rename": lambda patch, fail: patch.setattr(source, "_rename_by", fail),
+    "replace": lambda patch, fail: _portably(patch, fail),
 }
 ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS, errno.EIO)
+
+
+def _portably(patch: pytest.MonkeyPatch, replace: Callable[..., Any] = Path.replace) -> None:
+    """As on a system, or a file system, that cannot exchange the names of two files."""
+    patch.setattr(source, "_renameat2", lambda: None)
+    patch.setattr(Path, "replace", replace)
 
 
 def _half_written(fail: Callable[..., object]) -> Callable[..., _Full]:
@@ -254,6 +262,214 @@ def test_a_run_reports_what_it_cannot_write_and_goes_on(
     assert [path.read_bytes() for path in paths] == [NEW, OLD, NEW]
     assert [result.written for result in fix(*paths)] == [False, True, False]
     assert leftovers(tmp_path) == []
+
+
+# --- saved by somebody else meanwhile ----------------------------------------------------------------------
+
+LINUX = sys.platform.startswith("linux")
+THEIRS, LATER = b"x = 1  # theirs\n", b"x = 1  # theirs, once more\n"
+
+
+def in_place(path: Path, text: bytes) -> None:
+    path.write_bytes(text)
+
+
+def by_name(path: Path, text: bytes) -> None:
+    beside = path.with_name("saved")
+    beside.write_bytes(text)
+    beside.replace(path)
+
+
+def same_size(path: Path, text: bytes) -> None:
+    """As `in_place`, with neither the size nor the time of the old file telling of it."""
+    found = path.stat()
+    path.write_bytes(text[: found.st_size].ljust(found.st_size))
+    os.utime(path, ns=(found.st_atime_ns, found.st_mtime_ns))
+
+
+class Saving:
+    """Saves a file just before or just after each of the first exchanges of names, as planned."""
+
+    def __init__(
+        self, patch: pytest.MonkeyPatch, path: Path, plan: list[tuple[str, Callable[..., None], bytes]]
+    ):
+        self._path, self._plan, self._rename = path, plan, source._rename_by
+        self.exchanges = 0
+        patch.setattr(source, "_rename_by", self)
+
+    def __call__(self, flag: int, temporary: Path, target: Path) -> bool:
+        self.exchanges += 1
+        self._save("before")
+        done = self._rename(flag, temporary, target)
+        self._save("after")
+        return done
+
+    def _save(self, moment: str) -> None:
+        if self._plan and self._plan[0][0] == f"{moment} {self.exchanges}":
+            _, save, text = self._plan.pop(0)
+            save(self._path, text)
+
+
+@pytest.mark.skipif(not LINUX, reason="there is no exchange of names")
+@pytest.mark.parametrize("first", [in_place, by_name, same_size])
+@pytest.mark.parametrize("second", [None, in_place, by_name, same_size])
+@pytest.mark.parametrize("moment", ["after 1", "before 2", "after 2"])
+def test_what_is_saved_while_names_are_exchanged_is_kept(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    first: Callable[..., None],
+    second: Callable[..., None] | None,
+    moment: str,
+) -> None:
+    path = tmp_path / "a.py"
+    path.write_bytes(OLD)
+    plan = [("before 1", first, THEIRS), *([(moment, second, LATER)] if second else [])]
+    expected = []
+
+    def noted(save: Callable[..., None]) -> Callable[..., None]:
+        def saves(where: Path, text: bytes) -> None:
+            save(where, text)
+            expected.append(where.read_bytes())
+
+        return saves
+
+    Saving(monkeypatch, path, [(when, noted(save), text) for when, save, text in plan])
+    with pytest.raises(source.StaleSourceError, match="the file changed while it was checked"):
+        write_atomically(path, NEW, OLD)
+    assert path.read_bytes() == expected[-1]
+    assert sorted(item.name for item in tmp_path.iterdir()) == ["a.py"]
+    # And once nobody saves any more, it is written.
+    monkeypatch.undo()
+    assert write_atomically(path, NEW, expected[-1])
+    assert path.read_bytes() == NEW
+
+
+@pytest.mark.skipif(not LINUX, reason="there is no exchange of names")
+def test_what_is_saved_behind_the_exchange_is_an_edit_of_the_fixed_text(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "a.py"
+    path.write_bytes(OLD)
+    Saving(monkeypatch, path, [("after 1", in_place, LATER)])
+    assert write_atomically(path, NEW, OLD)
+    assert path.read_bytes() == LATER
+    assert leftovers(tmp_path) == []
+
+
+@pytest.mark.skipif(not LINUX, reason="there is no exchange of names")
+def test_a_link_that_takes_over_the_name_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, other = tmp_path / "a.py", tmp_path / "b.py"
+    path.write_bytes(OLD)
+    other.write_bytes(OLD)
+
+    def link(where: Path, _: bytes) -> None:
+        where.unlink()
+        where.symlink_to(other)
+
+    Saving(monkeypatch, path, [("before 1", link, b"")])
+    with pytest.raises(source.StaleSourceError):
+        write_atomically(path, NEW, OLD)
+    assert (path.readlink(), other.read_bytes()) == (other, OLD)
+    assert leftovers(tmp_path) == []
+
+
+@pytest.mark.skipif(not LINUX, reason="there is no exchange of names")
+def test_who_saves_all_the_time_loses_nothing_but_the_last_word(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "a.py"
+    path.write_bytes(OLD)
+    plan = [(f"before {number}", by_name, b"%d" % number) for number in range(1, 200)]
+    saving = Saving(monkeypatch, path, plan)
+    with pytest.raises(SourceError, match=r"changes all the time; \.torchlint-.*\.tmp was part of it"):
+        write_atomically(path, NEW, OLD)
+    (left,) = leftovers(tmp_path)
+    found = {path.read_bytes(), (tmp_path / left).read_bytes()}
+    assert found == {b"%d" % number for number in (saving.exchanges - 1, saving.exchanges)}
+
+
+@pytest.mark.parametrize("save", [in_place, by_name, same_size])
+def test_the_last_look_is_just_before_the_file_is_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, save: Callable[..., None]
+) -> None:
+    path = tmp_path / "a.py"
+    path.write_bytes(OLD)
+    _portably(monkeypatch)
+    copied = shutil.copymode
+
+    saved = []
+
+    def saving(*paths: Path) -> None:
+        copied(*paths)
+        save(path, THEIRS)
+        saved.append(path.read_bytes())
+
+    monkeypatch.setattr(shutil, "copymode", saving)
+    with pytest.raises(source.StaleSourceError):
+        write_atomically(path, NEW, OLD)
+    assert path.read_bytes() == saved[0] != OLD
+    assert leftovers(tmp_path) == []
+
+
+def test_a_file_system_that_exchanges_no_names_is_written_to_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "a.py"
+    path.write_bytes(OLD)
+    monkeypatch.setattr(source, "_renameat2", lambda: lambda *_: _fails_with(errno.EINVAL))
+    assert write_atomically(path, NEW, OLD)
+    assert path.read_bytes() == NEW
+    monkeypatch.setattr(source, "_renameat2", lambda: lambda *_: _fails_with(errno.EROFS))
+    with pytest.raises(SourceError, match="ead-only file system"):
+        write_atomically(path, OLD, NEW)
+    assert leftovers(tmp_path) == []
+
+
+def _fails_with(number: int) -> int:
+    import ctypes
+
+    ctypes.set_errno(number)
+    return -1
+
+
+def test_a_new_file_takes_the_name_of_none_that_appears_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "a.py"
+    if LINUX:
+        Saving(monkeypatch, path, [("before 1", in_place, THEIRS)])
+        with pytest.raises(source.StaleSourceError):
+            write_atomically(path, NEW, None)
+        assert path.read_bytes() == THEIRS
+    assert leftovers(tmp_path) == []
+
+
+@pytest.mark.skipif(not LINUX, reason="there is no exchange of names")
+def test_a_run_says_which_file_somebody_saved_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from click.testing import CliRunner
+
+    from torchlint import cli
+    from torchlint.commands import build
+
+    path = tmp_path / "a.py"
+    path.write_bytes(OLD)
+    Saving(monkeypatch, path, [("before 1", in_place, THEIRS)])
+    command = build(cli._COMMANDS, cli._DEFAULT)
+    flags = [
+        "--isolated",
+        "--no-cache",
+        "--fix",
+        "--select",
+        "TL002,TL202",
+        "--output-format",
+        "concise",
+        "-q",
+    ]
+    result = CliRunner().invoke(command, [*flags, str(path)], prog_name="torchlint")
+    assert "a.py:1:1: TL001 cannot write the fixes: the file changed while it was checked" in result.stdout
+    assert (result.exit_code, path.read_bytes()) == (1, THEIRS)
 
 
 # --- killed ----------------------------------------------------------------------------------------------

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 import time
 from collections.abc import Mapping
 from dataclasses import fields
 from hashlib import sha256
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -53,14 +55,19 @@ class Cache:
         known = [FORMAT, __version__, self._code, sys.implementation.name, list(sys.version_info)]
         return sha256(json.dumps([known, _canonical(settings)]).encode()).digest()
 
-    def get(self, key: str, path: Path) -> tuple[Diagnostic, ...] | None:
-        """What is known to be found in a file with this key, told of ``path``; None if nothing is known."""
+    def get(self, key: str, path: Path, size: int = 2**31) -> tuple[Diagnostic, ...] | None:
+        """What is known to be found in a file with this key, told of ``path``; None if nothing is known.
+
+        No place lies beyond ``size``, the number of bytes in the file.
+        """
         entry = self._entries.get(key)
         try:
             day, found = [entry, []] if type(entry) is int else entry or []
             if type(day) is not int or type(found) is not list:
                 return None
             diagnostics = tuple(_diagnostic(item, path) for item in found)
+            if not all(_within(item, size) for item in diagnostics):
+                return None
             self._stale |= not self._today - _STALE <= day <= self._today
         except (TypeError, ValueError, KeyError, IndexError, AttributeError):
             return None
@@ -113,13 +120,13 @@ def tracked(directory: Path) -> bool:
     return done.returncode == 0 and bool(done.stdout)
 
 
-def open_store(directory: Path) -> Store:
-    """The store in a folder that the user named.
+def open_store(directory: Path, key: bytes = b"") -> Store:
+    """The store in a folder that was named; with a ``key``, of what was written with the same one.
 
     Raises:
         StoreError: it is no store, or git tracks it.
     """
-    store = Store(directory)
+    store = Store(directory, key)
     if tracked(directory):
         raise StoreError(f"{directory} cannot be used as a cache: git tracks files in it")
     return store
@@ -186,8 +193,8 @@ def _diagnostic(stored: Any, path: Path) -> Diagnostic:
     code, name, message, severity, span, start, end, fix, url, noqa_row, cell, related, remedy = stored
     cell = None if cell is None else _number(cell)
     return Diagnostic(
-        code=_text(code),
-        name=_text(name),
+        code=_word(code, _CODE),
+        name=_word(name, _NAME),
         message=_text(message),
         severity=Severity(severity),
         path=path,
@@ -195,7 +202,7 @@ def _diagnostic(stored: Any, path: Path) -> Diagnostic:
         start=_position(*[*start, cell]),
         end=_position(*[*end, cell]),
         fix=None if fix is None else _fix(*fix),
-        url=None if url is None else _text(url),
+        url=None if url is None else _word(url, _ADDRESS),
         noqa_row=_number(noqa_row),
         cell=cell,
         related=tuple((_position(*place), _text(remark)) for *place, remark in related),
@@ -205,6 +212,9 @@ def _diagnostic(stored: Any, path: Path) -> Diagnostic:
 
 def _fix(message: Any, applicability: Any, edits: Any) -> Fix:
     made = tuple(Edit(_span(start, end), _text(content)) for start, end, content in edits)
+    ordered = sorted(edit.span for edit in made)
+    if any(first.end > second.start for first, second in pairwise(ordered)):
+        raise ValueError("two edits overlap")
     return Fix(_text(message), made, Applicability(_number(applicability)))
 
 
@@ -218,6 +228,26 @@ def _position(row: Any, column: Any, cell: Any) -> Position:
     if _number(row) < 1 or _number(column) < 1:
         raise ValueError("rows and columns start at 1")
     return Position(row, column, None if cell is None else _number(cell))
+
+
+def _within(item: Diagnostic, size: int) -> bool:
+    """Whether a file of ``size`` bytes can have all places of a diagnostic."""
+    ends = [item.span.end, *(edit.span.end for edit in (item.fix.edits if item.fix else ()))]
+    places = [item.start, item.end, *(place for place, _ in item.related)]
+    numbers = [number for place in places for number in (place.row, place.column, place.cell or 0)]
+    return max(ends) <= size and max(*numbers, item.noqa_row, item.cell or 0) <= size + 1
+
+
+# As rules are declared, and as a page of one is linked to; formats print them as they are.
+_CODE = re.compile(r"[A-Z]+[0-9]+")
+_NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+_ADDRESS = re.compile(r"https?://[!-~]+")
+
+
+def _word(value: Any, form: re.Pattern[str]) -> str:
+    if not form.fullmatch(_text(value)):
+        raise ValueError("expected a word of another form")
+    return _text(value)
 
 
 def _text(value: Any) -> str:

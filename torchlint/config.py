@@ -257,6 +257,10 @@ class Settings:
                 values[name] = (*values.get(name, ()), *value) if adds else value
         return Options(**values)
 
+    def origin(self, name: str) -> Layer | None:
+        """The layer that gives this field of `Options`; None where it has its default."""
+        return next((layer for layer in reversed(self.layers) if name in layer.values), None)
+
     @property
     def files(self) -> tuple[Path, ...]:
         """The config files behind these settings, the deciding one last."""

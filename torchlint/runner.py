@@ -37,6 +37,11 @@ from torchlint.stopwatch import Seconds
 if TYPE_CHECKING:
     from concurrent.futures import Future, ProcessPoolExecutor
 
+
+class PoolError(Exception):
+    """The processes that check files cannot be started; the message is for people."""
+
+
 Progress = Callable[[int, int], None]
 SettingsFor = Mapping[Path, LintSettings] | Callable[[Path], LintSettings]
 
@@ -181,7 +186,7 @@ def run_text(
     except SourceError as error:
         return Result(path, (_untreated(path, error),)), None
     if mode.only_looks:
-        found = None if known is None else known.get(cache.key(known.salt(settings), path, data), path)
+        found = None if known is None else _recalled(known, known.salt(settings), path, data)
         return _about(source, _found(source, settings) if found is None else found, mode), source
     scope = mode.scope(path).within(source)
     if mode.noqa is not None:
@@ -297,7 +302,7 @@ def _known(item: _Item, mode: Mode, known: Cache | None) -> Result | None:
         return None
     try:
         data = _content(item, mode)
-        diagnostics = known.get(cache.key(item.salt, item.path, data), item.path)
+        diagnostics = _recalled(known, item.salt, item.path, data)
         if diagnostics is None:
             return None
         result = Result(item.path, diagnostics)
@@ -314,6 +319,11 @@ def _known(item: _Item, mode: Mode, known: Cache | None) -> Result | None:
     return result
 
 
+def _recalled(known: Cache, salt: bytes, path: Path, data: bytes) -> tuple[Diagnostic, ...] | None:
+    """What is known to be found in a file that holds ``data``."""
+    return known.get(cache.key(salt, path, data), path, len(data))
+
+
 def _content(item: _Item, mode: Mode) -> bytes:
     """The bytes to check: those of the file, unless the scope has others.
 
@@ -321,7 +331,7 @@ def _content(item: _Item, mode: Mode) -> bytes:
         SourceError: the file cannot be read.
     """
     content = mode.scope(item.path).content
-    return read_bytes(item.path, _most(item.path, item.settings)) if content is None else content
+    return read_bytes(item.path, most_bytes(item.path, item.settings)) if content is None else content
 
 
 def _treat(item: _Item, mode: Mode) -> _Outcome:
@@ -364,7 +374,7 @@ def _treated(item: _Item, mode: Mode) -> _Outcome:
         return _Outcome(_failed(path, f"checking {path.name} failed with {checker.describe(error)}"))
 
 
-def _most(path: Path, settings: LintSettings) -> int:
+def most_bytes(path: Path, settings: LintSettings) -> int:
     """How many bytes the file may have: most of a notebook is what its cells have shown."""
     return settings.max_file_size * (_NOTEBOOK_FACTOR if path.suffix == NOTEBOOK else 1)
 
@@ -461,18 +471,33 @@ def _sweep(unswept: int) -> int:
 
 def _in_pool(work: _Work, sizes: Sequence[int], mode: Mode, jobs: int) -> Iterator[_Outcome]:
     chunks = _chunks(work, sizes, jobs)
-    with _safe_path():
-        pool = _pool(jobs)
+    pool = _pool(jobs)
     try:
-        with _safe_path():
-            futures = [
-                pool.submit(_treat_chunk, chunk, mode.only(item.path for item in chunk)) for chunk in chunks
-            ]
+        futures = [_submit(pool, chunk, mode) for chunk in chunks]
         for chunk, future in zip(chunks, futures, strict=True):
             yield from _of_chunk(chunk, future, mode)
     finally:
         # After a full run there is nothing to wait for; after an interrupt there is nobody who would.
         pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _submit(pool: ProcessPoolExecutor, chunk: _Work, mode: Mode) -> Future[list[_Outcome]]:
+    """Have a chunk treated; a process is started for it if the pool has room.
+
+    Raises:
+        PoolError: no process can be started.
+    """
+    from concurrent.futures import Future
+    from concurrent.futures.process import BrokenProcessPool
+
+    try:
+        with _starting():
+            return pool.submit(_treat_chunk, chunk, mode.only(item.path for item in chunk))
+    except BrokenProcessPool as error:
+        # Those started for earlier chunks are dead already.
+        failed: Future[list[_Outcome]] = Future()
+        failed.set_exception(error)
+        return failed
 
 
 def _of_chunk(chunk: _Work, future: Future[list[_Outcome]], mode: Mode) -> Iterator[_Outcome]:
@@ -483,12 +508,9 @@ def _of_chunk(chunk: _Work, future: Future[list[_Outcome]], mode: Mode) -> Itera
         yield from future.result()
     except BrokenProcessPool:
         for item in chunk:
-            with _safe_path():
-                lonely = _pool(1)
-                future = lonely.submit(_treat_chunk, [item], mode.only([item.path]))
-            with lonely:
+            with _pool(1) as lonely:
                 try:
-                    yield from future.result()
+                    yield from _submit(lonely, [item], mode).result()
                 except BrokenProcessPool:
                     yield _Outcome(_failed(item.path, f"the process that checked {item.path.name} died"))
 
@@ -523,7 +545,27 @@ def _pool(jobs: int) -> ProcessPoolExecutor:
         rules = sorted(name for name in own if name.startswith("torchlint.rules."))
         preloaded = ["torchlint.semantics", "torchlint.fixer", "torchlint.outline", *rules]
         context.set_forkserver_preload(preloaded)
-    return ProcessPoolExecutor(jobs, context, initializer=_start_worker)
+    with _starting():
+        return ProcessPoolExecutor(jobs, context, initializer=_start_worker)
+
+
+@contextmanager
+def _starting() -> Iterator[None]:
+    """Meanwhile processes are started, which do not look for modules in the working directory.
+
+    Raises:
+        PoolError: one cannot be started.
+    """
+    try:
+        with _safe_path():
+            yield
+    except (OSError, EOFError) as error:
+        # An end of file is the last that is heard of a process that was to start others.
+        died = isinstance(error, (EOFError, ConnectionError))
+        reason = "the one that starts them died" if died else getattr(error, "strerror", None) or str(error)
+        raise PoolError(
+            f"the processes that check files cannot be started: {reason}; `--jobs 1` needs none"
+        ) from error
 
 
 @contextmanager
@@ -557,6 +599,10 @@ def _safe_path() -> Iterator[None]:
 
 def _start_worker() -> None:
     import signal
+
+    from torchlint.orphans import end_with_parent
+
+    end_with_parent()
 
     # An interrupt from the terminal reaches the workers too: they have nothing to clean up or to say.
     signal.signal(signal.SIGINT, signal.SIG_DFL)

@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import codecs
 import contextlib
+import errno
 import io
 import os
 import re
 import stat
+import sys
 import time
 import tokenize
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import accumulate
 from pathlib import Path
 
@@ -26,6 +28,14 @@ from torchlint.diagnostics import Edit, Fix, Position
 _WINDOWS = os.name == "nt"
 # Seconds to wait before each further attempt to replace a file that somebody else has open.
 _PAUSES = (0.02, 0.05, 0.1, 0.2, 0.4)
+# Of renameat2 on Linux: paths are relative to the working directory; fail if there is such a file already;
+# exchange the names of two files.
+_HERE, _NO_REPLACE, _EXCHANGE = -100, 1, 2
+# How often somebody may save a file in the moment in which it is replaced.
+_SAVES = 100
+_UNSTORED = "it does not hold as many bytes as the system says"
+# How often a file is read from the start because its size changes meanwhile.
+_READINGS = 5
 NOTEBOOK = ".ipynb"
 NEWLINE = re.compile(r"\r\n|\r|\n")
 # A device or a pipe would block the reader for ever; anything but a regular file is refused.
@@ -52,6 +62,10 @@ class SourceError(Exception):
 
 class StaleSourceError(SourceError):
     """The file on disk is no longer the one that was read; nothing was written."""
+
+
+class _KeptError(SourceError):
+    """Nothing was written, and what the temporary file holds is not torchlint's to delete."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,13 +97,13 @@ class Source:
     newline: str = "\n"
 
     @classmethod
-    def read(cls, path: Path) -> Source:
-        """The file at ``path``.
+    def read(cls, path: Path, most: int = 0) -> Source:
+        """The file at ``path``, if it has at most ``most`` bytes; any file if that is 0.
 
         Raises:
-            SourceError: it is missing, unreadable, not a regular file, or not text.
+            SourceError: it is missing, unreadable, not a regular file, too large, or not text.
         """
-        return cls.from_bytes(read_bytes(path), path)
+        return cls.from_bytes(read_bytes(path, most), path)
 
     @classmethod
     def from_bytes(cls, data: bytes, path: Path) -> Source:
@@ -236,15 +250,56 @@ def read_bytes(path: Path, most: int = 0) -> bytes:
         SourceError: there is no such file, it is something else, it may not be read, or it is too large.
     """
     try:
-        found = path.stat()
-        if not stat.S_ISREG(found.st_mode):
-            kind = _KINDS.get(stat.S_IFMT(found.st_mode), "it is not a file")
-            raise SourceError(f"cannot read the file: {kind}")
-        if most and found.st_size > most:
-            raise too_large(found.st_size, most)
-        return path.read_bytes()
+        # Asked before it is opened: to open a device may be enough for it to do something.
+        _checked_size(path.stat(), most)
+        with io.FileIO(path, opener=_open_at_once) as file:
+            for _ in range(_READINGS):
+                size = _checked_size(os.fstat(file.fileno()), most)
+                data = _read(file, size + 1)
+                if len(data) == size:
+                    return data
+                if not os.fstat(file.fileno()).st_size:
+                    break
+                # Somebody is writing it at this moment.
+                file.seek(0)
     except (OSError, ValueError) as error:
         raise SourceError(f"cannot read the file: {_reason(error, path)}") from error
+    raise SourceError(f"cannot read the file: {_UNSTORED}")
+
+
+def _checked_size(found: os.stat_result, most: int) -> int:
+    """The size of a regular file of at most ``most`` bytes, if that is not 0.
+
+    Raises:
+        SourceError: it is something else, or too large.
+    """
+    if not stat.S_ISREG(found.st_mode):
+        kind = _KINDS.get(stat.S_IFMT(found.st_mode), "it is not a file")
+        raise SourceError(f"cannot read the file: {kind}")
+    if most and found.st_size > most:
+        raise too_large(found.st_size, most)
+    return found.st_size
+
+
+def _open_at_once(path: str, flags: int) -> int:
+    # What the kernel makes up as it is read, in /proc, counts as a regular file and may have no end.
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0))
+
+
+def _read(file: io.FileIO, size: int) -> bytes:
+    """The next ``size`` bytes; fewer at the end of the file.
+
+    Raises:
+        OSError: there may be more, but not for now, as no stored file says.
+    """
+    parts = []
+    # One call of the system may stop short of what a large file holds.
+    while size and (part := file.read(size)) != b"":
+        if part is None:
+            raise BlockingIOError(errno.EAGAIN, _UNSTORED)
+        parts.append(part)
+        size -= len(part)
+    return b"".join(parts)
 
 
 def too_large(size: int, most: int) -> SourceError:
@@ -306,7 +361,7 @@ def write_atomically(
     target = Path(os.path.realpath(path))
     if expected_old_bytes is None and not exists(target):
         try:
-            _make(target, data)
+            _make(target, data, what)
         except OSError as error:
             raise SourceError(f"cannot write {what}: {_reason(error, target.parent)}") from error
         return True
@@ -314,20 +369,24 @@ def write_atomically(
     if current == data:
         return False
     if current != expected_old_bytes:
-        raise StaleSourceError(f"cannot write {what}: the file changed while it was checked")
+        raise _stale(what)
     try:
         mode = target.stat().st_mode
         # The mode is asked as well because a superuser is granted access to read-only files, and
         # because replacing a file needs no permission on the file itself.
         if not mode & 0o222 or not os.access(target, os.W_OK):
             raise SourceError(f"cannot write {what}: the file is read-only")
-        _replace(target, data)
+        _replace(target, data, current, what)
     except OSError as error:
         raise SourceError(f"cannot write {what}: {_reason(error, target)}") from error
     return True
 
 
-def _replace(target: Path, data: bytes) -> None:
+def _stale(what: str) -> StaleSourceError:
+    return StaleSourceError(f"cannot write {what}: the file changed while it was checked")
+
+
+def _replace(target: Path, data: bytes, old: bytes, what: str) -> None:
     import shutil
 
     with _beside(target, data) as temporary:
@@ -336,16 +395,103 @@ def _replace(target: Path, data: bytes) -> None:
             with contextlib.suppress(OSError, AttributeError):
                 os.chown(temporary, *owner)
         shutil.copymode(target, temporary)
-        _rename(temporary, target)
+        if not _holds(target, old):
+            raise _stale(what)
+        if _rename_by(_EXCHANGE, temporary, target):
+            _settle(temporary, target, data, old, what)
+        else:
+            _rename(temporary, target)
 
 
-def _make(target: Path, data: bytes) -> None:
+def _settle(temporary: Path, target: Path, data: bytes, old: bytes, what: str) -> None:
+    """Delete what had the name ``target`` and is ``temporary`` by now; if it is not ``old``, put it back.
+
+    Somebody may save the file at any moment, in place or by another file that takes over the name: what was
+    saved last has the name in the end.
+
+    Raises:
+        StaleSourceError: somebody has saved the file; ``target`` is theirs.
+    """
+    if _holds(temporary, old):
+        temporary.unlink()
+        return
+    placed: bytes | None = data
+    for _ in range(_SAVES):
+        theirs = _held(temporary)
+        _rename_by(_EXCHANGE, temporary, target)
+        # What has come back is what was put there, unless somebody has saved once more.
+        if placed is not None and _holds(temporary, placed):
+            temporary.unlink()
+            raise _stale(what)
+        placed = theirs
+    raise _KeptError(f"cannot write {what}: the file changes all the time; {temporary.name} was part of it")
+
+
+def _held(path: Path) -> bytes | None:
+    """What the regular file at ``path`` holds, no link followed; None if it is something else."""
+    try:
+        return read_bytes(path) if stat.S_ISREG(path.lstat().st_mode) else None
+    except (OSError, SourceError):
+        return None
+
+
+def _holds(path: Path, data: bytes) -> bool:
+    """Whether there is a regular file, and no link, that holds ``data``."""
+    try:
+        same = path.lstat().st_size == len(data)
+    except OSError:
+        return False
+    return same and _held(path) == data
+
+
+def _make(target: Path, data: bytes, what: str) -> None:
     with _beside(target, data) as temporary:
         # As other files are made; only the kernel knows, and tells who sets another.
         mask = os.umask(0o077)
         os.umask(mask)
         temporary.chmod(0o666 & ~mask)
-        _rename(temporary, target)
+        try:
+            made = _rename_by(_NO_REPLACE, temporary, target)
+        except FileExistsError:
+            raise _stale(what) from None
+        if not made:
+            _rename(temporary, target)
+
+
+def _rename_by(flag: int, temporary: Path, target: Path) -> bool:
+    """Rename as only Linux can, in one step; False where that is not possible, and nothing was done.
+
+    Raises:
+        OSError: it failed.
+    """
+    rename = _renameat2()
+    if rename is None:
+        return False
+    if rename(_HERE, os.fsencode(temporary), _HERE, os.fsencode(target), flag) == 0:
+        return True
+    import ctypes
+
+    number = ctypes.get_errno()
+    # The kernel is too old, or the file system cannot do it: as over a network.
+    if number in (errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP):
+        return False
+    raise OSError(number, os.strerror(number), str(target))
+
+
+@lru_cache(maxsize=1)
+def _renameat2() -> Callable[[int, bytes, int, bytes, int], int] | None:
+    if not sys.platform.startswith("linux"):
+        return None
+    import ctypes
+
+    try:
+        function = ctypes.CDLL(None, use_errno=True).renameat2
+    except (OSError, AttributeError):  # another C library
+        return None
+    function.argtypes = (ctypes.c_int, ctypes.c_char_p, ctypes.c_int, ctypes.c_char_p, ctypes.c_uint)
+    function.restype = ctypes.c_int
+    renames: Callable[[int, bytes, int, bytes, int], int] = function
+    return renames
 
 
 @contextlib.contextmanager
@@ -354,15 +500,18 @@ def _beside(target: Path, data: bytes) -> Iterator[Path]:
     import tempfile
 
     descriptor, name = tempfile.mkstemp(dir=target.parent, prefix=".torchlint-", suffix=".tmp")
+    temporary, made = Path(name), os.fstat(descriptor)
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-        yield Path(name)
-    except BaseException:
+        yield temporary
+    except BaseException as error:
         with contextlib.suppress(FileNotFoundError):
-            Path(name).unlink()
+            # By now the name may be that of somebody else's file.
+            if not isinstance(error, _KeptError) and os.path.samestat(temporary.lstat(), made):
+                temporary.unlink()
         raise
 
 

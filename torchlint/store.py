@@ -1,5 +1,8 @@
 """A folder of JSON documents that torchlint keeps for itself, and trusts no further than it can see.
 
+A folder that a project names is not trusted at all: what is read there must have been written on this
+machine, by this user, which a key in the user's own folder proves.
+
 A ``CACHEDIR.TAG`` says that the folder is a cache of torchlint, and it ignores itself in git. Only a folder
 that is new, empty or so tagged is ever written to or emptied. A document is replaced in one step, and carries
 the digest of what it holds: one that is cut short, damaged or not ours is as good as none.
@@ -10,11 +13,14 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import stat
 import time
 from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
+
+from torchlint.source import SourceError, read_bytes
 
 DAY = 86_400
 MAX_AGE = 30 * DAY
@@ -31,6 +37,7 @@ _CONTENTS = {
     "# About cache directory tags: https://bford.info/cachedir/\n",
 }
 _SUFFIX, _UNFINISHED = ".json", ".tmp"
+_KEY_SIZE = 32
 
 
 class StoreError(Exception):
@@ -40,12 +47,15 @@ class StoreError(Exception):
 class Store:
     """The documents in one folder, which is made when the first is saved.
 
+    With a ``key`` only documents count that were saved with the same one.
+
     Raises:
         StoreError: the folder is there and holds something else, or belongs to another user.
     """
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, key: bytes = b"") -> None:
         self.directory = directory
+        self._key = key
         self._exists = _check(directory)
 
     def load(self, name: str) -> Any:
@@ -53,12 +63,11 @@ class Store:
         if not self._there:
             return None
         try:
-            with (self.directory / f"{name}{_SUFFIX}").open("rb") as file:
-                content = file.read(MAX_DOCUMENT + 1)
-        except (OSError, ValueError):
+            content = read_bytes(self.directory / f"{name}{_SUFFIX}", MAX_DOCUMENT)
+        except SourceError:
             return None
         digest, _, body = content.partition(b"\n")
-        if len(content) > MAX_DOCUMENT or digest != _digest(body):
+        if not self._made(name, digest, body):
             return None
         try:
             return json.loads(body)
@@ -71,12 +80,13 @@ class Store:
         Whatever goes wrong, a reader sees the old document or the new one; that nothing was saved is logged.
         """
         body = json.dumps(document, separators=(",", ":"), ensure_ascii=True).encode()
-        if len(body) + 65 > MAX_DOCUMENT:
+        content = self._seal(name, body) + b"\n" + body
+        if len(content) > MAX_DOCUMENT:
             return
         try:
             if not self._there:
                 _make(self.directory)
-            _replace(self.directory / f"{name}{_SUFFIX}", _digest(body) + b"\n" + body)
+            _replace(self.directory / f"{name}{_SUFFIX}", content)
             self._prune()
         except (OSError, StoreError) as error:
             import logging
@@ -105,6 +115,21 @@ class Store:
         with contextlib.suppress(OSError):  # somebody else's files are in it, which stay
             self.directory.rmdir()
         return count, size
+
+    def _seal(self, name: str, body: bytes) -> bytes:
+        """What says that a document is whole; with a key also that it is ours."""
+        if not self._key:
+            return _digest(body)
+        import hmac
+
+        return hmac.digest(self._key, name.encode() + b"\0" + body, "sha256").hex().encode()
+
+    def _made(self, name: str, seal: bytes, body: bytes) -> bool:
+        if not self._key:
+            return seal == self._seal(name, body)
+        import hmac
+
+        return hmac.compare_digest(seal, self._seal(name, body))
 
     @property
     def _there(self) -> bool:
@@ -141,6 +166,34 @@ def default_directory() -> Path | None:
     return path if path.is_absolute() else None
 
 
+def own_key(path: Path) -> bytes:
+    """The key that is kept at ``path``, made at the first use; empty if it cannot be kept from others.
+
+    Who can read it can write what torchlint believes.
+    """
+    for _ in range(2):
+        key = _known_key(path)
+        if key:
+            return key
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            _replace(path, os.urandom(_KEY_SIZE))
+        except OSError:
+            return b""
+    # Another process may have made one at the same time: what counts is the one that is there now.
+    return _known_key(path)
+
+
+def _known_key(path: Path) -> bytes:
+    try:
+        found = path.lstat()
+        key = read_bytes(path, _KEY_SIZE)
+    except (OSError, SourceError):
+        return b""
+    foreign = hasattr(os, "geteuid") and (found.st_uid != os.geteuid() or found.st_mode & 0o077)
+    return b"" if foreign or not stat.S_ISREG(found.st_mode) or len(key) != _KEY_SIZE else key
+
+
 def _check(directory: Path) -> bool:
     """Whether the store is there.
 
@@ -160,10 +213,10 @@ def _check(directory: Path) -> bool:
     if empty:
         return False
     try:
-        tag = (directory / _TAG).read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        tag = ""
-    if tag != _CONTENTS[_TAG]:
+        tag = read_bytes(directory / _TAG, len(_CONTENTS[_TAG]))
+    except SourceError:
+        tag = b""
+    if tag != _CONTENTS[_TAG].encode():
         raise StoreError(f"{directory} cannot be used as a cache: it holds something else")
     return True
 

@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from torchlint import options
 from torchlint.diagnostics import Applicability, Severity
 from torchlint.render import concise, github, grouped, patch, statistics, summary
 from torchlint.render import json as as_json
@@ -243,3 +246,24 @@ def test_a_diff_is_coloured_and_not_changed(desk: Any) -> None:
 def test_a_path_cannot_drive_the_terminal(desk: Any) -> None:
     report = desk.report(desk.finding(TEXT, "a", path=ROOT / "a\x1b[31m\n.py"))
     assert concise.render(report).startswith("a␛[31m␊.py:1:1: ")
+
+
+HOSTILE = "a\x1b[31m\x9b\x07\u202e\r\n::error::##vso[x]##[y] b"
+
+
+@pytest.mark.parametrize("name", [*options.FORMATS, "statistics"])
+def test_nothing_of_a_finding_drives_the_terminal(desk: Any, name: str) -> None:
+    found = desk.finding(TEXT, "x.item()", path=ROOT / HOSTILE, fix=desk.fix(TEXT, ("x", HOSTILE)))
+    found = replace(found, code=HOSTILE, name=HOSTILE, message=HOSTILE, url=HOSTILE, remedy=HOSTILE)
+    found = replace(found, related=((found.start, HOSTILE),), fix=replace(found.fix, message=HOSTILE))
+    module = import_module("torchlint.render." + name.replace("json-lines", "json"))
+    for item in (found, replace(found, fix=None)):
+        report = desk.report(item, rules={})
+        text = (module.render_lines if name == "json-lines" else module.render)(report)
+        lines = text.split("\n")
+        assert not [char for char in text if not (char.isprintable() or char in "\n\t")]
+        assert name == "github" or not [line for line in lines if line.lstrip().startswith("::")]
+        own = "##vso[task.logissue" if name == "azure" else "##vso[never"
+        assert not [line for line in lines if "##[" in line or "##vso[" in line.removeprefix(own)]
+        if name in ("github", "azure"):
+            assert text.count("\n") == 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import sys
 import time
 from asyncio.subprocess import PIPE
@@ -596,3 +597,146 @@ async def test_cells_of_a_notebook_are_one_program(editor: Editor) -> None:
         )
     )
     assert await editor.told(last, after=3) == []
+
+
+# --- messages that are none -------------------------------------------------------------------------------
+
+HOVER = types.TEXT_DOCUMENT_HOVER
+# What an editor sends, and the identifier and the code of the error that it gets.
+MALFORMED: list[tuple[str | bytes | dict[str, Any], Any, int]] = [
+    ("{", None, -32700),
+    (b"\xff\xfe", None, -32700),
+    ("[" * 100_000, None, -32700),
+    ("[]", None, -32600),
+    ("3", None, -32600),
+    ("null", None, -32600),
+    ({"jsonrpc": "1.0", "id": 1, "method": HOVER, "params": {}}, 1, -32600),
+    ({"id": 2, "method": HOVER, "params": {}}, 2, -32600),
+    ({"jsonrpc": "2.0", "id": 3, "method": 7}, 3, -32600),
+    ({"jsonrpc": "2.0", "id": [4], "method": HOVER, "params": {}}, None, -32600),
+    ({"jsonrpc": "2.0", "id": None, "method": HOVER, "params": {}}, None, -32600),
+    ({"jsonrpc": "2.0", "id": True, "method": HOVER, "params": {}}, None, -32600),
+    ({"jsonrpc": "2.0", "id": "five", "method": "no/such", "params": {}}, "five", -32601),
+    ({"jsonrpc": "2.0", "id": 6, "method": "no/such"}, 6, -32601),
+    ({"jsonrpc": "2.0", "id": 7, "method": HOVER}, 7, -32602),
+    ({"jsonrpc": "2.0", "id": 8, "method": HOVER, "params": None}, 8, -32602),
+    ({"jsonrpc": "2.0", "id": 9, "method": HOVER, "params": [1, "x"]}, 9, -32602),
+    (
+        {
+            "jsonrpc": "2.0",
+            "id": 10,
+            "method": HOVER,
+            "params": {"textDocument": {"uri": 3}, "position": {"line": {}, "character": []}},
+        },
+        10,
+        -32602,
+    ),
+    ({"jsonrpc": "2.0", "id": 11, "method": "initialize", "params": {"capabilities": {}}}, 11, -32600),
+]
+# To which there is no answer.
+UNANSWERED: list[dict[str, Any]] = [
+    {"jsonrpc": "2.0", "method": "textDocument/didOpen", "params": {}},
+    {"jsonrpc": "2.0", "method": "textDocument/didOpen"},
+    {"jsonrpc": "2.0", "method": "no/such"},
+    {"jsonrpc": "2.0", "method": ["x"]},
+    {"jsonrpc": "2.0", "id": 1, "result": None},
+    {"jsonrpc": "2.0", "id": [], "result": None},
+    {"jsonrpc": "2.0", "id": 1, "error": {}},
+    {"id": 1},
+    {},
+]
+
+
+async def test_what_cannot_be_read_gets_an_error_and_the_server_lives_on(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "torchlint", "server"]
+    server = await asyncio.create_subprocess_exec(*command, cwd=tmp_path, stdin=PIPE, stdout=PIPE)
+    assert server.stdin is not None and server.stdout is not None
+    sent, received = server.stdin, server.stdout
+
+    def send(message: str | bytes | dict[str, Any]) -> None:
+        text = json.dumps(message) if isinstance(message, dict) else message
+        body = text.encode() if isinstance(text, str) else text
+        sent.write(b"Content-Length: %d\r\n\r\n" % len(body) + body)
+
+    async def answer() -> Any:
+        while True:
+            head = await asyncio.wait_for(received.readuntil(b"\r\n\r\n"), 30)
+            (length,) = (line for line in head.splitlines() if line.startswith(b"Content-Length: "))
+            told = json.loads(await received.readexactly(int(length.partition(b": ")[2])))
+            if "id" in told and "method" not in told:
+                return told
+
+    def asked(number: int, method: str, **params: Any) -> dict[str, Any]:
+        return {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
+
+    places = {"textDocument": {"uri": "file:///a.py"}, "position": {"line": 0, "character": 0}}
+    try:
+        send(asked(100, HOVER, **places))
+        assert (await answer())["error"]["code"] == -32002
+        # What has the name of a part of the protocol is nothing but a setting here.
+        options = {"jsonrpc": "2.0", "id": [1]}
+        send(asked(101, "initialize", capabilities={}, initializationOptions={"else": options}))
+        told = await answer()
+        assert (told["id"], "capabilities" in told["result"]) == (101, True)
+        for number, (message, identifier, code) in enumerate(MALFORMED, 1_000):
+            send(message)
+            told = await answer()
+            assert (told["id"], told["error"]["code"]) == (identifier, code), message
+            assert told["error"]["message"]
+            send(asked(number, HOVER, **places))
+            assert (await answer()) == {"jsonrpc": "2.0", "id": number, "result": None}
+        for number, message in enumerate(UNANSWERED, 2_000):
+            send(message)
+            send(asked(number, HOVER, **places))
+            assert (await answer()) == {"jsonrpc": "2.0", "id": number, "result": None}, message
+        send(asked(3_000, "shutdown"))
+        assert (await answer())["id"] == 3_000
+        send(asked(3_001, HOVER, **places))
+        assert (await answer())["error"]["code"] == -32600
+        send({"jsonrpc": "2.0", "method": "exit"})
+        assert await asyncio.wait_for(server.wait(), 30) == 0
+    finally:
+        if server.returncode is None:
+            server.kill()
+            await server.wait()
+
+
+# --- what is too large ------------------------------------------------------------------------------------
+
+
+async def test_a_text_that_is_too_large_is_told_at_once(editor: Editor, uri: str) -> None:
+    editor.open(uri, GOOD)
+    assert await editor.told(uri) == []
+    editor.replace(uri, BAD + "# " + "x" * 6_000_000)
+    (found,) = await editor.told(uri, after=1)
+    assert (found.code, found.message.partition(": ")[2]) == (
+        "TL001",
+        f"it has {len(BAD) + 6_000_002} bytes, and 5000000 are allowed",
+    )
+    editor.replace(uri, "# " + "é" * 2_600_000)
+    (found,) = await editor.told(uri, after=2)
+    assert "it has 5200002 bytes" in found.message
+    assert await editor.actions(uri, types.Range(types.Position(0, 0), types.Position(0, 1))) == []
+    editor.replace(uri, BAD)
+    assert codes(await editor.told(uri, after=3)) == [UNSAFE, SAFE]
+
+
+async def test_what_is_too_large_is_neither_waited_for_nor_handed_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from torchlint.options import LintSettings
+    from torchlint.server.checks import Checks, oversized
+    from torchlint.server.documents import Program
+
+    def program(text: str, name: str = "a.py") -> Program:
+        return Program("file:///a.py", Source(Path(name), text), {}, None)
+
+    # A worker that is asked for anything fails.
+    checks = Checks(None)  # type: ignore[arg-type]
+    few = LintSettings(rules=("TL001",), max_file_size=10)
+    checked = await checks.of(program("x = 1  # éé"), few)
+    (found,) = checked.diagnostics
+    assert found.message == "cannot read the file: it has 13 bytes, and 10 are allowed"
+    assert oversized(program("x = 'é'"), few) is None
+    assert oversized(program("x" * 10), few) is None
+    assert oversized(program("x" * 99), LintSettings()) is None

@@ -30,6 +30,12 @@ def endless(started, pulse):
         pulse()
         time.sleep(0.001)
 
+def spin(started, pulse):
+    with open(started, "w") as file:
+        file.write(str(os.getpid()))
+    while True:
+        pass
+
 def stuck(pulse):
     time.sleep(600)
 
@@ -116,3 +122,37 @@ async def test_what_takes_for_ever_is_ended(
         for _ in range(500):
             os.kill(process, 0)
             await asyncio.sleep(0.01)
+
+
+OWNER = """
+import asyncio, importlib, os, sys
+
+if __name__ == "__main__":
+    sys.path.insert(0, sys.argv[1])
+    deeds = importlib.import_module("torchlint_test_deeds")
+    from torchlint.server.worker import Worker
+    asyncio.run(Worker().do(deeds.spin, sys.argv[2]))
+"""
+
+
+async def test_the_process_ends_with_the_server_whatever_it_does(deeds: Any, tmp_path: Path) -> None:
+    script, started = tmp_path / "owner.py", tmp_path / "started"
+    script.write_text(OWNER)
+    folder = str(Path(deeds.__file__).parent)
+    owner = await asyncio.create_subprocess_exec(sys.executable, str(script), folder, str(started))
+    for _ in range(600):
+        if started.exists() and started.read_text():
+            break
+        assert owner.returncode is None
+        await asyncio.sleep(0.1)
+    owner.kill()
+    await owner.wait()
+    worker = Path("/proc", started.read_text(), "stat")
+    for _ in range(600):
+        # One that nobody waits for stays in the list, as `Z`.
+        if not worker.exists() or worker.read_text().rpartition(") ")[2][0] in "ZX":
+            break
+        await asyncio.sleep(0.1)
+    else:
+        os.kill(int(started.read_text()), 9)
+        pytest.fail("the process goes on")

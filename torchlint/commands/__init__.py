@@ -117,8 +117,11 @@ class Group(click.Group):
             failure = Failure(error.format_message())
         except OutputError as error:
             failure = Failure(str(error))
-        except (click.Abort, KeyboardInterrupt):
+        except (click.Abort, KeyboardInterrupt) as error:
             status = INTERRUPTED
+            # For click the end of its input is an interrupt; here nobody is asked anything.
+            if isinstance(error.__cause__, EOFError):
+                failure = _failure(error.__cause__)
         except Exception as error:
             failure = _failure(error)
         if failure is not None:
@@ -134,8 +137,10 @@ def _failure(error: Exception) -> Failure:
     # Imported here, so that `--help` need not.
     from torchlint.config import ConfigError
     from torchlint.registry import RegistryError
+    from torchlint.runner import PoolError
 
-    return Failure(str(error)) if isinstance(error, (ConfigError, RegistryError)) else _crash(error)
+    told = isinstance(error, (ConfigError, RegistryError, PoolError))
+    return Failure(str(error)) if told else _crash(error)
 
 
 def _crash(error: Exception) -> Failure:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,14 +10,19 @@ from pathlib import Path
 from torchlint import registry
 from torchlint.cache import Cache, open_store
 from torchlint.commands.terminal import Terminal
+from torchlint.config import Layer, Settings, user_config
 from torchlint.files import repository
 from torchlint.rule import Rule
-from torchlint.store import Store, StoreError, default_directory
+from torchlint.store import Store, StoreError, default_directory, own_key
 
 
 @dataclass
 class Memory:
-    """The stores of one run. ``store`` is what the command line names, else the user's own; None without."""
+    """The stores of one run. ``store`` is what the command line names, else the user's own; None without.
+
+    What a project's config names is a project's: what is remembered there counts if this machine wrote it,
+    and it must lie where the config does, or below.
+    """
 
     terminal: Terminal
     directory: Path | None
@@ -38,20 +44,54 @@ class Memory:
         self.code = found.code
         return found.catalogue
 
-    def results(self, directory: Path | None, project: Path) -> Cache | None:
-        """The results of earlier runs in a project, from ``directory`` if the options name one."""
-        store = self.store
-        if self.directory is not None and directory not in (None, self.directory):
-            store = self._open(directory)
+    def results(self, settings: Settings, project: Path) -> Cache | None:
+        """The results of earlier runs in a project, from the folder that its settings name."""
+        store, layer = self.store, settings.origin("cache_dir")
+        if self.directory is not None and layer is not None and settings.options.cache_dir != self.directory:
+            store = self._named_by(layer)
         if store is None or not self.code:
             return None
         return Cache(store, repository(project) or project, self.code)
 
-    def _open(self, directory: Path | None, *, named: bool = True) -> Store | None:
+    def _named_by(self, layer: Layer) -> Store | None:
+        directory: Path = layer.values["cache_dir"]
+        if not of_project(layer):
+            return self._open(directory)
+        if outside(layer):
+            self.terminal.warn(f"{refusal(layer)}; it is not used")
+            return self.store
+        own = default_directory()
+        key = own_key(own.with_name("key")) if own is not None else b""
+        if not key:
+            self.terminal.warn("no key can be kept in the user's cache folder; nothing is remembered")
+            return None
+        return self._open(directory, key=key)
+
+    def _open(self, directory: Path | None, *, named: bool = True, key: bytes = b"") -> Store | None:
         if directory is None:
             return None
         try:
-            return open_store(directory.absolute()) if named else Store(directory)
+            return open_store(directory.absolute(), key) if named else Store(directory)
         except StoreError as error:
             self.terminal.warn(f"{error}; nothing is remembered")
             return None
+
+
+def of_project(layer: Layer) -> bool:
+    """Whether a layer of settings is a project's, and not what the user says."""
+    return layer.path is not None and layer.path != user_config()
+
+
+def outside(layer: Layer) -> bool:
+    """Whether the cache folder that a config file names lies elsewhere, links followed, than below it."""
+    assert layer.path is not None
+    folder, directory = (os.path.realpath(path) for path in (layer.path.parent, layer.values["cache_dir"]))
+    return Path(folder) not in Path(directory).parents
+
+
+def refusal(layer: Layer) -> str:
+    """Why the cache folder that a config file names is not used."""
+    return (
+        f"`cache-dir` of {layer.path} names a folder that is not below it, which only `--cache-dir` and "
+        "TORCHLINT_CACHE_DIR may"
+    )

@@ -165,6 +165,7 @@ class _Outcome:
     applied: dict[Path, Counter[str]] = field(default_factory=dict)
     diffs: dict[Path, str] = field(default_factory=dict)
     sources: dict[Path, Source] = field(default_factory=dict)
+    settings: Mapping[Path, LintSettings] = field(default_factory=dict)
     known: dict[Path, frozenset[str]] = field(default_factory=dict)
     silenced: int = 0
     seconds: Counter[str] = field(default_factory=Counter)
@@ -236,7 +237,7 @@ def _check(
     memory = caching.Memory.of(terminal, parameters["cache_dir"], off=bool(parameters["no_cache"]))
     rules = memory.catalogue()
     resolver = Resolver(rules, _given(parameters, directory), configs, isolated=isolated, directory=directory)
-    chosen = resolver.run.options
+    chosen = _chosen(resolver.run, terminal)
     terminal.debug(f"{len(resolver.run.enabled)} of {len(rules)} rules selected")
     if not resolver.run.enabled:
         terminal.warn("no rules are selected")
@@ -285,6 +286,27 @@ def _check(
     raise click.exceptions.Exit(_status(chosen, outcome))
 
 
+def _chosen(settings: Settings, terminal: Terminal) -> Options:
+    """The options of a run, in which a config file makes no check of a build server change files.
+
+    Who asks for a format of machines, or for `--no-fix`, wants to be told of everything and nothing written.
+    """
+    chosen = settings.options
+    layers = {name: settings.origin(name) for name in ("fix", "fix_only")}
+    by_config = {name: layer.path for name, layer in layers.items() if layer is not None and layer.path}
+    switched_off = layers["fix"] is not None and "fix" not in by_config and not chosen.fix
+    formats = {chosen.output_format, *(text.partition("=")[0] for text in chosen.report)}
+    if not by_config or not (switched_off or formats - set(_HUMAN)):
+        return chosen
+    for name, path in by_config.items():
+        terminal.debug(f"`{options.key(name)}` of {path} does not count in this run")
+    return replace(
+        chosen,
+        fix=chosen.fix and "fix" not in by_config,
+        fix_only=chosen.fix_only and "fix_only" not in by_config,
+    )
+
+
 def _check_files(
     terminal: Terminal,
     resolver: Resolver,
@@ -303,6 +325,7 @@ def _check_files(
     outcome = _Outcome(
         enabled=frozenset().union(*(lint.rules for lint in settings.values())),
         sources=dict(about.sources(files)),
+        settings=settings,
     )
     mode = runner.Mode(chosen.writes, chosen.diff, chosen.add_noqa, about.scopes(files), chosen.timing)
     watched = terminal.interactive and not (terminal.quiet or terminal.silent)
@@ -310,7 +333,7 @@ def _check_files(
         Progress(len(files), enabled=watched) as progress,
         _told_at_once(terminal, chosen, resolver.rules, outcome) as tell,
     ):
-        known = None if chosen.timing else memory.results(chosen.cache_dir, resolver.directory)
+        known = None if chosen.timing else memory.results(resolver.run, resolver.directory)
         for result in _runner()(files, settings, mode, chosen.jobs, progress, known):
             outcome.add(result)
             tell(result.diagnostics)
@@ -395,7 +418,7 @@ def _check_stdin(
     _debug_settings(terminal, resolver, {path: settings})
     outcome.enabled = frozenset(settings.rules)
     mode = runner.Mode(chosen.writes, chosen.diff, scopes=about.scopes([path]))
-    known = None if chosen.timing else memory.results(chosen.cache_dir, resolver.directory)
+    known = None if chosen.timing else memory.results(resolver.run, resolver.directory)
     with stopwatch.recording() as outcome.seconds:
         result, source = runner.run_text(data, path, settings, mode, known)
     if chosen.writes:
@@ -550,6 +573,7 @@ def _sources(outcome: _Outcome) -> Callable[[Path], Source | None]:
     """The texts of files with findings, each read once and only the last one kept."""
     from functools import lru_cache
 
+    from torchlint.runner import most_bytes
     from torchlint.source import Source, SourceError
 
     @lru_cache(maxsize=1)
@@ -557,7 +581,8 @@ def _sources(outcome: _Outcome) -> Callable[[Path], Source | None]:
         if path in outcome.sources:
             return outcome.sources[path]
         try:
-            return Source.read(path)
+            settings = outcome.settings.get(path)
+            return Source.read(path, most_bytes(path, settings) if settings is not None else 0)
         except SourceError:
             return None
 

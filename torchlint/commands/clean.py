@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from torchlint import options, registry
+from torchlint.commands import caching
 from torchlint.commands.terminal import Terminal, shared_parameters
 from torchlint.config import Resolver
 from torchlint.store import Store, StoreError, default_directory
@@ -23,8 +24,11 @@ def _run(
 ) -> None:
     terminal = Terminal(color, verbose, quiet, silent)
     given = {} if cache_dir is None else {"cache_dir": cache_dir}
-    chosen = Resolver(registry.catalogue(), given, configs, isolated=isolated).run.options
-    directory = chosen.cache_dir or default_directory()
+    settings = Resolver(registry.catalogue(), given, configs, isolated=isolated).run
+    layer = settings.origin("cache_dir")
+    if layer is not None and caching.of_project(layer) and caching.outside(layer):
+        raise click.ClickException(caching.refusal(layer))
+    directory = settings.options.cache_dir or default_directory()
     if directory is None:
         raise click.ClickException("there is no folder for the user's caches; give --cache-dir")
     try:

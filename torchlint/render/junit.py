@@ -39,14 +39,16 @@ def _test(report: Report, suite: ET.Element, diagnostic: Diagnostic) -> None:
     case = ET.SubElement(
         suite,
         "testcase",
-        name=f"org.torchlint.{diagnostic.code}",
+        name=f"org.torchlint.{visible(diagnostic.code)}",
         classname=_class(report, diagnostic.path),
         line=str(marked.start.row),
         column=str(marked.start.column),
     )
     # XML has no way to write most control characters, and `visible` leaves none.
     message = visible(marked.message)
-    outcome = ET.SubElement(case, _outcome(report, diagnostic), type=diagnostic.name, message=message)
+    outcome = ET.SubElement(
+        case, _outcome(report, diagnostic), type=visible(diagnostic.name), message=message
+    )
     cell = "" if diagnostic.cell is None else f"cell {diagnostic.cell}, "
     outcome.text = f"{cell}line {place.row}, col {place.column}, {visible(reason(diagnostic))}"
     if diagnostic.help is not None:

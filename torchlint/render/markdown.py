@@ -45,7 +45,7 @@ def _row(report: Report, diagnostic: Diagnostic) -> str:
 
 def _message(message: str) -> str:
     """Prose in which what stands in backticks is code."""
-    parts = _CODE.split(visible(message))
+    parts = _CODE.split(message)
     return "".join(_code(part) if number % 2 else _text(part) for number, part in enumerate(parts))
 
 
@@ -55,4 +55,4 @@ def _code(text: str) -> str:
 
 
 def _text(text: str) -> str:
-    return _SPECIAL.sub(lambda match: f"&#{ord(match[0])};", text)
+    return _SPECIAL.sub(lambda match: f"&#{ord(match[0])};", visible(text))

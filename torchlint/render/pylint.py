@@ -8,6 +8,6 @@ from torchlint.render.report import Report, visible, without_cell
 def render(report: Report) -> str:
     """``path:row: [CODE] message`` lines."""
     return "".join(
-        f"{report.shown(item.path)}:{item.start.row}: [{item.code}] {visible(item.message)}\n"
+        f"{report.shown(item.path)}:{item.start.row}: [{visible(item.code)}] {visible(item.message)}\n"
         for item in map(without_cell, report.diagnostics)
     )

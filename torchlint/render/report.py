@@ -162,7 +162,7 @@ def spot(diagnostic: Diagnostic) -> str:
 
 def headline(report: Report, diagnostic: Diagnostic, message: str | None = None) -> str:
     """``TL202 [*] message``, as the human formats begin; ``message`` in the place of the finding's."""
-    code = report.paint(diagnostic.code, severity_color(diagnostic.severity), bold=True)
+    code = report.paint(visible(diagnostic.code), severity_color(diagnostic.severity), bold=True)
     mark = f"[{report.paint('*', 'cyan')}] " if report.fixable(diagnostic) else ""
     return f"{code} {mark}{visible(diagnostic.message if message is None else message)}"
 

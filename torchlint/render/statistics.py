@@ -7,7 +7,7 @@ from collections import defaultdict
 
 from torchlint.diagnostics import Diagnostic
 from torchlint.render.json import dumps
-from torchlint.render.report import Report, severity_color
+from torchlint.render.report import Report, severity_color, visible
 
 
 def _by_rule(report: Report) -> list[list[Diagnostic]]:
@@ -25,8 +25,9 @@ def render(report: Report) -> str:
     for group in groups:
         fixable = sum(map(report.fixable, group))
         mark = " " if not fixable else report.paint("*" if fixable == len(group) else "-", "cyan")
-        code = report.paint(group[0].code, severity_color(group[0].severity), bold=True)
-        out.append(f"{report.paint(f'{len(group):>{width}}', bold=True)}\t{code}\t[{mark}] {group[0].name}\n")
+        code = report.paint(visible(group[0].code), severity_color(group[0].severity), bold=True)
+        count = report.paint(f"{len(group):>{width}}", bold=True)
+        out.append(f"{count}\t{code}\t[{mark}] {visible(group[0].name)}\n")
     return "".join(out)
 
 

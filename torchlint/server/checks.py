@@ -6,11 +6,12 @@ import asyncio
 from dataclasses import dataclass
 
 from torchlint import checker
-from torchlint.diagnostics import Diagnostic
+from torchlint.diagnostics import Diagnostic, Span
 from torchlint.options import LintSettings
 from torchlint.server import jobs
 from torchlint.server.documents import Program
 from torchlint.server.worker import Worker, WorkerError
+from torchlint.source import SourceError, too_large
 
 
 class OvertakenError(Exception):
@@ -70,6 +71,10 @@ class Checks:
         if settings is None:
             return Checked(program, settings)
         source, uri = program.source, program.uri
+        refused = oversized(program, settings)
+        if refused is not None:
+            told = checker.own_diagnostic(checker.SYNTAX_ERROR, source, Span(0, 0), refused.reason)
+            return Checked(program, settings, (told,))
         try:
             found = await self._worker.do(jobs.check, source, settings, uri, uri in self._with_findings)
         except WorkerError as error:
@@ -78,3 +83,13 @@ class Checks:
         if not any(item.code == checker.SYNTAX_ERROR for item in found):
             (self._with_findings.add if found else self._with_findings.discard)(uri)
         return Checked(program, settings, found)
+
+
+def oversized(program: Program, settings: LintSettings) -> SourceError | None:
+    """Why a program is not checked, if it is larger than the settings allow."""
+    text, most = program.source.text, settings.max_file_size
+    # Of a notebook the code counts; of a file the bytes, which are four for a character at most.
+    size = len(text)
+    if size * 4 > most and not program.source.in_cells:
+        size = len(text.encode("utf-8", "surrogatepass"))
+    return too_large(size, most) if most and size > most else None

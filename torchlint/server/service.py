@@ -6,15 +6,25 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from lsprotocol import types
 from pygls.capabilities import get_capability
+from pygls.exceptions import (
+    JsonRpcException,
+    JsonRpcInternalError,
+    JsonRpcInvalidParams,
+    JsonRpcInvalidRequest,
+    JsonRpcMethodNotFound,
+    JsonRpcParseError,
+    JsonRpcServerNotInitialized,
+)
 from pygls.lsp.server import LanguageServer
 from pygls.protocol import LanguageServerProtocol
 
 from torchlint import __version__
 from torchlint.server import projects
-from torchlint.server.checks import Checked, Checks, OvertakenError
+from torchlint.server.checks import Checked, Checks, OvertakenError, oversized
 from torchlint.server.documents import Documents, Places, Program, Text, file_of
 from torchlint.server.preferences import SECTION
 from torchlint.server.projects import Projects
@@ -31,6 +41,59 @@ _log = logging.getLogger("torchlint")
 
 
 class _Protocol(LanguageServerProtocol):
+    """The protocol of pygls, but every request is answered: one that cannot be read with an error."""
+
+    def structure_message(self, data: dict[str, Any]) -> Any:
+        """Leave an object of a message as it is: the message is looked at as a whole, below."""
+        return data
+
+    def handle_message(self, message: Any) -> None:
+        """Handle one message, whatever it is: an object if all is well."""
+        if not isinstance(message, dict):
+            self.refuse(None, JsonRpcInvalidRequest("a message is an object"))
+            return
+        method, asked = message.get("method"), message.get("id")
+        identifier = asked if type(asked) in (int, str) else None
+        try:
+            if "method" in message:
+                self._admit(message)
+            structured = super().structure_message(message)
+        except JsonRpcException as error:
+            # Nobody waits for an answer to a notification, or for one to an answer.
+            if "method" in message and "id" in message:
+                # Whatever cannot be made of the message is wrong with it.
+                known = type(error) is not JsonRpcInternalError
+                self.refuse(identifier, error if known else JsonRpcInvalidParams())
+            else:
+                _log.warning("a message about %r cannot be read: %s", method, error)
+            return
+        super().handle_message(structured)
+
+    def _admit(self, message: dict[str, Any]) -> None:
+        """Make a request or notification whole.
+
+        Raises:
+            JsonRpcException: it is not to be handled.
+        """
+        method = message["method"]
+        if message.get("jsonrpc") != self.VERSION or not isinstance(method, str):
+            raise JsonRpcInvalidRequest
+        if "id" in message and type(message["id"]) not in (int, str):
+            raise JsonRpcInvalidRequest("an identifier is a string or a whole number")
+        if self._workspace is None and method not in (types.INITIALIZE, types.EXIT):
+            raise JsonRpcServerNotInitialized
+        if method != types.EXIT and (self._shutdown or (self._workspace and method == types.INITIALIZE)):
+            raise JsonRpcInvalidRequest(f"{method} comes too late")
+        if self.get_message_type(method) is None:
+            if "id" in message:
+                raise JsonRpcMethodNotFound.of(method)
+            message.setdefault("params", None)
+
+    def refuse(self, identifier: int | str | None, error: JsonRpcException) -> None:
+        """Answer a request with an error; None for one that has no identifier to be known by."""
+        told = {"code": error.code, "message": error.message}
+        self._send_data({"jsonrpc": self.VERSION, "id": identifier, "error": told})
+
     def open_documents(self) -> None:
         """Take over the folders of the workspace, and read texts as editors do."""
         self._workspace = Documents.of(self.workspace)
@@ -52,6 +115,13 @@ class Service(LanguageServer):
         self._shown: dict[str, set[str]] = {}
         # Whether the editor asks for findings when it wants them, instead of being told.
         self.pulls = False
+
+    def report_server_error(self, error: Exception, source: Any) -> None:
+        """Answer what is no JSON; anything else that goes wrong apart from a request is told to the user."""
+        if source is JsonRpcException and isinstance(error, (ValueError, RecursionError)):
+            self.protocol.refuse(None, JsonRpcParseError())
+        else:
+            super().report_server_error(error, source)
 
     # ------------------------------------------------------------------ what the editor can do
 
@@ -93,6 +163,10 @@ class Service(LanguageServer):
     def changed(self, uri: str, delay: float) -> None:
         """Check what has this URI in ``delay`` seconds unless it changes before, and show what is found."""
         self.dismiss(uri)
+        if delay and (program := self.documents.program(uri)) is not None:
+            # There is nothing to work out, and so nothing to wait for.
+            settings = self.projects.settings(program.file) if program.python else None
+            delay = 0 if settings is not None and oversized(program, settings) else delay
         if not self.pulls:
             self._waiting[uri] = task = asyncio.create_task(self._publish(uri, delay))
             task.add_done_callback(_failed)

@@ -20,6 +20,8 @@ from multiprocessing.context import SpawnProcess
 from pathlib import Path
 from typing import Any, TypeVar
 
+from torchlint.orphans import end_with_parent
+
 Result = TypeVar("Result")
 Pulse = Callable[[], None]
 
@@ -120,6 +122,7 @@ class Worker:
 
 def _serve(connection: Connection, abandoned: Any) -> None:
     """Answer requests until the server closes its end; the life of the process."""
+    end_with_parent()
     _leave_streams_alone()
     _prepare()
     idle = False

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
 from torchlint.runner import unified_diff
-from torchlint.source import Source
+from torchlint.source import Source, read_bytes, with_line_feeds
 from torchlint.verify.cases import STEP, STEP_FIXED, Case, fixed_text
 from torchlint.verify.results import AGAIN, ORIGINAL, TOGETHER, Machine, Variant
 from torchlint.verify.variants import Texts
@@ -42,7 +42,7 @@ class Script:
         self._directory = _inside(directory or Path.cwd(), workspace)
         self.name = str(workspace.relative)
         self.path = workspace.project / workspace.relative
-        self.source = self.path.read_text(encoding="utf-8", errors="replace")
+        self.source = with_line_feeds(read_bytes(self.path).decode("utf-8", "replace"))
         self.contents: dict[str, Mapping[PurePosixPath, bytes]] = {}
         """For each variant, the new contents of the files that it changes."""
 

@@ -59,7 +59,7 @@ class Workspace:
         """A new copy of the project with the contents of some files replaced."""
         scratch = self._folder / f"run{next(self._numbers)}"
         copy = Copy(_mirrored(self.project, scratch), scratch)
-        shutil.copytree(self.project, copy.project, ignore=self._ignore)
+        shutil.copytree(self.project, copy.project, ignore=self._ignore, copy_function=_copied)
         for link in self._links:
             place = _mirrored(link, scratch)
             place.parent.mkdir(parents=True, exist_ok=True)
@@ -142,6 +142,15 @@ class Workspace:
             folders[:] = [name for name in folders if name not in left_out]
             relative = place.relative_to(self.project)
             yield from ((relative / name).as_posix() for name in names if name not in left_out)
+
+
+def _copied(source: str, target: str) -> str:
+    """Copy a file as `shutil` does; one that says to be empty is not read, since it may have no end."""
+    if Path(source).stat().st_size:
+        return str(shutil.copy2(source, target))
+    Path(target).touch()
+    shutil.copystat(source, target)
+    return target
 
 
 def root_of(script: Path) -> Path:
