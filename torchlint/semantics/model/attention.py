@@ -18,6 +18,7 @@ import libcst as cst
 from torchlint.diagnostics import Edit, Fix
 from torchlint.semantics.algebra import argument as _code
 from torchlint.semantics.algebra import loses_comment
+from torchlint.semantics.constancy import same_later
 from torchlint.semantics.model.causality import Triangle, causal
 from torchlint.semantics.names import Binding
 from torchlint.semantics.operations import Operation
@@ -893,15 +894,8 @@ def _undisturbed(
     """Whether what the call reads is the same at the last product as where it stood before."""
     if not removed:
         return True
-    tree = module.tree
-    end, scope = tree.span(final).start, module.names.scope(found.product.node)
-    for statement in removed:
-        start = tree.span(statement).end
-        for name in {name.value for name in module.dataflow.operations.read_names(statement)}:
-            for binding in scope.bindings.get(name, ()):
-                inside = any(tree.contains(other, binding.node) for other in removed)
-                if start <= tree.span(binding.node).start < end and not inside:
-                    return False
+    if not all(same_later(module, statement, found.product.node, removed) for statement in removed):
+        return False
     # Anything between that is not part of it may change what is read, or draw random numbers.
     return _between(module, removed, final)
 

@@ -18,9 +18,7 @@ if TYPE_CHECKING:
 Edits = tuple[Edit, ...]
 
 
-def of_same_value(
-    module: Module, given: GivenTo, function: str, names: Collection[str]
-) -> list[GivenTo]:
+def of_same_value(module: Module, given: GivenTo, function: str, names: Collection[str]) -> list[GivenTo]:
     """A loss, and the other calls of the function that read the same value, if nothing but those does.
 
     They are rewritten in one edit: with each by itself the value would be left, and nothing would read it.
