@@ -20,8 +20,8 @@ from torchlint.semantics.remembered import remembered
 from torchlint.semantics.values import Kind
 
 if TYPE_CHECKING:
-    from torchlint.semantics.throttling import Function
     from torchlint.semantics.module import Module
+    from torchlint.semantics.throttling import Function
 
 Variable: TypeAlias = "tuple[Scope, str] | str"
 """A name in its scope, or an attribute by its name alone, whoever's it is."""
