@@ -34,6 +34,12 @@ _RESHAPES = frozenset({"view", "reshape", "unsqueeze", "squeeze", "contiguous", 
 _METADATA = frozenset({"shape", "size", "dim", "ndim", "device", "dtype", "is_cuda"})
 _LARGEST = frozenset({"max", "amax"})
 _DEPTH = 24
+# What calls code of its own with what a layer is given and computes.
+_LISTENING = frozenset(
+    {"register_forward_hook", "register_forward_pre_hook", "register_full_backward_hook"}
+    | {"register_full_backward_pre_hook", "register_backward_hook", "register_module_forward_hook"}
+    | {"register_module_forward_pre_hook", "create_feature_extractor", "IntermediateLayerGetter"}
+)
 # How fused attention is called, also by other libraries.
 _FUSED = (
     "scaled_dot_product_attention",
@@ -508,7 +514,7 @@ def _is_subtracted(module: Module, largest: cst.Call, use: cst.Name) -> bool:
 
 def as_one_call(module: Module, found: Attention) -> Fix | None:
     """The fix that writes ``scaled_dot_product_attention``; None unless each argument maps exactly."""
-    if not found.straight or not found.weights_first:
+    if not found.straight or not found.weights_first or _listened_to(module, found):
         return None
     mapped = _operands(module, found)
     arguments = _arguments(module, found) if mapped is not None else None
@@ -532,6 +538,14 @@ def as_one_call(module: Module, found: Attention) -> Fix | None:
     edits: list[tuple[Edit, ...] | None] = [module.replace(product, code), spelling.edits]
     edits += [module.remove_statement(statement) for statement in removed]
     return module.unsafe("Use `scaled_dot_product_attention`", *edits)
+
+
+def _listened_to(module: Module, found: Attention) -> bool:
+    """Whether the file hooks into layers, and softmax or dropout is one, which the one call would not run."""
+    steps = [found.softmax, *(step.operation for step in (*found.inner, *found.outer) if step.operation)]
+    if not any(step.layer is not None for step in steps):
+        return False
+    return any(name.value in _LISTENING for name in module.tree.nodes(cst.Name))
 
 
 def _operands(module: Module, found: Attention) -> tuple[list[str], bool] | None:
