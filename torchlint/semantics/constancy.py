@@ -17,6 +17,7 @@ from torchlint.semantics.api.memory import READING_FUNCTIONS, READING_METHODS, W
 from torchlint.semantics.api.results import TENSOR_METHODS
 from torchlint.semantics.names import Binding, BindingKind, Scope, ScopeKind
 from torchlint.semantics.remembered import remembered
+from torchlint.semantics.sharing import Fate, fate
 from torchlint.semantics.values import Kind
 
 if TYPE_CHECKING:
@@ -354,6 +355,8 @@ def _may_write(module: Module, call: cst.Call, arg: cst.Arg) -> bool:
             return False
         if method in TENSOR_METHODS and module.value(func.value).kind in (Kind.TENSOR, Kind.BATCH):
             return False
+    if isinstance(module.callee(call), cst.FunctionDef):
+        return fate(module, arg.value) is not Fate.READ
     return not _is_plain_layer(module, call)
 
 
