@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 CRASH, SYNTAX_ERROR = "TL000", "TL001"
 # Found by the checker itself rather than by visits to nodes; the rules of these codes hold their pages.
 OWN_CODES = frozenset({SYNTAX_ERROR, UNUSED, INVALID})
+# How the codes of rules begin that have nothing to say of the programs of other frameworks.
+ABOUT_TORCH = "TL"
 
 _log = logging.getLogger("torchlint")
 
@@ -243,6 +245,8 @@ def _found(rule: Rule, placing: _Placing, module: Module) -> list[Diagnostic]:
     check = rule.check
     try:
         with stopwatch.of(rule.code):
+            if rule.code.startswith(ABOUT_TORCH) and module.classes.of_other_framework:
+                return found
             for node in placing.tree.nodes(*rule.on):
                 for finding in check(node, module):
                     found.append(placing.diagnostic(rule, finding))

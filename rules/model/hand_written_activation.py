@@ -9,7 +9,8 @@ import libcst as cst
 from torchlint.diagnostics import Fix
 from torchlint.rule import NOTE, WARNING, Finding, rule
 from torchlint.semantics.activations import Activation, activation
-from torchlint.semantics.algebra import argument, one_line, removable, still
+from torchlint.semantics.algebra import argument, one_line, removable
+from torchlint.semantics.constancy import same_later
 from torchlint.semantics.fallbacks import for_older_releases, known_to_author
 from torchlint.semantics.module import Module
 
@@ -109,13 +110,15 @@ def _fix(module: Module, node: cst.BaseExpression, found: Activation) -> Fix | N
     gone = [removable(module, name) for name in found.names]
     code = argument(module, found.x)
     spelling = module.spell(found.function, node)
-    if spelling is None or None in gone or not one_line(code) or not still(module, found.x, node):
+    if spelling is None or None in gone or not one_line(code):
+        return None
+    statements = list(dict.fromkeys(statement for statement in gone if statement is not None))
+    if not same_later(module, found.x, node, statements):
         return None
     if found.since != "1.7" and not module.target.at_least(found.since):
         return None
     arguments = ", ".join(part for part in (code, found.options) if part)
     grade = module.safe if found.exact else module.unsafe
-    statements = dict.fromkeys(statement for statement in gone if statement is not None)
     return grade(
         f"Use `{spelling.text}`",
         module.replace(node, f"{spelling.text}({arguments})"),

@@ -62,6 +62,11 @@ def hand_written_attention(node: cst.BinaryOperation | cst.Call, module: Module)
     ones or of minus infinities from the first query and key on, becomes `is_causal=True`, for which there are
     faster kernels. A mask that is filled in with a large finite number has no exact counterpart.
 
+    The one call does not run the layers for softmax and dropout, and no weights are left: hooks on those
+    layers, which other files may register to show attention maps or to change them, are not called any more,
+    and a subclass of another file that puts other layers in their place has no effect. Where the file itself
+    hooks into layers, no fix is offered.
+
     ## References
 
     - [torch.nn.functional.scaled_dot_product_attention](https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.scaled_dot_product_attention.html)

@@ -8,7 +8,8 @@ import libcst as cst
 
 from torchlint.diagnostics import Fix
 from torchlint.rule import WARNING, Finding, rule
-from torchlint.semantics.algebra import argument, loses_comment, one_line, still
+from torchlint.semantics.algebra import argument, loses_comment, one_line
+from torchlint.semantics.constancy import same_later
 from torchlint.semantics.fallbacks import for_older_releases, known_to_author, with_fused_kernel
 from torchlint.semantics.module import Module
 from torchlint.semantics.normalizations import Normalization, normalization
@@ -93,7 +94,7 @@ def _fix(module: Module, node: cst.BaseExpression, found: Normalization, functio
     spelling = module.spell(f"torch.nn.functional.{function}", node)
     if spelling is None or not module.dataflow.operations.at_hand(found.x) or not one_line(x + eps):
         return None
-    if not still(module, found.x, node) or not still(module, found.eps, node):
+    if not all(same_later(module, read, node, found.statements) for read in (found.x, found.eps)):
         return None
     for statement in found.statements:
         simple = isinstance(statement, cst.SimpleStatementLine) and len(statement.body) == 1

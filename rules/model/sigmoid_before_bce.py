@@ -9,7 +9,7 @@ import libcst as cst
 from torchlint.diagnostics import Fix
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.model.losses import GivenTo, given_to
-from torchlint.semantics.model.lossinputs import without_ending
+from torchlint.semantics.model.lossinputs import of_same_value, without_ending
 from torchlint.semantics.module import Module
 
 _FUNCTION, _LAYER = "torch.nn.functional.binary_cross_entropy", "torch.nn.BCELoss"
@@ -55,8 +55,9 @@ def sigmoid_before_bce(call: cst.Call, module: Module) -> Iterator[Finding]:
     ## Fix safety
 
     Unsafe: where the sigmoid saturates, the loss and its gradients are others (the right ones). No fix is
-    offered where the sigmoid belongs to the model, whose output others may want as it is, or where one
-    `BCELoss` is called in several places.
+    offered where the sigmoid belongs to the model, whose output others may want as it is, where one `BCELoss`
+    is called in several places, or where the logits have another value by then (`x = torch.sigmoid(x)`, if
+    something else reads the result).
 
     ## References
 
@@ -80,10 +81,13 @@ def sigmoid_before_bce(call: cst.Call, module: Module) -> Iterator[Finding]:
 
 
 def _fix(module: Module, call: cst.Call, found: GivenTo, stable: str) -> Fix | None:
-    edits = without_ending(module, found) if found.uses == 1 else None
+    if found.uses != 1:
+        return None
+    losses = of_same_value(module, found, _FUNCTION, ("sigmoid",))
+    edits = without_ending(module, losses)
     spelling = module.spell(stable, call)
     if edits is None or spelling is None:
         return None
-    return module.unsafe(
-        f"Use `{spelling.text}`", module.replace(call.func, spelling.text), spelling.edits, *edits
-    )
+    named = [call] if found.call is not call else [each.call for each in losses]
+    renamed = [module.replace(each.func, spelling.text) for each in named]
+    return module.unsafe(f"Use `{spelling.text}`", *renamed, spelling.edits, *edits)

@@ -8,8 +8,11 @@ import libcst as cst
 
 from torchlint.rule import ERROR, WARNING, Finding, rule
 from torchlint.semantics.model.losses import given_to
-from torchlint.semantics.model.lossinputs import without_ending
+from torchlint.semantics.model.lossinputs import of_same_value, without_ending
 from torchlint.semantics.module import Module
+
+_FUNCTION = "torch.nn.functional.cross_entropy"
+_ENDINGS = ("softmax", "log_softmax")
 
 
 @rule(
@@ -50,7 +53,8 @@ def softmax_before_cross_entropy(call: cst.Call, module: Module) -> Iterator[Fin
     ## Fix safety
 
     The fix takes the softmax out of what the loss is given. It is unsafe, since it changes what is learnt,
-    and is not offered where the softmax belongs to the model, whose output others may want as it is.
+    and is not offered where the softmax belongs to the model, whose output others may want as it is, or where
+    the logits have another value by then (`x = F.softmax(x, dim=1)`, if something else reads the result).
 
     ## References
 
@@ -59,13 +63,7 @@ def softmax_before_cross_entropy(call: cst.Call, module: Module) -> Iterator[Fin
     name = call.func.attr if isinstance(call.func, cst.Attribute) else call.func
     if not isinstance(name, cst.Name) or "ross" not in name.value:
         return
-    found = given_to(
-        module,
-        call,
-        "torch.nn.functional.cross_entropy",
-        "torch.nn.CrossEntropyLoss",
-        ("softmax", "log_softmax"),
-    )
+    found = given_to(module, call, _FUNCTION, "torch.nn.CrossEntropyLoss", _ENDINGS)
     if found is None:
         return
     twice = found.ending.name == "log_softmax"
@@ -75,7 +73,7 @@ def softmax_before_cross_entropy(call: cst.Call, module: Module) -> Iterator[Fin
         if twice
         else f"`{loss}` takes logits and is given what `softmax` made of them"
     )
-    edits = without_ending(module, found)
+    edits = without_ending(module, of_same_value(module, found, _FUNCTION, _ENDINGS))
     yield Finding(
         call,
         message,

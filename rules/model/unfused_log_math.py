@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from torchlint.diagnostics import Fix
+from torchlint.diagnostics import Edit, Fix
 from torchlint.rule import WARNING, Finding, rule
-from torchlint.semantics.model.logmath import Fused, fused_form
+from torchlint.semantics.model.logmath import Fused, fused_form, fused_together
 from torchlint.semantics.module import Module
 
 _COMPLEX = re.compile(r"complex|\b\d+(\.\d*)?j\b|\bpolar\(")
@@ -57,6 +57,11 @@ def unfused_log_math(node: cst.BinaryOperation | cst.Call, module: Module) -> It
     is unsafe where a small number is added before the logarithm, which it takes out, and in files that
     compute with complex numbers, for which not every release has them.
 
+    No fix is offered where what the function would read may have changed by then (after
+    `x = torch.softmax(x, -1)`, if more than the logarithm is computed of it), where a step would be left that
+    nothing reads, or one half of a maximum that is taken away before the exponential and added again behind
+    the logarithm.
+
     ## References
 
     - [torch.logsumexp](https://docs.pytorch.org/docs/stable/generated/torch.logsumexp.html)
@@ -78,12 +83,17 @@ def unfused_log_math(node: cst.BinaryOperation | cst.Call, module: Module) -> It
 
 
 def _fix(module: Module, node: cst.BaseExpression, fused: Fused) -> Fix | None:
-    spelling = module.spell(fused.qualified, node)
-    if spelling is None or fused.arguments is None:
-        return None
+    edits: list[tuple[Edit, ...] | None] = []
+    family = fused_together(module, fused)
+    for each in family:
+        spelling = module.spell(each.qualified, node)
+        if spelling is None or each.arguments is None or each.replaced is None:
+            return None
+        code = f"{spelling.text}({each.arguments})"
+        edits += [module.replace(each.replaced, code), spelling.edits]
+        edits += [module.remove_statement(statement) for statement in each.removed]
     # Not every release has them for complex numbers.
-    exact = fused.exact and not module.tree.matches(_COMPLEX)
+    exact = all(each.exact for each in family) and not module.tree.matches(_COMPLEX)
     grade = module.safe if exact else module.unsafe
-    code = f"{spelling.text}({fused.arguments})"
-    gone = (module.remove_statement(statement) for statement in fused.removed)
-    return grade(f"Use `{spelling.text}`", module.replace(node, code), spelling.edits, *gone)
+    spelling = module.spell(fused.qualified, node)
+    return grade(f"Use `{spelling.text if spelling is not None else fused.function}`", *edits)

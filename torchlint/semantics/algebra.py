@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchlint.semantics.constancy import same_later, unwritten
 from torchlint.semantics.operations import Operation
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
+    from torchlint.semantics.names import Binding
 
 _DEPTH = 12
 _ATOMS = (cst.Name, cst.Attribute, cst.Call, cst.Subscript, cst.Integer, cst.Float)
@@ -98,65 +100,11 @@ def only_here(
     if len(bindings) != 1 or len(module.uses(bindings[0])) != 1:
         return None
     definition = operations.definition(bindings[0])
-    if definition is None or not still(module, definition, node):
+    if definition is None or not same_later(module, definition, node, assignments(module, bindings)):
         return None
     if names is not None:
         names.append(node)
     return operations.of(definition)
-
-
-def still(module: Module, definition: cst.CSTNode, at: cst.CSTNode) -> bool:
-    """Whether what an expression reads is the same at another place behind it.
-
-    Both stand in one function, the other place in the block of the expression or further in, but in no loop
-    that the expression is outside of; nothing between sets or changes what it reads.
-    """
-    tree = module.tree
-    if module.function(definition) is not module.function(at):
-        return False
-    line, other = tree.statement(definition), tree.statement(at)
-    if line is other:
-        return True
-    block = tree.parent(line)
-    top: cst.CSTNode | None = other
-    while top is not None and tree.parent(top) is not block:
-        top = tree.parent(top)
-        if isinstance(top, (cst.For, cst.While, cst.Try, cst.FunctionDef)):
-            return False
-    if top is None or not isinstance(block, (cst.IndentedBlock, cst.Module)):
-        return False
-    body: list[cst.CSTNode] = list(block.body)
-    first, last = body.index(line), body.index(top)
-    if first > last:
-        return False
-    names = {name.value for name in module.dataflow.operations.read_names(definition)}
-    # What a statement of one line assigns to, it sets after it has computed the rest.
-    between = body[first + 1 : last] + ([] if top is other else [top])
-    return not any(_changes(node, names) for part in between for node in (part, *tree.descendants(part)))
-
-
-def _changes(node: cst.CSTNode, names: Collection[str]) -> bool:
-    """Whether a node sets one of these names, stores into it, or calls a method that changes it."""
-    match node:
-        case cst.AssignTarget() | cst.AnnAssign() | cst.AugAssign() | cst.NamedExpr() | cst.For():
-            targets = [node.target]
-        case cst.Call(func=cst.Attribute(attr=cst.Name(method), value=owner)) if method.endswith("_"):
-            targets = [owner]
-        case cst.Del():
-            targets = [node.target]
-        case cst.AsName():
-            return True
-        case _:
-            return False
-    while targets:
-        target = targets.pop()
-        if isinstance(target, (cst.Tuple, cst.List)):
-            targets += [element.value for element in target.elements]
-        while isinstance(target, (cst.Attribute, cst.Subscript)):
-            target = target.value
-        if isinstance(target, cst.Name) and target.value in names:
-            return True
-    return False
 
 
 def argument(module: Module, node: cst.BaseExpression) -> str:
@@ -191,12 +139,52 @@ def through_names(module: Module, node: cst.BaseExpression, steps: int) -> list[
     return found
 
 
+def assignments(module: Module, bindings: Iterable[Binding]) -> list[cst.CSTNode]:
+    """The assignments that make some bindings, without what else stands on their lines."""
+    found = (
+        module.tree.enclosing(binding.node, cst.Assign, cst.AnnAssign, cst.AugAssign) for binding in bindings
+    )
+    return [statement for statement in found if statement is not None]
+
+
+def superfluous(
+    module: Module, names: Sequence[cst.Name], replaced: Iterable[cst.CSTNode] = ()
+) -> tuple[list[cst.CSTNode], bool] | None:
+    """The statements that nothing needs once ``names`` are not read any more, and whether those are all.
+
+    The names lead from one to the next, each to what the one before it is computed of. ``replaced`` are
+    reads that go away in the same edit. None if a value would be left that nothing reads, or was changed
+    in between.
+    """
+    gone: list[cst.CSTNode] = []
+    for name in names:
+        bindings = module.bindings(name)
+        if len(bindings) != 1 or not unwritten(module, name):
+            return None
+    for name in names:
+        (binding,) = module.bindings(name)
+        reads = [use for use in module.uses(binding) if use is not name and use not in replaced]
+        if reads:
+            return gone, False
+        statement = _only_assignment(module, binding)
+        if statement is None:
+            return None
+        if statement not in gone:
+            gone.append(statement)
+    return gone, True
+
+
 def removable(module: Module, name: cst.Name) -> cst.CSTNode | None:
     """The statement that gives a name its only value, if nothing else reads it and no comment is lost."""
     bindings = module.bindings(name)
     if len(bindings) != 1 or len(module.uses(bindings[0])) != 1:
         return None
-    line = module.tree.statement(bindings[0].node)
+    return _only_assignment(module, bindings[0])
+
+
+def _only_assignment(module: Module, binding: Binding) -> cst.CSTNode | None:
+    """The line on which a binding is made and nothing else happens; None if a comment would go with it."""
+    line = module.tree.statement(binding.node)
     if not isinstance(line, cst.SimpleStatementLine) or len(line.body) != 1:
         return None
     small = line.body[0]

@@ -9,8 +9,8 @@ from functools import cache, cached_property
 import libcst as cst
 
 from torchlint.semantics.api.results import function_result
-from torchlint.semantics.conventions import OTHER_FRAMEWORKS
 from torchlint.semantics.names import AttributeBinding, BindingKind, Names
+from torchlint.semantics.otherframeworks import of_other_framework, other_module
 from torchlint.semantics.values import Kind
 from torchlint.syntax import SyntaxTree
 
@@ -175,7 +175,7 @@ class Classes:
         kinds = [kind_of_class(dotted) for dotted in bases] + [parent.kind for parent in parents]
         kind = next((k for k in kinds if k not in (Kind.UNKNOWN, Kind.OBJECT)), Kind.OBJECT)
         modular = opaque and "forward" in methods and not any(map(_NO_MODULE_BASE.search, bases))
-        modular = modular and not self.of_other_framework
+        modular = modular and not self.of_other_framework and not any(map(other_module, bases))
         if kind is Kind.OBJECT and modular and self._calls_base(methods):
             # A base of another file, and it has a forward: a module by every convention.
             kind = Kind.MODULE
@@ -188,9 +188,7 @@ class Classes:
     @cached_property
     def of_other_framework(self) -> bool:
         """Whether the file imports another framework and not torch, so that its modules are those."""
-        bindings = (found for bound in self.names.module_scope.bindings.values() for found in bound)
-        roots = {(binding.imported or "").partition(".")[0] for binding in bindings}
-        return "torch" not in roots and bool(roots & (OTHER_FRAMEWORKS - {"cv2"}))
+        return of_other_framework(self.names)
 
     def _takes_lightning_steps(self, methods: dict[str, cst.FunctionDef]) -> bool:
         """Whether a class of a file that imports Lightning defines a step over a batch."""

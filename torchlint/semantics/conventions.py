@@ -32,8 +32,8 @@ MAKER_NAME = re.compile(
 )
 # Libraries beside torch whose models are written in the same words.
 OTHER_FRAMEWORKS = frozenset(
-    {"caffe", "chainer", "cv2", "flax", "jittor", "keras", "mindspore", "mlx", "mxnet", "oneflow", "paddle"}
-    | {"tensorflow", "tinygrad"}
+    {"caffe", "chainer", "cv2", "equinox", "flax", "haiku", "jax", "jittor", "keras", "megengine"}
+    | {"mindspore", "mlx", "mxnet", "oneflow", "paddle", "tensorflow", "tinygrad"}
 )
 # Classes of other runtimes, whatever the variable is called that is annotated with one.
 OTHER_RUNTIME_CLASS = re.compile(

@@ -36,6 +36,7 @@ from torchlint.semantics.inference import Inference
 from torchlint.semantics.iterations import Iterations
 from torchlint.semantics.loaders import Loaders
 from torchlint.semantics.names import Binding, Names
+from torchlint.semantics.otherframeworks import imports_torch
 from torchlint.semantics.parallelism import Parallelism
 from torchlint.semantics.parameters import tells_parameters_apart
 from torchlint.semantics.places import Grad, Hot, Loop, Phase, Places
@@ -517,13 +518,16 @@ class Module:
     def spell(self, qualified: str, at: cst.CSTNode) -> Spelling | None:
         """How to write a library name at a place, importing its root package if no import serves.
 
-        None if the root package's own name means something else there.
+        None if the root package's own name means something else there, and of torch if the file imports
+        nothing from it: whatever it calls torch's is not known to be.
         """
         text = self.names.spelling(qualified, at)
         if text is not None:
             return Spelling(text, ())
         root = qualified.partition(".")[0]
         if self.names.lookup(root, at) is not None or root in self.names.module_scope.bindings:
+            return None
+        if root == "torch" and not imports_torch(self.names):
             return None
         return Spelling(qualified, rewriting.add_import(self.tree, f"import {root}"))
 

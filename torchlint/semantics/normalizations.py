@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchlint.semantics.algebra import assignments
+from torchlint.semantics.constancy import same_later, unwritten
 from torchlint.semantics.operations import Operation
 
 if TYPE_CHECKING:
@@ -53,13 +55,18 @@ class _Walk:
                 break
             bindings = self.module.bindings(current)
             definition = operations.definition(bindings[0]) if len(bindings) == 1 else None
-            if definition is None:
+            if definition is None or not self._as_made(current, definition):
                 return None
             self.consumed.add(current)
             self.bindings[bindings[0]] = None
             current = definition
         found = operations.of(current)
         return None if found is None or found.in_place else found
+
+    def _as_made(self, name: cst.Name, definition: cst.CSTNode) -> bool:
+        """Whether a step, and what it was computed of, is where it is read what it was where it was made."""
+        made = assignments(self.module, self.module.bindings(name))
+        return unwritten(self.module, name) and same_later(self.module, definition, name, made)
 
     def read_elsewhere(self) -> bool:
         return any(use not in self.consumed for b in self.bindings for use in self.module.uses(b))

@@ -18,6 +18,7 @@ import libcst as cst
 from torchlint.diagnostics import Edit, Fix
 from torchlint.semantics.algebra import argument as _code
 from torchlint.semantics.algebra import loses_comment
+from torchlint.semantics.constancy import same_later
 from torchlint.semantics.model.causality import Triangle, causal
 from torchlint.semantics.names import Binding
 from torchlint.semantics.operations import Operation
@@ -33,6 +34,12 @@ _RESHAPES = frozenset({"view", "reshape", "unsqueeze", "squeeze", "contiguous", 
 _METADATA = frozenset({"shape", "size", "dim", "ndim", "device", "dtype", "is_cuda"})
 _LARGEST = frozenset({"max", "amax"})
 _DEPTH = 24
+# What calls code of its own with what a layer is given and computes.
+_LISTENING = frozenset(
+    {"register_forward_hook", "register_forward_pre_hook", "register_full_backward_hook"}
+    | {"register_full_backward_pre_hook", "register_backward_hook", "register_module_forward_hook"}
+    | {"register_module_forward_pre_hook", "create_feature_extractor", "IntermediateLayerGetter"}
+)
 # How fused attention is called, also by other libraries.
 _FUSED = (
     "scaled_dot_product_attention",
@@ -507,7 +514,7 @@ def _is_subtracted(module: Module, largest: cst.Call, use: cst.Name) -> bool:
 
 def as_one_call(module: Module, found: Attention) -> Fix | None:
     """The fix that writes ``scaled_dot_product_attention``; None unless each argument maps exactly."""
-    if not found.straight or not found.weights_first:
+    if not found.straight or not found.weights_first or _listened_to(module, found):
         return None
     mapped = _operands(module, found)
     arguments = _arguments(module, found) if mapped is not None else None
@@ -531,6 +538,14 @@ def as_one_call(module: Module, found: Attention) -> Fix | None:
     edits: list[tuple[Edit, ...] | None] = [module.replace(product, code), spelling.edits]
     edits += [module.remove_statement(statement) for statement in removed]
     return module.unsafe("Use `scaled_dot_product_attention`", *edits)
+
+
+def _listened_to(module: Module, found: Attention) -> bool:
+    """Whether the file hooks into layers, and softmax or dropout is one, which the one call would not run."""
+    steps = [found.softmax, *(step.operation for step in (*found.inner, *found.outer) if step.operation)]
+    if not any(step.layer is not None for step in steps):
+        return False
+    return any(name.value in _LISTENING for name in module.tree.nodes(cst.Name))
 
 
 def _operands(module: Module, found: Attention) -> tuple[list[str], bool] | None:
@@ -893,15 +908,8 @@ def _undisturbed(
     """Whether what the call reads is the same at the last product as where it stood before."""
     if not removed:
         return True
-    tree = module.tree
-    end, scope = tree.span(final).start, module.names.scope(found.product.node)
-    for statement in removed:
-        start = tree.span(statement).end
-        for name in {name.value for name in module.dataflow.operations.read_names(statement)}:
-            for binding in scope.bindings.get(name, ()):
-                inside = any(tree.contains(other, binding.node) for other in removed)
-                if start <= tree.span(binding.node).start < end and not inside:
-                    return False
+    if not all(same_later(module, statement, found.product.node, removed) for statement in removed):
+        return False
     # Anything between that is not part of it may change what is read, or draw random numbers.
     return _between(module, removed, final)
 

@@ -24,7 +24,7 @@ from torchlint.semantics.accumulation import writes_to
 from torchlint.semantics.api.memory import READING_METHODS
 from torchlint.semantics.api.results import TENSOR_METHODS
 from torchlint.semantics.names import Binding, BindingKind, ScopeKind, leaves
-from torchlint.semantics.sharing import Fate, fate
+from torchlint.semantics.sharing import Fate, fate, other_names
 from torchlint.semantics.spellings import last_name
 
 if TYPE_CHECKING:
@@ -533,17 +533,27 @@ def _may_change(module: Module, piece: cst.BaseExpression, growth: Growth) -> bo
                 root = owner
             case _:
                 return isinstance(root, cst.Attribute)  # anybody may write to an attribute
+    return any(_written_in_loop(module, binding, piece, growth) for binding in module.bindings(root))
+
+
+def _written_in_loop(module: Module, binding: Binding, piece: cst.BaseExpression, growth: Growth) -> bool:
+    """Whether the loop may write to the tensor in a variable, by any name, once it was a piece."""
     tree, loop = module.tree, growth.loops[-1]
-    for binding in module.bindings(root):
-        inside = binding.kind is BindingKind.ASSIGN and tree.contains(loop, binding.node)
-        end = tree.span(tree.statement(binding.node)).end if inside else 0
-        for use in module.uses(binding):
+    others, attributes = other_names(module, binding)
+    if any(tree.contains(loop, attribute) for attribute in attributes):
+        return True
+    for held in (binding, *others):
+        each_round = tree.contains(loop, held.node)
+        inside = held.kind is BindingKind.ASSIGN and each_round
+        end = tree.span(tree.statement(held.node)).end if inside else 0
+        for use in module.uses(held):
             if tree.contains(piece, use) or not tree.contains(loop, use):
                 continue
             later = tree.order[use] > tree.order[growth.call]
             carried = inside and tree.span(use).start < end
             worst = fate(module, use)
-            if worst is Fate.WRITTEN or (worst is Fate.HELD and (later or carried)):
+            # What one tensor of all rounds is handed to may write to it in the next round.
+            if worst is Fate.WRITTEN or (worst is Fate.HELD and (later or carried or not each_round)):
                 return True
     return False
 

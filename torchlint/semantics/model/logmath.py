@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -14,10 +14,11 @@ from torchlint.semantics.algebra import (
     only_here,
     operand,
     plus_number,
-    removable,
-    still,
+    superfluous,
     through_names,
 )
+from torchlint.semantics.constancy import same_later
+from torchlint.semantics.model.maxshift import Shift, shifted
 from torchlint.semantics.operations import Operation
 
 if TYPE_CHECKING:
@@ -37,6 +38,9 @@ class Fused:
         arguments: the code of its arguments; None if it cannot be written down here.
         exact: whether it is equal, rounding aside.
         removed: the statements that nothing needs any more.
+        replaced: what the function takes the place of.
+        names: the names of the steps, from the one that is read on.
+        read: what its arguments read.
     """
 
     formula: str
@@ -44,6 +48,9 @@ class Fused:
     arguments: str | None
     exact: bool = True
     removed: tuple[cst.CSTNode, ...] = ()
+    replaced: cst.BaseExpression | None = None
+    names: tuple[cst.Name, ...] = ()
+    read: tuple[cst.BaseExpression, ...] = ()
 
     @property
     def function(self) -> str:
@@ -88,18 +95,21 @@ class _Search:
         read: Sequence[cst.BaseExpression],
         code: str | None,
         exact: bool = True,
+        whole: cst.BaseExpression | None = None,
     ) -> Fused:
         """The answer, with arguments if all that they read still means the same where they are written."""
-        removed = [removable(self.module, name) for name in names]
-        kept = any(statement is None for statement in removed)
-        movable = all(still(self.module, node, self.node) for node in read) and (
-            # A step that is needed elsewhere stays, and so what it is computed of must not be computed twice.
-            not kept or not names or all(self.module.dataflow.operations.at_hand(node) for node in read)
-        )
-        if code is None or not movable or not one_line(code):
+        whole = whole or self.node
+        found = superfluous(self.module, names)
+        if found is None or code is None or not one_line(code):
             return Fused(formula, qualified, None, exact)
-        gone = tuple(dict.fromkeys(s for s in removed if s is not None)) if not kept else ()
-        return Fused(formula, qualified, code, exact, gone)
+        removed, all_gone = found
+        movable = all(same_later(self.module, node, whole, removed) for node in read) and (
+            # A step that is needed elsewhere stays, and so what it is computed of must not be computed twice.
+            all_gone or all(self.module.dataflow.operations.at_hand(node) for node in read)
+        )
+        if not movable:
+            return Fused(formula, qualified, None, exact)
+        return Fused(formula, qualified, code, exact, tuple(removed), whole, tuple(names), tuple(read))
 
     def _exp_minus_one(self) -> Fused | None:
         found = plus_number(self.module, self.node)
@@ -199,9 +209,68 @@ class _Search:
         code = f"{argument(self.module, x)}, dim={argument(self.module, dim)}{last}"
         read = [x, dim] if keep is None else [x, dim, keep]
         names = through_names(self.module, inner, 1)
-        return self._fused("log(sum(exp(x)))", "torch.logsumexp", names, read, code)
+        by_hand = shifted(self.module, self.node, x, dim, keep)
+        if by_hand is None:
+            return self._fused("log(sum(exp(x)))", "torch.logsumexp", names, read, code)
+        if by_hand.whole is None:
+            # ``logsumexp`` takes the largest term out itself; with one half left it would be done twice.
+            return Fused("log(sum(exp(x)))", "torch.logsumexp", None)
+        code = f"{argument(self.module, by_hand.x)}, dim={argument(self.module, dim)}{last}"
+        read = [by_hand.x, *read[1:]]
+        fused = self._fused("log(sum(exp(x)))", "torch.logsumexp", names, read, code, whole=by_hand.whole)
+        return self._without_shift(fused, by_hand)
+
+    def _without_shift(self, fused: Fused, by_hand: Shift) -> Fused:
+        """The answer that takes out the maximum, too, if nothing else reads it."""
+        (name, *others) = by_hand.names
+        found = superfluous(self.module, [name], others)
+        if fused.arguments is None or found is None:
+            return replace(fused, arguments=None)
+        return replace(fused, removed=(*fused.removed, *found[0]))
 
 
 def fused_form(module: Module, node: cst.BaseExpression) -> Fused | None:
     """The function that computes an expression in one step; None if it is no such pair of steps."""
     return _Search(module, node).find()
+
+
+def fused_together(module: Module, fused: Fused) -> list[Fused]:
+    """The forms that are written in one edit, so that a step which only such pairs read can go with them.
+
+    ``p = sigmoid(x)`` of ``log(p)`` and ``log(1 - p)`` is needed by neither once both are ``logsigmoid``.
+    """
+    read = next((name for name in fused.names if len(_reads(module, name)) > 1), None)
+    if read is None:
+        return [fused]
+    family = [fused]
+    for use in _reads(module, read):
+        if any(use in other.names for other in family):
+            continue
+        other = _form_around(module, use)
+        if other is None:
+            return [fused]
+        family.append(other)
+    found = superfluous(module, [read, *fused.names[fused.names.index(read) + 1 :]], _reads(module, read))
+    if found is None or not found[1]:
+        return [replace(fused, arguments=None)]
+    gone = tuple(dict.fromkeys([*(s for other in family for s in other.removed), *found[0]]))
+    places = [other.replaced for other in family if other.replaced is not None]
+    if any(one is not other and module.tree.contains(one, other) for one in places for other in places):
+        return [replace(fused, arguments=None)]
+    return [replace(family[0], removed=gone), *(replace(other, removed=()) for other in family[1:])]
+
+
+def _reads(module: Module, name: cst.Name) -> list[cst.Name]:
+    return [use for binding in module.bindings(name) for use in module.uses(binding)]
+
+
+def _form_around(module: Module, use: cst.Name) -> Fused | None:
+    """The pair of steps that begins with a read."""
+    for around in module.tree.ancestors(use):
+        if isinstance(around, cst.BaseStatement | cst.BaseSmallStatement):
+            break
+        if isinstance(around, cst.Call | cst.BinaryOperation):
+            found = fused_form(module, around)
+            if found is not None:
+                return found if found.arguments is not None and use in found.names else None
+    return None
