@@ -100,8 +100,13 @@ def _certainly_tensor(module: Module, node: cst.BaseExpression, depth: int = 0) 
             # What is added to a tensor leaves a tensor.
             made = [b for b in module.bindings(node) if b.kind is not BindingKind.AUGMENT]
             return bool(made) and all(_bound_to_tensor(module, binding, depth + 1) for binding in made)
-        case cst.Call(func=cst.Attribute(value=owner)) if module.qualified(node.func) is None:
-            return module.value(owner).kind is Kind.MODULE or _certainly_tensor(module, owner, depth + 1)
+        case cst.Call(func=func) if module.qualified(func) is None:
+            called = module.value(func)
+            if called.kind is Kind.MODULE:  # by more than its name
+                return bool(called.cls or called.definition or called.origin)
+            if isinstance(func, cst.Attribute) and not isinstance(called.definition, cst.FunctionDef):
+                return _certainly_tensor(module, func.value, depth + 1)
+            return True
         case cst.Call():
             return True
         case cst.BinaryOperation(left=left, right=right):
