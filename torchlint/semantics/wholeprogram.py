@@ -71,6 +71,7 @@ _REVEALING_FUNCTIONS = (
     *("torch.nn.modules.module.register", "torchvision.models.feature_extraction"),
     *("operator.attrgetter", "operator.methodcaller", "builtins.vars", "builtins.dir", "builtins.eval"),
     *("builtins.exec", "builtins.compile", "builtins.__import__", "builtins.globals", "builtins.locals"),
+    "builtins.breakpoint",
 )
 _REVEALING_ATTRIBUTES = frozenset(
     {
@@ -293,7 +294,7 @@ def _shown(module: Module) -> Iterator[cst.BaseExpression | None]:
         if method or raised or module.qualified(call.func) in _SHOWING_FUNCTIONS:
             yield from (argument.value for argument in call.args)
     for part in module.tree.nodes(cst.FormattedStringExpression):
-        if not part.format_spec:  # no model takes one
+        if part.conversion or not part.format_spec:  # which no model takes
             yield part.expression
     for operation in module.tree.nodes(cst.BinaryOperation):
         if (
