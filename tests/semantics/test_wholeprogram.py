@@ -185,6 +185,7 @@ def test_the_state_is_left_alone(semantic_model: Callable[[str], Module], lines:
         "print('%s' % net)",
         "print(f'{net!s:>80}')",
         "breakpoint()",
+        "json.dumps({'net': net}, default=str)",
         "text = net.__str__()",
         "torch.save.__call__(net, 'net.pt')",
         "keep = getattr(torch, 'save')\nkeep(net, 'net.pt')",

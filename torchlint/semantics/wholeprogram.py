@@ -316,7 +316,8 @@ def _is_handed_on(module: Module, name: cst.Name) -> bool:
     if isinstance(parent, cst.Arg):
         call = module.tree.parent(parent)
         asks = isinstance(call, cst.Call) and module.qualified(call.func) == "builtins.isinstance"
-        return parent.value is name and parent.keyword is None and not asks
+        chosen = parent.keyword is not None and parent.keyword.value in ("type", "dtype")
+        return parent.value is name and not asks and not chosen
     return isinstance(
         parent, (cst.Assign, cst.NamedExpr, cst.Element, cst.DictElement, cst.Return, cst.Param)
     )
