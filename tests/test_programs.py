@@ -151,8 +151,9 @@ VARIANTS: Mapping[str, tuple[str, ...]] = {
 }
 
 # Relative. Safe fixes keep the arithmetic, but for the order of rounding: a sum that was kept in a Python
-# float is then kept in a single-precision tensor, and a bias that normalization took off again is gone.
+# float is then kept in a single-precision tensor.
 SAFE_TOLERANCE = 1e-5
+# A bias that normalization takes off again goes with an unsafe fix, since all of these programs set seeds.
 # Evaluation subtracts a running mean instead, which is always some steps behind the bias of the layer before
 # it; without that bias there is nothing to be behind of, and an evaluation after few steps differs a little.
 RUNNING_MEAN_TOLERANCE = 5e-2
@@ -261,7 +262,7 @@ def compare(program: str, variant: str, runs: Runs, tolerance: float) -> None:
     """The fixed program trains, and judges itself, as the original does."""
     before, after = runs[program, "original"].result(), runs[program, variant].result()
     assert losses(after) == pytest.approx(losses(before), rel=tolerance)
-    if EXPECTED[program].get("TL401"):
+    if variant == "unsafe" and EXPECTED[program].get("TL401"):
         tolerance = RUNNING_MEAN_TOLERANCE
     key = "validation_losses"
     assert losses(after, key) == pytest.approx(losses(before, key), rel=tolerance)

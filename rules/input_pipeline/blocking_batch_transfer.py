@@ -23,7 +23,9 @@ def blocking_batch_transfer(call: cst.Call, module: Module) -> Iterator[Finding]
     ## What it does
 
     Finds `.to(device)` and `.cuda()` of a batch from a loader with pinned memory, without
-    `non_blocking=True`; and a part of a batch that is sent blocking beside one that is not.
+    `non_blocking=True`; and a part of a batch that is sent blocking beside one that is not. The parts of a
+    batch are treated alike: if one of them has to be sent blocking, for example because it is cast first
+    and so is no longer in pinned memory, the others are left alone.
 
     ## Why is this bad?
 
@@ -48,8 +50,9 @@ def blocking_batch_transfer(call: cst.Call, module: Module) -> Iterator[Finding]
     ## Fix safety
 
     Safe: work on the device that uses the copy waits for it. Copies from the device to the host are never
-    touched, since there the host would read too early. The fix is unsafe where a collate function of
-    another file may build objects of its own class, whose `to` might not take the argument.
+    touched, since there the host would read too early. The fix is unsafe, for all parts of a batch, where a
+    collate function of another file may build objects of its own class, whose `to` might not take the
+    argument.
 
     ## References
 

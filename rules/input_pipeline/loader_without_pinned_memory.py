@@ -23,7 +23,9 @@ def loader_without_pinned_memory(call: cst.Call, module: Module) -> Iterator[Fin
     """
     ## What it does
 
-    Finds a `DataLoader` without `pin_memory=True` whose batches are moved to an accelerator.
+    Finds a `DataLoader` without `pin_memory` whose batches are moved to an accelerator. A `DataLoader` that
+    is given `pin_memory=False` is left alone: whoever writes out the default has decided against it, for
+    example since page-locked memory is scarce or the pinning thread fails on the batches.
 
     ## Why is this bad?
 
@@ -58,7 +60,7 @@ def loader_without_pinned_memory(call: cst.Call, module: Module) -> Iterator[Fin
     - [Memory pinning](https://docs.pytorch.org/docs/stable/data.html#memory-pinning)
     """
     loaders = module.loaders
-    if not loaders.makes_loader(call) or loaders.pinned(call) is not False:
+    if not loaders.makes_loader(call) or not module.argument(call, "pin_memory").absent:
         return
     if not loaders.pinning_helps or not loaders.feeds_accelerator(call):
         return

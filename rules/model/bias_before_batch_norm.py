@@ -9,7 +9,7 @@ import libcst as cst
 
 from torchlint.diagnostics import Fix
 from torchlint.rule import WARNING, Finding, rule
-from torchlint.semantics.dataflow import Consumer, Trail
+from torchlint.semantics.dataflow import Consumer
 from torchlint.semantics.module import Module
 
 _CONVOLUTION = re.compile(r"torch\.nn\.(Lazy)?Conv(Transpose)?[123]d")
@@ -17,6 +17,7 @@ _LINEAR = re.compile(r"torch\.nn\.(Lazy)?Linear")
 _FUNCTION = re.compile(r"torch\.(nn\.functional\.)?conv(_transpose)?[123]d")
 _BATCH_NORM = re.compile(r"torch\.nn\.((Lazy)?BatchNorm[123]d|SyncBatchNorm)")
 _INSTANCE_NORM = re.compile(r"torch\.nn\.(Lazy)?InstanceNorm[123]d")
+_RANDOM_STATES = re.compile(r"rng_state|fork_rng|default_generator|deterministic")
 
 
 @rule(
@@ -55,13 +56,19 @@ def bias_before_batch_norm(call: cst.Call, module: Module) -> Iterator[Finding]:
 
     ## Fix safety
 
-    The outputs are the same. The fix is unsafe if the file loads weights (a checkpoint of the old model
-    has the bias among its keys), if it counts its parameters, lists them, adds up their values or takes one
-    by its place, if it watches layers through hooks or cuts a model apart, if it evaluates a model that it
-    never trains or trains one in evaluation mode (there the norm does not subtract the mean of the batch), or
-    if the layer comes out of a public function that other files may call. No fix is offered where code of the
-    file sets the bias of such layers without asking whether there is one, and for `F.conv2d`, whose bias is a
-    parameter of its own.
+    Unsafe: the outputs are the same, but the bias is no longer among the keys of `state_dict`. Checkpoints of
+    the old model do not load into the new one, and whoever lists, counts or names parameters sees one less.
+    From the same seed, the layers that are made after this one get other weights.
+
+    The fix is safe where none of this can be noticed: in a script that makes and trains the model itself,
+    that imports nothing but PyTorch and other libraries that leave models alone, that no file can import
+    without training once more, that sets no seed, and that neither saves, loads, lists, counts, names nor
+    prints the state of any model or optimizer. It is unsafe there, too, if the script watches layers through
+    hooks or cuts a model apart, if it evaluates a model that it never trains or trains one in evaluation mode
+    (there the norm does not subtract the mean of the batch), or if it reads or asks for any bias.
+
+    No fix is offered where code of the file sets the bias of such layers without asking whether there is one,
+    and for `F.conv2d`, whose bias is a parameter of its own.
 
     ## References
 
@@ -92,7 +99,7 @@ def bias_before_batch_norm(call: cst.Call, module: Module) -> Iterator[Finding]:
     yield Finding(
         call,
         f"the bias of `{layer}` changes nothing: the `{norm.name.rpartition('.')[2]}` behind it subtracts it",
-        fix=None if functional else _fix(call, name, trail, module),
+        fix=None if functional else _fix(call, name, module),
         related=((norm.call, "subtracts the mean of each channel"),),
         remedy="Pass `bias=None`"
         if functional
@@ -135,11 +142,19 @@ def _same_width(norm: cst.Call, linear: cst.Call, module: Module) -> bool:
     return module.source(features.node) == module.source(outputs.node)
 
 
-def _fix(call: cst.Call, layer: str, trail: Trail, module: Module) -> Fix | None:
+def _fix(call: cst.Call, layer: str, module: Module) -> Fix | None:
     if module.dataflow.biases.bias_needed(layer):
         return None
-    edits = module.set_argument(call, "bias", "False")
-    public = any(not factory.name.value.startswith("_") for factory in trail.factories)
-    noticed = module.loads_weights or module.tells_parameters_apart or module.trains_in_evaluation_mode
-    grade = module.unsafe if noticed or public else module.safe
-    return grade("Add `bias=False`", edits)
+    grade = module.safe if _unnoticed(call, module) else module.unsafe
+    return grade("Add `bias=False`", module.set_argument(call, "bias", "False"))
+
+
+def _unnoticed(call: cst.Call, module: Module) -> bool:
+    """Whether the program is the same without the bias, whatever it computes, draws and stores."""
+    drawn = not module.seeded and not module.tree.matches(_RANDOM_STATES)
+    return (
+        drawn
+        and module.state_unobserved(call)
+        and not module.trains_in_evaluation_mode
+        and not module.dataflow.biases.read
+    )

@@ -51,11 +51,17 @@ def modules_in_plain_list(statement: cst.Assign | cst.AnnAssign, module: Module)
 
     ## Fix safety
 
-    The fix is unsafe where the list is used for more than indexing, iterating and filling, where a file with
-    `DistributedDataParallel` never runs what is in it, where the keys of a dict are not all in sight, and
-    where the file loads weights, which lack the modules that are registered now. None is offered if something
-    in it may be no module, where the list is assigned in several places or something is asked of it that
-    `nn.ModuleList` lacks, as `reverse()` is, and before `super().__init__()`.
+    Unsafe: the modules are among the keys of `state_dict` from then on, so that checkpoints of the old model
+    lack some, and whoever lists or counts parameters sees more of them.
+
+    The fix is safe in a script that makes and trains the model itself, that imports nothing but PyTorch and
+    other libraries that leave models alone, that no file can import without training once more, and that
+    neither saves, loads, lists, counts, names nor prints the state of any model or optimizer. It is unsafe
+    there, too, where the list is used for more than indexing, iterating and filling, where a script with
+    `DistributedDataParallel` never runs what is in it, and where the keys of a dict are not all in sight.
+
+    None is offered if something in it may be no module, where the list is assigned in several places or
+    something is asked of it that `nn.ModuleList` lacks, as `reverse()` is, and before `super().__init__()`.
 
     ## References
 
@@ -97,7 +103,8 @@ def _fix(hidden: Hidden, statement: cst.CSTNode, container: str, module: Module)
     if hidden.needs_builtin or not all(map(may_be_key, hidden.keys or ())):
         return None
     known = hidden.known and (not hidden.mapping or hidden.keys is not None)
-    grade = module.safe if known and hidden.plainly_used and not module.loads_weights else module.unsafe
+    plain = known and hidden.plainly_used
+    grade = module.safe if plain and module.state_unobserved(statement) else module.unsafe
     made = module.source(hidden.made)
     if isinstance(hidden.made, cst.Tuple) and not module.tree.parentheses(hidden.made):
         made = f"({made})"

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.semantics.attributes import SelfAttributes
+from torchlint.semantics.guards import Guard, unchanged
 from torchlint.semantics.names import Binding, BindingKind
+from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import Kind
 
 if TYPE_CHECKING:
@@ -17,20 +19,6 @@ if TYPE_CHECKING:
 
 
 _VISITED = frozenset({BindingKind.LOOP, BindingKind.PARAMETER, BindingKind.COMPREHENSION})
-
-
-def _tests(around: cst.CSTNode, child: cst.CSTNode) -> list[cst.BaseExpression]:
-    """The conditions under which the ``child`` of a node is evaluated."""
-    if isinstance(around, (cst.If, cst.IfExp)):
-        return [around.test] if child is around.body else []
-    if isinstance(around, (cst.ListComp, cst.SetComp, cst.GeneratorExp)) and child is around.elt:
-        loop: cst.CompFor | None = around.for_in
-        found: list[cst.BaseExpression] = []
-        while loop is not None:
-            found += [condition.test for condition in loop.ifs]
-            loop = loop.inner_for_in
-        return found
-    return []
 
 
 class Biases:
@@ -100,22 +88,42 @@ class Biases:
 
     def _may_be(self, owner: cst.Name, at: cst.CSTNode, layer: str) -> bool:
         """Whether the tests around ``at`` admit that ``owner`` is a layer of this class."""
-        child: cst.CSTNode = at
-        word = next((w for w in ("Conv", "Linear") if w in layer), layer)
-        for ancestor in self.tree.ancestors(at):
-            for test in _tests(ancestor, child):
-                text = self.tree.source(test)
-                tests = [
-                    node
-                    for node in self.tree.descendants(test)
-                    if isinstance(node, cst.Call)
-                    and self.module.qualified(node.func) == "builtins.isinstance"
-                ]
-                named = tests or "find(" in text or "__name__" in text or re.search(r"['\"]", text)
-                if named and "not " not in text:
-                    return word in text or not re.search(r"Norm|Conv|Linear|Embedding|LSTM|GRU", text)
-            child = ancestor
-        return True
+        return all(self._admits(guard, owner, layer) for guard in self.module.guards(at))
+
+    def _admits(self, guard: Guard, owner: cst.Name, layer: str) -> bool:
+        """Whether the outcome of a test leaves it open that ``owner`` is a layer of this class."""
+        test, word = guard.test, next((w for w in ("Conv", "Linear") if w in layer), layer)
+        match test:
+            case cst.Call(args=[cst.Arg(value=asked), cst.Arg(value=classes)]) if (
+                self.module.qualified(test.func) == "builtins.isinstance"
+            ):
+                if not unchanged(self.module, asked, owner):
+                    return True
+                if guard.holds:
+                    return _may_name(self.tree.source(classes), word)
+                parts = [e.value for e in classes.elements] if isinstance(classes, cst.Tuple) else [classes]
+                return all(self.module.qualified(part) != layer for part in parts)
+        if not self._is_about(test, owner):
+            return True
+        text = self.tree.source(test)
+        named = "__name__" in text or "type(" in text or re.search(r"['\"]", text)
+        return not named or _denies(test) is guard.holds or _may_name(text, word)
+
+    def _is_about(self, test: cst.BaseExpression, owner: cst.Name, hops: int = 1) -> bool:
+        """Whether a test asks about a layer, about its name, or about the name that it was found under."""
+        ours = self.names.bindings(owner)
+        for name in (test, *self.tree.descendants(test)):
+            if not isinstance(name, cst.Name):
+                continue
+            theirs = self.names.bindings(name)
+            if not theirs:
+                continue
+            if theirs == ours or any(_found_under(t, o) for t in theirs for o in ours):
+                return True
+            values = [binding.value for binding in theirs if binding.kind is BindingKind.ASSIGN]
+            if hops and any(v is not None and self._is_about(v, owner, hops - 1) for v in values):
+                return True
+        return False
 
     @cached_property
     def norms_frozen(self) -> bool:
@@ -127,12 +135,11 @@ class Biases:
             owner = self.tree.source(func.value)
             if re.search(r"(^|\.|_)(bn|norm|batch_?norm)\w*$", owner, re.IGNORECASE):
                 return True
-            child: cst.CSTNode = call
-            for ancestor in self.tree.ancestors(call):
-                if isinstance(ancestor, cst.If) and child is ancestor.body:
-                    if re.search(r"norm|\bbn", self.tree.source(ancestor.test), re.IGNORECASE):
-                        return True
-                child = ancestor
+            if any(
+                guard.holds and re.search(r"norm|\bbn", self.tree.source(guard.test), re.IGNORECASE)
+                for guard in self.module.guards(call)
+            ):
+                return True
         return False
 
     @cached_property
@@ -153,24 +160,110 @@ class Biases:
                     pass
         return False
 
+    @property
+    def read(self) -> bool:
+        """Whether the file reads the bias of anything, or asks whether there is one."""
+        return bool(self.attributes.attribute_reads.get("bias"))
+
     def bias_guarded(self, attribute: cst.Attribute) -> bool:
         """Whether ``x.bias`` is only asked for, or stands where it is known not to be None."""
-        if self._asks_for_none(self.tree.parent(attribute)):
-            return True
-        wanted = self.tree.source(attribute)
-        child: cst.CSTNode = attribute
-        for ancestor in self.tree.ancestors(attribute):
-            for test in _tests(ancestor, child):
-                if re.search(rf"(?<![\\w.]){re.escape(wanted)}(?![\\w.])", self.tree.source(test)):
-                    return True
-            if isinstance(ancestor, cst.Try) and child is ancestor.body:
+        return self._only_asked(attribute) or self._known_present(attribute, attribute)
+
+    def _known_present(self, bias: cst.BaseExpression, at: cst.CSTNode) -> bool:
+        """Whether what was tested before a place says that ``bias`` is not None there."""
+        return any(self._says_present(guard, bias) for guard in self.module.guards(at))
+
+    def _says_present(self, guard: Guard, bias: cst.BaseExpression) -> bool:
+        match guard.test:
+            case cst.Comparison(left=left, comparisons=[cst.ComparisonTarget(operator, right)]):
+                if not isinstance(operator, (cst.Is, cst.IsNot, cst.Equal, cst.NotEqual)):
+                    return False
+                absent = isinstance(operator, (cst.Is, cst.Equal))
+                if self.module.value(right).kind is Kind.NONE:
+                    return absent is not guard.holds and self._is_same(left, bias)
+                return False
+            case cst.Call(args=[cst.Arg(value=asked), _]) if (
+                self.module.qualified(guard.test.func) == "builtins.isinstance"
+            ):
+                return guard.holds and self._is_same(asked, bias)
+        return guard.holds and self._is_same(guard.test, bias)
+
+    def _is_same(self, tested: cst.BaseExpression, bias: cst.BaseExpression) -> bool:
+        """Whether what a test asks about is this bias: as ``x.bias``, by ``getattr``, or under a name."""
+        match tested:
+            case cst.NamedExpr(target=target, value=value):
+                if isinstance(bias, cst.Name):
+                    return self.names.bindings(bias) == (self.module.binding_of(target),)
+                return self._is_same(value, bias)
+            case cst.Call(args=[cst.Arg(value=owner), cst.Arg(value=name), cst.Arg(value=default)]) if (
+                self.module.qualified(tested.func) == "builtins.getattr"
+            ):
+                return (
+                    isinstance(bias, cst.Attribute)
+                    and self.module.value(name).constant == bias.attr.value
+                    and self.module.value(default).kind is Kind.NONE
+                    and unchanged(self.module, owner, bias.value)
+                )
+            case cst.Name() if not isinstance(bias, cst.Name):
+                named = self.names.assignment(tested)
+                return named is not None and named.value is not None and self._is_same(named.value, bias)
+        return unchanged(self.module, tested, bias)
+
+    def _only_asked(self, node: cst.BaseExpression) -> bool:
+        """Whether an expression is only asked whether it is None, here or under the name that it gets."""
+        parent = self.tree.parent(node)
+        match parent:
+            case cst.Comparison(comparisons=[cst.ComparisonTarget(operator=cst.Is() | cst.IsNot())]):
                 return True
-            child = ancestor
+            case cst.Comparison(
+                left=left, comparisons=[cst.ComparisonTarget(cst.Equal() | cst.NotEqual(), right)]
+            ):
+                return left is node and self.module.value(right).kind is Kind.NONE
+            case cst.If() | cst.IfExp() | cst.While() | cst.Assert():
+                return parent.test is node
+            case cst.CompIf() | cst.UnaryOperation(operator=cst.Not()):
+                return True
+            case cst.BooleanOperation():
+                return parent.left is node or self._only_asked(parent)
+            case cst.Arg():
+                call = self.tree.parent(parent)
+                asking = ("builtins.isinstance", "builtins.bool")
+                return isinstance(call, cst.Call) and self.module.qualified(call.func) in asking
+            case cst.NamedExpr(target=cst.Name() as target) if parent.value is node:
+                return self._only_asked(parent) and self._uses_guarded(target)
+            case cst.Assign(targets=[cst.AssignTarget(target=cst.Name() as target)]):
+                return self._uses_guarded(target)
         return False
 
-    def _asks_for_none(self, node: cst.CSTNode | None) -> bool:
-        return (
-            isinstance(node, cst.Comparison)
-            and len(node.comparisons) == 1
-            and isinstance(node.comparisons[0].operator, (cst.Is, cst.IsNot))
-        )
+    def _uses_guarded(self, target: cst.Name) -> bool:
+        """Whether every use of a variable is a question whether it is None, or stands behind one."""
+        binding = self.module.binding_of(target)
+        uses = self.module.uses(binding) if binding is not None else []
+        return all(self._only_asked(use) or self._known_present(use, use) for use in uses)
+
+
+def _found_under(name: Binding, layer: Binding) -> bool:
+    """Whether a loop gives a layer and the name of it: ``for name, layer in net.named_modules()``."""
+    pairs = name.value
+    if pairs is None or pairs is not layer.value or name.path[:-1] != layer.path[:-1]:
+        return False
+    while isinstance(pairs, cst.Call) and isinstance(pairs.func, cst.Name) and pairs.args:
+        pairs = pairs.args[0].value  # enumerate(…), list(…)
+    method = last_name(pairs) or ""
+    return isinstance(pairs, cst.Call) and (method.startswith("named_") or method == "items")
+
+
+def _may_name(text: str, word: str) -> bool:
+    """Whether what names classes may name this one: unless it names others only."""
+    return word in text or not re.search(r"Norm|Conv|Linear|Embedding|LSTM|GRU", text)
+
+
+def _denies(test: cst.BaseExpression) -> bool:
+    """Whether a comparison is true of what does not have the name in it: ``name.find("Conv") == -1``."""
+    match test:
+        case cst.Comparison(comparisons=[cst.ComparisonTarget(operator, right)]):
+            negative = isinstance(operator, (cst.NotEqual, cst.IsNot, cst.NotIn))
+            if isinstance(operator, (cst.LessThan, cst.LessThanEqual)):
+                return True
+            return negative is not isinstance(right, cst.UnaryOperation)
+    return False

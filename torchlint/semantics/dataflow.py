@@ -50,13 +50,9 @@ class Consumer:
 
 @dataclass(frozen=True, slots=True)
 class Trail:
-    """Where a layer or a result was followed to.
-
-    ``factories`` are the functions of the file that hand the layer out: other files may call them too.
-    """
+    """Where a layer or a result was followed to."""
 
     consumers: tuple[Consumer, ...]
-    factories: tuple[cst.FunctionDef, ...]
 
 
 _SOMETHING = Consumer(None, None)
@@ -95,7 +91,6 @@ class Dataflow:
         self.biases = Biases(module, self.attributes)
         self.operations = Operations(module)
         self._visiting: set[tuple[str, cst.CSTNode]] = set()
-        self._factories: dict[cst.FunctionDef, None] = {}
 
     def after_layer(self, call: cst.Call) -> Trail:
         """All that takes what the layer made by ``call`` computes."""
@@ -106,17 +101,9 @@ class Dataflow:
         return self._trail(self._after_output(call))
 
     def _trail(self, search: Iterator[Consumer]) -> Trail:
-        self._visiting, self._factories = set(), {}
+        self._visiting = set()
         consumers = tuple(dict.fromkeys(search))
-        return Trail(consumers or (_SOMETHING,), tuple(self._factories))
-
-    def _callers(self, statement: cst.Return) -> list[cst.Call] | None:
-        """The calls that get what is returned here, from a factory that the trail then leads through."""
-        calls = self.layers.calls_of_enclosing(statement)
-        function = self.tree.enclosing(statement, cst.FunctionDef)
-        if calls and function is not None:
-            self._factories[function] = None
-        return calls
+        return Trail(consumers or (_SOMETHING,))
 
     # ------------------------------------------------------------------ objects: where a layer goes
 
@@ -153,7 +140,7 @@ class Dataflow:
             case cst.IfExp() if node is not parent.test:
                 yield from self._places(parent)
             case cst.Return():
-                calls = self._callers(parent)
+                calls = self.layers.calls_of_enclosing(parent)
                 if calls is None:
                     yield node
                 else:
@@ -479,7 +466,7 @@ class Dataflow:
             case cst.IfExp():
                 yield from self._after_list(parent)
             case cst.Return():
-                calls = self._callers(parent)
+                calls = self.layers.calls_of_enclosing(parent)
                 if not calls:
                     yield _SOMETHING
                 for call in calls or ():
@@ -608,7 +595,7 @@ class Dataflow:
         """What is done with the element at ``index`` of a container that is read element by element."""
         if not self._once("exposed", container):
             return
-        seen, factories = self._visiting, dict(self._factories)
+        seen = self._visiting
         self._visiting = {key for key in seen if key[0] != "place"}
         for place in list(self._places(container)):
             parent = self.tree.parent(place)
@@ -621,7 +608,7 @@ class Dataflow:
                 if self._applied_in_order(place) is None:
                     for use in self._loop_uses(place) or ():
                         yield from self._taken_from(use)
-        self._visiting, self._factories = seen | self._visiting, factories
+        self._visiting |= seen
 
     def _after_element(self, node: cst.BaseExpression, container: cst.Call) -> Iterator[Consumer]:
         """What takes the results of an element of a ``ModuleList``."""
@@ -772,7 +759,7 @@ class Dataflow:
     def _after_return(self, statement: cst.Return) -> Iterator[Consumer]:
         function = self.tree.enclosing(statement, cst.FunctionDef, cst.Lambda)
         named = isinstance(function, cst.FunctionDef) and function.name.value in ("forward", "__call__")
-        calls = None if named else self._callers(statement)
+        calls = None if named else self.layers.calls_of_enclosing(statement)
         if not calls:
             yield _SOMETHING
         for call in calls or ():

@@ -59,6 +59,9 @@ _CASTS = frozenset({"float", "double", "half", "bfloat16", "int", "long", "short
 _OF_ARRAYS = frozenset({"from_numpy", "as_tensor"})
 # What gives another name to the same memory.
 _SHARING = frozenset({"numpy", "data", "detach", "view", "flatten", "squeeze", "unsqueeze", "T", "t"})
+# Functions whose result lies in the memory of their first argument, or is made of it on the host.
+_SAME_MEMORY = frozenset({"torch.autograd.Variable", "torch.from_numpy", "torch.as_tensor"})
+_TAKING = frozenset({BindingKind.LOOP, BindingKind.COMPREHENSION, BindingKind.ASSIGN})
 _TRAINER_ARGUMENTS = re.compile(
     r"transformers\.(training_args\.|training_args_seq2seq\.)?(Seq2Seq)?TrainingArguments"
     r"|trl\.(SFT|DPO|GRPO|PPO|ORPO|KTO|CPO|Reward|RLOO)Config"
@@ -495,8 +498,76 @@ class Loaders:
         """The part of a batch that a call copies to the accelerator while the host waits without need.
 
         It waits without need if the batch is in pinned memory, or if another part of the same batch is
-        sent without waiting: then its author knows that it is.
+        sent without waiting: then its author knows that it is. All parts of a batch are treated alike: one
+        copy that has to wait also waits for the others, which are in the same stream, and so none is found
+        beside it.
         """
+        found = self._unneeded_wait(call)
+        if found is None:
+            return None
+        for batch in self._batches_behind(found.moved):
+            for other in self._copies_of[batch]:
+                alike = self._unneeded_wait(other)
+                if alike is None and _waits(other, self.module) is True:
+                    return None
+                if alike is not None and not alike.tensor:
+                    found = Transfer(found.moved, tensor=False)
+        return found
+
+    def _unneeded_wait(self, call: cst.Call) -> Transfer | None:
+        """As ``blocking_transfer``, for a call by itself."""
+        if call not in self._unneeded_waits:
+            self._unneeded_waits[call] = self._find_unneeded_wait(call)
+        return self._unneeded_waits[call]
+
+    @cached_property
+    def _unneeded_waits(self) -> dict[cst.Call, Transfer | None]:
+        return {}
+
+    @cached_property
+    def _copies_of(self) -> dict[cst.BaseExpression, list[cst.Call]]:
+        """By batch, as `_batches_behind` tells them: the calls that send a part of it to the accelerator."""
+        found: dict[cst.BaseExpression, list[cst.Call]] = {}
+        for call in self.tree.nodes(cst.Call):
+            moved = transferred(self.module, call) or self._sent(call)
+            for batch in self._batches_behind(moved) if moved is not None else ():
+                found.setdefault(batch, []).append(call)
+        return found
+
+    def _batches_behind(self, node: cst.BaseExpression, hops: int = 4) -> frozenset[cst.BaseExpression]:
+        """What identifies the batches that a tensor on the host is a part of, or is computed from.
+
+        Those are the expressions that a loop goes over, or from which ``next`` takes a batch.
+        """
+        while True:
+            match node:
+                case cst.Subscript(value=owner) | cst.Attribute(value=owner):
+                    node = owner
+                case cst.Call(func=cst.Name("next")):
+                    return frozenset({node})
+                case cst.Call(func=cst.Attribute(value=owner)) if self.module.qualified(node.func) is None:
+                    if transferred(self.module, node) is not None:
+                        return frozenset()  # it is there already
+                    node = owner
+                case cst.Call(args=[cst.Arg(value=given, star=""), *_]) if (
+                    self.module.qualified(node.func) in _SAME_MEMORY
+                ):
+                    node = given
+                case _:
+                    break
+        if not isinstance(node, cst.Name) or not hops:
+            return frozenset()
+        found: set[cst.BaseExpression] = set()
+        for binding in self.names.bindings(node):
+            if binding.value is None or binding.kind not in _TAKING:
+                continue
+            behind = self._batches_behind(binding.value, hops - 1)
+            if not behind and binding.kind is not BindingKind.ASSIGN:
+                behind = frozenset({binding.value})
+            found |= behind
+        return frozenset(found)
+
+    def _find_unneeded_wait(self, call: cst.Call) -> Transfer | None:
         moved = transferred(self.module, call)
         if moved is None or not self.pinning_helps or _waits(call, self.module) is not True:
             return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol
@@ -11,7 +11,7 @@ import libcst as cst
 
 from torchlint import rewriting
 from torchlint.diagnostics import Applicability, Edit, Fix, Position
-from torchlint.semantics import calls
+from torchlint.semantics import calls, wholeprogram
 from torchlint.semantics.api import results
 from torchlint.semantics.api.signatures import SIGNATURES
 from torchlint.semantics.backendflags import BackendFlags
@@ -32,6 +32,7 @@ from torchlint.semantics.evidence import (
 )
 from torchlint.semantics.fixpoint import Fixpoint
 from torchlint.semantics.gradients import Gradients
+from torchlint.semantics.guards import Guard, guards
 from torchlint.semantics.inference import Inference
 from torchlint.semantics.iterations import Iterations
 from torchlint.semantics.loaders import Loaders
@@ -443,6 +444,10 @@ class Module:
         """What the program is doing when a node runs: training, evaluation, a forward …"""
         return self.places.phase(node)
 
+    def guards(self, node: cst.CSTNode) -> Iterator[Guard]:
+        """What was tested on every way to a node within its function, and how that came out."""
+        return guards(self, node)
+
     def evaluated_only(self, node: cst.CSTNode) -> bool:
         """Whether the code around a node rules out that it runs while a model is trained."""
         return self.phase(node) is Phase.EVALUATION or self.places.evaluated_only(node)
@@ -502,6 +507,14 @@ class Module:
     def loads_weights(self) -> bool:
         """Whether this file fills models from checkpoints or from pretrained weights."""
         return loads_weights(self.tree, self.names)
+
+    def seen_whole(self, node: cst.CSTNode) -> bool:
+        """Whether no other file can have to do with what ``node`` makes, since this one is the program."""
+        return wholeprogram.seen_whole(self, node)
+
+    def state_unobserved(self, node: cst.CSTNode) -> bool:
+        """Whether nobody would notice other keys in the ``state_dict`` of the model ``node`` belongs to."""
+        return wholeprogram.state_unobserved(self, node)
 
     @cached_property
     def tells_parameters_apart(self) -> bool:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.semantics.arrays import array, named_dtype
+from torchlint.semantics.attributes import part_of
 from torchlint.semantics.names import Binding, BindingKind
 from torchlint.semantics.places import Phase
 from torchlint.semantics.spellings import last_name
@@ -35,6 +36,9 @@ _WRITERS = frozenset({"numpy.copyto", "numpy.random.shuffle", "random.shuffle", 
 _KEEPERS = frozenset({"torch.nn.Parameter", "torch.nn.parameter.Parameter", "torch.nn.Buffer"})
 _KEEPING = frozenset({"register_buffer", "register_parameter", "requires_grad_"})
 
+
+# Attributes of tensors that arrays have as well.
+_OF_ARRAYS_TOO = frozenset({"data", "T", "real", "imag"})
 
 _DEPTH = 6
 
@@ -84,24 +88,52 @@ def _often(module: Module, call: cst.Call) -> bool:
 
 
 def _certainly_tensor(module: Module, node: cst.BaseExpression, depth: int = 0) -> bool:
-    """Whether an expression is a tensor by what makes it: no name and no parameter tells."""
+    """Whether an expression is a tensor by what makes it: no name and no parameter tells.
+
+    What is computed from something, or is a part of it, is a tensor if that is one: ``image[0]`` and
+    ``image.transpose(2, 0, 1)`` are arrays where ``image`` is.
+    """
     if module.value(node).kind is not Kind.TENSOR or depth > _DEPTH or _asked_for(module, node):
         return False
     match node:
         case cst.Name():
-            bindings = module.bindings(node)
-            return bool(bindings) and all(
-                b.kind is BindingKind.ASSIGN
-                and b.value is not None
-                and (bool(b.path) or _certainly_tensor(module, b.value, depth + 1))
-                for b in bindings
-            )
-        case cst.Call() | cst.Subscript() | cst.BinaryOperation() | cst.UnaryOperation():
+            # What is added to a tensor leaves a tensor.
+            made = [b for b in module.bindings(node) if b.kind is not BindingKind.AUGMENT]
+            return bool(made) and all(_bound_to_tensor(module, binding, depth + 1) for binding in made)
+        case cst.Call(func=func) if module.qualified(func) is None:
+            called = module.value(func)
+            if called.kind is Kind.MODULE:  # by more than its name
+                return bool(called.cls or called.definition or called.origin)
+            if isinstance(func, cst.Attribute) and not isinstance(called.definition, cst.FunctionDef):
+                return _certainly_tensor(module, func.value, depth + 1)
             return True
-        case cst.Attribute():
-            return node.attr.value in ("data", "T", "grad") or isinstance(node.value, cst.Name)
+        case cst.Call():
+            return True
+        case cst.BinaryOperation(left=left, right=right):
+            return any(_certainly_tensor(module, side, depth + 1) for side in (left, right))
+        case cst.UnaryOperation(expression=inner) | cst.Subscript(value=inner):
+            return _certainly_tensor(module, inner, depth + 1)
+        case cst.Attribute(value=owner, attr=cst.Name(value=name)):
+            if _certainly_tensor(module, owner, depth + 1):
+                return True
+            return name not in _OF_ARRAYS_TOO and isinstance(owner, cst.Name)
         case _:
             return False
+
+
+def _bound_to_tensor(module: Module, binding: Binding, depth: int) -> bool:
+    if isinstance(binding.node, cst.Param):
+        annotation = binding.node.annotation
+        return annotation is not None and module.qualified(annotation.annotation) == "torch.Tensor"
+    if binding.kind is not BindingKind.ASSIGN or binding.value is None:
+        return False
+    if not binding.path:
+        return _certainly_tensor(module, binding.value, depth)
+    # Unpacked: what the display shows, or results of a function that gives tensors only.
+    part = part_of(binding.value, binding.path)
+    if part is not None:
+        return _certainly_tensor(module, part, depth)
+    return isinstance(binding.value, cst.Call)
 
 
 def _asked_for(module: Module, node: cst.BaseExpression) -> bool:
