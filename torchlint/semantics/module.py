@@ -40,6 +40,7 @@ from torchlint.semantics.parallelism import Parallelism
 from torchlint.semantics.parameters import tells_parameters_apart
 from torchlint.semantics.places import Grad, Hot, Loop, Phase, Places
 from torchlint.semantics.program import Program
+from torchlint.semantics.releasechecks import ReleaseChecks
 from torchlint.semantics.repetition import Repetition
 from torchlint.semantics.values import MISSING, UNKNOWN, Device, Kind, Value
 from torchlint.syntax import SyntaxTree
@@ -224,6 +225,11 @@ class Module:
     def collectives(self) -> Collectives:
         """What the ranks of a distributed program exchange."""
         return Collectives(self)
+
+    @cached_property
+    def release_checks(self) -> ReleaseChecks:
+        """The checks of which release of a library there is, and what runs under them."""
+        return ReleaseChecks(self)
 
     @cached_property
     def places(self) -> Places:
@@ -632,7 +638,7 @@ class Module:
 
 _PARTS = (
     *(Inference, Dataflow, Loaders, Backpropagation, Evaluation, Gradients, Iterations, Places),
-    *(Repetition, Compilation, Program, BackendFlags, Collectives, Parallelism),
+    *(Repetition, Compilation, Program, BackendFlags, Collectives, Parallelism, ReleaseChecks),
 )
 _ACCEPTED_AS = {
     Kind.TENSOR: "tensor",
