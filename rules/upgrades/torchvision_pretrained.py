@@ -30,8 +30,8 @@ def torchvision_pretrained(call: cst.Call, module: Module) -> Iterator[Finding]:
     project does not declare torchvision, its release follows from that of torch.
 
     What is only reached under a check of the release or of what it has is left alone: in either branch of a
-    question for `torchvision.__version__` or `hasattr(models, …)`, behind an early `return`, in `try` with its
-    handlers, and in functions that are used in such places only.
+    question for `torchvision.__version__` or `hasattr(models, …)`, behind an early `return`, in `try` with
+    its handlers, and in functions that are used in such places only.
 
     ## Why is this bad?
 
