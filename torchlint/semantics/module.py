@@ -492,18 +492,6 @@ class Module:
         return imports_test_library(self.names)
 
     @cached_property
-    def seeded(self) -> bool:
-        """Whether the file seeds a random stream, so that the stream is part of its results."""
-        for call in self.tree.nodes(cst.Call):
-            func = call.func
-            name = func.attr.value if isinstance(func, cst.Attribute) else getattr(func, "value", "")
-            if isinstance(name, str) and "seed" in name.lower():
-                dotted = self.qualified(func) or ""
-                if not dotted.startswith(("random.", "numpy.")):
-                    return True
-        return False
-
-    @cached_property
     def loads_weights(self) -> bool:
         """Whether this file fills models from checkpoints or from pretrained weights."""
         return loads_weights(self.tree, self.names)
