@@ -8,7 +8,6 @@ import libcst as cst
 
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.compiler.dynamo import came_with_torch, compiled_instead, is_legacy
-from torchlint.semantics.fallbacks import for_older_releases
 from torchlint.semantics.module import Module
 
 
@@ -61,7 +60,7 @@ def legacy_dynamo(call: cst.Call, module: Module) -> Iterator[Finding]:
     - [torch.compile](https://docs.pytorch.org/docs/stable/generated/torch.compile.html)
     - [TorchDynamo has moved](https://github.com/pytorch/torchdynamo)
     """
-    if not is_legacy(module, call) or for_older_releases(module, call):
+    if not is_legacy(module, call) or module.release_checks.over(call):
         return
     inside = came_with_torch(module, call)
     # Whoever has `torch._dynamo` has `torch.compile`.

@@ -58,9 +58,9 @@ def legacy_tensor_constructor(call: cst.Call, module: Module) -> Iterator[Findin
     mask = mask.to("cpu", torch.float32)
     ```
 
-    Types in annotations and in `isinstance` make no tensor and are left alone. A tensor that moves to the
-    accelerator at once (`torch.FloatTensor(x).cuda()`) is reported as a tensor created on the host (TL201),
-    whose fix replaces the constructor, too.
+    Types in annotations and in `isinstance` make no tensor and are left alone. A tensor of some size that
+    moves to the accelerator at once (`torch.FloatTensor(2, 3).cuda()`) is reported as a tensor created on the
+    host (TL201), whose fix replaces the constructor, too.
 
     ## Fix safety
 

@@ -61,8 +61,8 @@ def repeated_transfer(call: cst.Call, module: Module) -> Iterator[Finding]:
     A tensor that belongs to a module moves with it as a buffer: `self.register_buffer("mean", mean)`.
 
     A copy to the host that comes back is reported here, and not as a host copy (TL203) as well. What is made
-    anew at each step is left to tensor-created-on-host (TL201), and copies made to save device memory are
-    left alone.
+    anew at each step is left alone, but for what a kernel can make (TL201), and so are copies made to save
+    device memory.
 
     ## Fix safety
 

@@ -71,8 +71,7 @@ def scalar_sent_every_step(node: cst.Call | cst.Subscript, module: Module) -> It
     `x.index_fill_(0, rows, 1.0)` hands the number to a kernel. Slices need nothing of this, and neither does
     the assignment of a number to a slice or through a mask.
 
-    In a hot place `torch.tensor(number).to(device)` is reported here, and not as a tensor created on the
-    host (TL201). A number that was read from the device (`torch.tensor(loss.item(), device=device)`) is left
+    A number that was read from the device (`torch.tensor(loss.item(), device=device)`) is left
     to item-in-hot-loop (TL202), and what `torch.compile` compiles is left alone.
 
     ## Fix safety

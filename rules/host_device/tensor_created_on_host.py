@@ -9,9 +9,8 @@ import libcst as cst
 from torchlint.diagnostics import Applicability, Edit, Fix
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.api.results import LEGACY_CONSTRUCTORS
-from torchlint.semantics.factories import Factory, created_on, factory
+from torchlint.semantics.factories import Factory, created_on, factory, takes_no_data
 from torchlint.semantics.host_device.remedies import as_spelt
-from torchlint.semantics.host_device.scalars import sent_each_step, sent_scalar
 from torchlint.semantics.module import Module
 from torchlint.semantics.places import Phase
 from torchlint.semantics.transfers import (
@@ -44,8 +43,12 @@ _DOUBLES = frozenset({"torch.double", "torch.float64"})
 def tensor_created_on_host(call: cst.Call, module: Module) -> Iterator[Finding]:
     """## What it does
 
-    Finds tensors that are made in host memory and then moved to an accelerator at once, or before any
-    other use.
+    Finds tensors that a kernel could make, of zeros, ones, one number, steps or random numbers, and that are
+    made in host memory instead and then moved to an accelerator at once, or before any other use.
+
+    Tensors made from data, that is from lists, arrays and Python numbers, are left alone: with `device=`,
+    `torch.tensor(data, device=device)` makes them in host memory all the same, and then copies them in a way
+    for which the host waits, even where `.to(device, non_blocking=True)` did not.
 
     ## Why is this bad?
 
@@ -55,25 +58,26 @@ def tensor_created_on_host(call: cst.Call, module: Module) -> Iterator[Finding]:
     ## Example
 
     ```python
-    noise = torch.randn(batch, 128).to(device)
     mask = torch.zeros(batch, length).cuda()
+    noise = torch.randn(batch, 128).to(device)
     ```
 
     ## Use instead
 
     ```python
-    noise = torch.randn(batch, 128, device=device)
     mask = torch.zeros(batch, length, device="cuda")
+    noise = torch.randn(batch, 128, device=device)
     ```
 
-    A single number that is sent to the device at every step is reported as TL210 instead.
+    A single number that is sent to the device at every step is reported as TL210.
 
     ## Fix safety
 
     The fix is safe: the tensor has the same contents, dtype and device. It is unsafe
 
-    * for random tensors in a file that seeds a random generator, since the device has a stream of its own
-      and draws other numbers from the same seed;
+    * for random tensors, since the device has a random stream of its own: from the same seed it draws other
+      numbers, and so does all that is drawn on the host afterwards. A file does not show that nobody seeds:
+      that may be done by whoever imports or starts it, under any name (`set_seed(0)`, `Trainer(seed=0)`);
     * for a tensor that is expanded before it moves, whose copy alone could be written to;
     * with `requires_grad`, since the moved tensor was not a leaf of the graph and the new one is;
     * for `.cuda(index)` where the file does not show that `index` is a number: `None` means the current
@@ -81,8 +85,7 @@ def tensor_created_on_host(call: cst.Call, module: Module) -> Iterator[Finding]:
     * where a comment would be lost with the statement that moved the tensor.
 
     No fix is offered where the tensor moves on a condition (`if cuda: x = x.cuda()`), with `out=` or
-    `memory_format=`, for `torch.FloatTensor(x)` where `x` may be a size
-    or data, and where the device is only known after the tensor is made.
+    `memory_format=`, and where the device is only known after the tensor is made.
 
     ## References
 
@@ -95,7 +98,7 @@ def tensor_created_on_host(call: cst.Call, module: Module) -> Iterator[Finding]:
     value = _only_value(module, tensor) if isinstance(tensor, cst.Name) else tensor
     # How the tensor was made is mostly a question of spelling, and asked before where it moves.
     made = factory(module, value) if value is not None else None
-    if made is None:
+    if made is None or not takes_no_data(module, made):
         return
     move = move_to_accelerator(module, call)
     if move is None or not module.accelerated or module.phase(call) is Phase.DATASET:
@@ -104,15 +107,9 @@ def tensor_created_on_host(call: cst.Call, module: Module) -> Iterator[Finding]:
         return
     if isinstance(tensor, cst.Name):
         yield from _moved_later(module, made, move, tensor)
-    elif not _scalar_each_step(module, made):
+    else:
         fix = _fix(module, made, move, _without_suffix(module, call))
         yield Finding(tensor, _message(module, made), fix, remedy=_remedy(module, made, move))
-
-
-def _scalar_each_step(module: Module, made: Factory) -> bool:
-    """Whether a number is sent at every step, which TL210 reports and better mends."""
-    sent = sent_scalar(module, made.call) if made.from_data else None
-    return sent is not None and sent_each_step(module, sent) is not None
 
 
 def _message(module: Module, made: Factory) -> str:
@@ -163,8 +160,7 @@ def _remedy(module: Module, made: Factory, move: Move) -> str:
     device = f"device={' '.join(move.code.split())}"
     if made.legacy:
         options = f"dtype={LEGACY_CONSTRUCTORS.get(made.name, 'torch.float32')}, {device}"
-        advice = f"Write `torch.tensor(…, {options})` for data, or `torch.empty(…, {options})` for a size"
-        return as_spelt(module, made.call, advice)
+        return as_spelt(module, made.call, f"Write `torch.empty(…, {options})`")
     return f"Make it with `{device}`, where the device is known, and leave the move out"
 
 
@@ -213,9 +209,7 @@ def _fix(module: Module, made: Factory, move: Move, removal: Edits | None) -> Fi
         removal, dtype = (Edit(removal[0].span, f"{gap}.to({dtype})"),), None
     creation = created_on(module, made, move.code, dtype)
     message = f"Create the tensor with `device={move.code}`"
-    # NumPy computes in float64, which Apple's GPUs refuse; the cast came before the move.
-    refused = made.from_data and made.cast and module.tree.mentions("mps")
-    if made.leaf or made.overlapping or refused or not move.certain or (made.random and module.seeded):
+    if made.leaf or made.overlapping or made.random or not move.certain:
         return module.unsafe(message, creation, removal)
     return module.safe(message, creation, removal)
 
@@ -237,8 +231,6 @@ def _same_in(module: Module, made: Factory, move: Move, dtype: str) -> bool:
         whole = isinstance(fill, (int, float)) and float(fill).is_integer()
         fits = name in _ROOMY or (isinstance(fill, (int, float)) and 0 <= fill <= 127)
         return (whole and fits) or (literal and name in _SINGLE)
-    if made.from_data:
-        return name in _ROOMY
     if made.name in _STEPPED:
         # The steps are computed in the dtype that is asked for.
         return name in _SINGLE

@@ -9,7 +9,7 @@ import libcst as cst
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.model.unpacking import used_parts
 from torchlint.semantics.module import Module
-from torchlint.semantics.values import Kind
+from torchlint.semantics.values import Kind, Value
 
 _ATTENTION = "torch.nn.MultiheadAttention"
 _OUTPUT = frozenset({0})
@@ -53,8 +53,9 @@ def attention_weights_unused(call: cst.Call, module: Module) -> Iterator[Finding
 
     ## Fix safety
 
-    The output is the same, but for rounding and the numbers that dropout draws. The fix is unsafe in files
-    that take gradients of gradients, which not every fused kernel has.
+    The output is the same, but for rounding. The fix is unsafe where the layer may have dropout, since the
+    fused kernels draw other numbers from the same seed, and in files that take gradients of gradients, which
+    not every fused kernel has.
 
     ## References
 
@@ -74,10 +75,22 @@ def attention_weights_unused(call: cst.Call, module: Module) -> Iterator[Finding
     twice_differentiated = any(
         module.tree.mentions(word) for word in ("create_graph", "torch.func", "functorch")
     )
-    grade = module.unsafe if twice_differentiated else module.safe
+    grade = module.unsafe if twice_differentiated or _may_drop(module, attention) else module.safe
     yield Finding(
         call,
         "the attention weights of every head are stored and then dropped; with `need_weights=False` a fused "
         "kernel does without them",
         fix=grade("Add `need_weights=False`", module.set_argument(call, "need_weights", "False")),
     )
+
+
+def _may_drop(module: Module, attention: Value) -> bool:
+    """Whether a layer may have been made with dropout, which it has not by default."""
+    makers = [attention.origin] if isinstance(attention.origin, cst.Call) else []
+    if isinstance(attention.definition, cst.ClassDef):
+        init = module.classes.info(attention.definition).method("__init__")
+        if init is not None:
+            calls = module.tree.within(init, module.tree.nodes(cst.Call))
+            makers = [call for call in calls if module.base_constructed(call) == _ATTENTION]
+    dropouts = [module.argument(maker, "dropout") for maker in makers]
+    return not dropouts or any(not each.absent and each.constant not in (0, 0.0) for each in dropouts)

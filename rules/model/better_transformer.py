@@ -8,7 +8,6 @@ import libcst as cst
 
 from torchlint.diagnostics import Fix
 from torchlint.rule import NOTE, Finding, rule
-from torchlint.semantics.fallbacks import for_older_releases
 from torchlint.semantics.module import Edits, Module
 
 _METHOD = "to_bettertransformer"
@@ -66,7 +65,8 @@ def better_transformer(call: cst.Call, module: Module) -> Iterator[Finding]:
     model = _converted(call, module)
     if model is None or not module.target_of("transformers").admits(_NATIVE):
         return
-    if for_older_releases(module, call):
+    checks = module.release_checks
+    if checks.over(call, "transformers") or checks.asks_for("to_bettertransformer"):
         return
     yield Finding(
         call,

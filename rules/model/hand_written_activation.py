@@ -11,7 +11,7 @@ from torchlint.rule import NOTE, WARNING, Finding, rule
 from torchlint.semantics.activations import Activation, activation
 from torchlint.semantics.algebra import argument, one_line, removable
 from torchlint.semantics.constancy import same_later
-from torchlint.semantics.fallbacks import for_older_releases, known_to_author
+from torchlint.semantics.fallbacks import known_to_author
 from torchlint.semantics.module import Module
 
 
@@ -69,7 +69,7 @@ def hand_written_activation(node: cst.BinaryOperation | cst.Call, module: Module
         if not isinstance(name, cst.Name) or name.value.rstrip("_") not in ("mul", "multiply", "div"):
             return
     found = activation(module, node)
-    if found is None or for_older_releases(module, node) or _differentiates(module, node):
+    if found is None or module.release_checks.over(node) or _differentiates(module, node):
         return
     if found.function is None:
         if module.compiled(node):

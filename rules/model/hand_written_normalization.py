@@ -10,7 +10,7 @@ from torchlint.diagnostics import Fix
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.algebra import argument, loses_comment, one_line
 from torchlint.semantics.constancy import same_later
-from torchlint.semantics.fallbacks import for_older_releases, known_to_author, with_fused_kernel
+from torchlint.semantics.fallbacks import known_to_author, with_fused_kernel
 from torchlint.semantics.module import Module
 from torchlint.semantics.normalizations import Normalization, normalization
 
@@ -72,7 +72,7 @@ def hand_written_normalization(node: cst.BinaryOperation | cst.Call, module: Mod
         if not isinstance(name, cst.Name) or name.value not in ("mul", "multiply", "div", "divide"):
             return
     found = normalization(module, node)
-    if found is None or for_older_releases(module, node) or with_fused_kernel(module, node):
+    if found is None or module.release_checks.over(node) or with_fused_kernel(module, node):
         return
     title, function = ("layer norm", "layer_norm") if found.centred else ("RMS norm", "rms_norm")
     if known_to_author(module, node, function) or "onnx" in module.tree.text.lower():

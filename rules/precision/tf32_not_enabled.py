@@ -9,7 +9,6 @@ import libcst as cst
 from torchlint.rule import NOTE, Finding, rule
 from torchlint.semantics.backendflags import CUDNN_TF32, MATMUL_TF32, Write
 from torchlint.semantics.convolutions import multiplies_matrices
-from torchlint.semantics.fallbacks import for_older_releases
 from torchlint.semantics.module import Module
 from torchlint.semantics.program import Precision
 
@@ -76,7 +75,7 @@ def tf32_not_enabled(_: cst.Module, module: Module) -> Iterator[Finding]:
     """
     if module.target.at_least("2.9"):
         for write in module.backend_flags.of(MATMUL_TF32, CUDNN_TF32):
-            if write.value is not None and not for_older_releases(module, write.node):
+            if write.value is not None and not module.release_checks.over(write.node):
                 yield _deprecated(write, module)
     program = module.program
     if program.torch_import is None or not module.target.admits("1.12"):

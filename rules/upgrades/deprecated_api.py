@@ -48,9 +48,12 @@ def deprecated_api(node: cst.Attribute | cst.ImportFrom | cst.Call, module: Modu
     Finds functions, classes and parameters of torch, torchvision and torchaudio that every release which
     may run the program deprecates, among them `size_average` and `reduce` of losses. The releases are those
     that the project declares, or else those installed; nothing is found where neither is known. Names in
-    branches for older releases, in `try`, in annotations and in `isinstance` are left alone. It is advice
-    where the documentation alone deprecates a name, and nothing warns. Mixed precision, Dynamo and the
-    arguments of trainers have rules of their own.
+    annotations and in `isinstance` are left alone. It is advice where the documentation alone deprecates a
+    name, and nothing warns. Mixed precision, Dynamo and the arguments of trainers have rules of their own.
+
+    What is only reached under a check of the release or of what it has is left alone: in either branch of a
+    question for `torch.__version__` or `hasattr(torch, …)`, behind an early `return`, in `try` with its
+    handlers, and in functions that are used in such places only.
 
     ## Why is this bad?
 

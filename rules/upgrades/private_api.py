@@ -27,6 +27,11 @@ def private_api(node: cst.Attribute | cst.ImportFrom, module: Module) -> Iterato
     Finds private names of torch, those behind an underscore, of which every release that may run the program
     has a public twin.
 
+    What is only reached under a check of the release or of what it has is left alone: in either branch of a
+    question for `torch.__version__` or `hasattr(torch, …)`, behind an early `return`, in `try` with its
+    handlers, and in functions that are used in such places only. So is the private name of which a file makes
+    the public one itself.
+
     ## Why is this bad?
 
     What is private moves and goes without notice: `torch._six` and `torch._utils._accumulate` went from one

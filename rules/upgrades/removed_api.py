@@ -42,7 +42,11 @@ def removed_api(node: cst.Attribute | cst.ImportFrom | cst.Call, module: Module)
 
     Finds functions, classes and parameters of torch, torchvision and torchaudio that every release which may
     run the program lacks. The releases are those that the project declares, or else those installed; nothing
-    is found where neither is known. Names in branches for older releases and in `try` are left alone.
+    is found where neither is known.
+
+    What is only reached under a check of the release or of what it has is left alone: in either branch of a
+    question for `torch.__version__` or `hasattr(torch, …)`, behind an early `return`, in `try` with its
+    handlers, and in functions that are used in such places only.
 
     ## Why is this bad?
 

@@ -37,6 +37,10 @@ def torchvision_api(node: cst.Call | cst.Import, module: Module) -> Iterator[Fin
     deprecates, `disable_beta_transforms_warning()`, which does nothing any more, and
     `import torchvision.models as models` are advice.
 
+    What is only reached under a check of the release or of what it has is left alone: in either branch of a
+    question for `torchvision.__version__` or `hasattr(v2, …)`, behind an early `return`, in `try` with its
+    handlers, and in functions that are used in such places only.
+
     ## Why is this bad?
 
     `v2.ToTensor` warns at every start. It does two things, of which the one depends on what comes in: it

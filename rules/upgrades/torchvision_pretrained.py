@@ -29,6 +29,10 @@ def torchvision_pretrained(call: cst.Call, module: Module) -> Iterator[Finding]:
     `torchvision.models`, where every release of torchvision that may run the program has `weights`. Where the
     project does not declare torchvision, its release follows from that of torch.
 
+    What is only reached under a check of the release or of what it has is left alone: in either branch of a
+    question for `torchvision.__version__` or `hasattr(models, …)`, behind an early `return`, in `try` with
+    its handlers, and in functions that are used in such places only.
+
     ## Why is this bad?
 
     Both are deprecated since torchvision 0.13, and warn twice at every call. They also hide which weights are

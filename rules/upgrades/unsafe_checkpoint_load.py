@@ -8,6 +8,7 @@ import libcst as cst
 
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.module import Module
+from torchlint.semantics.upgrades.pickled import loads_object, saves_objects
 from torchlint.semantics.upgrading import stands_in
 
 
@@ -25,7 +26,8 @@ def unsafe_checkpoint_load(call: cst.Call, module: Module) -> Iterator[Finding]:
     ## What it does
 
     Finds `torch.load` without `weights_only`, where a release of torch older than 2.6 may run the program.
-    What the same function saved before it loads it is left alone, and so are tests.
+    What the same function saved before it loads it is left alone, and so are tests, and what is only reached
+    under a check of the release or of what `torch.load` takes, or where a `TypeError` is caught.
 
     ## Why is this bad?
 
@@ -47,9 +49,15 @@ def unsafe_checkpoint_load(call: cst.Call, module: Module) -> Iterator[Finding]:
 
     ## Fix safety
 
-    The fix is unsafe: a checkpoint that holds objects of other classes, such as a whole model, can only be
-    loaded with `weights_only=False`, or after `torch.serialization.add_safe_globals`.
-    No fix is offered where a release before 1.13, which has no such argument, may run the program, nor beside
+    The fix is unsafe: `weights_only=True` reads tensors, numbers, texts, None, and the dictionaries, lists
+    and tuples that hold them. A checkpoint with objects of other classes, such as a whole model, can only be
+    loaded with `weights_only=False`, or after `torch.serialization.add_safe_globals`, and what is in it is
+    known to whoever saved it.
+
+    No fix is offered where the file itself shows such an object: it saves one anywhere, alone or as part of
+    a dictionary (a model, an optimizer, an `argparse.Namespace`, a NumPy array, an instance of a class), or
+    uses what it loads as one (`model = torch.load(path); model.eval()`, `checkpoint["args"].lr`). Nor is one
+    offered where a release before 1.13, which has no such argument, may run the program, nor beside
     `**kwargs`.
 
     ## References
@@ -63,15 +71,21 @@ def unsafe_checkpoint_load(call: cst.Call, module: Module) -> Iterator[Finding]:
         return
     if _is_own(call, module) or stands_in(module, call):
         return
+    message = "before torch 2.6, `torch.load` without `weights_only` runs any code that the file holds"
+    if loads_object(module, call) or saves_objects(module):
+        yield Finding(call, message, remedy=_OBJECTS)
+        return
     fix = None
     if module.target.at_least("1.13"):
         edits = module.set_argument(call, "weights_only", "True")
         fix = module.unsafe("Add `weights_only=True`", edits)
-    yield Finding(
-        call,
-        "before torch 2.6, `torch.load` without `weights_only` runs any code that the file holds",
-        fix=fix,
-    )
+    yield Finding(call, message, fix=fix)
+
+
+_OBJECTS = (
+    "Save `state_dict()` and plain values instead of whole objects, which `weights_only=True` refuses, or "
+    "pass `weights_only=False` if nobody else can have written the file"
+)
 
 
 def _is_own(call: cst.Call, module: Module) -> bool:

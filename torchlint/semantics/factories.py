@@ -170,6 +170,11 @@ def _of_call(module: Module, call: cst.Call, qualified: str) -> Factory | None:
     )
 
 
+def takes_no_data(module: Module, made: Factory) -> bool:
+    """Whether a kernel can make the tensor on its device: nothing that lies in host memory goes into it."""
+    return not made.from_data and (not made.legacy or given_sizes(module, made.call) is True)
+
+
 def _switched_on(module: Module, node: cst.BaseExpression | None) -> bool:
     return node is not None and module.value(node).constant is not False
 

@@ -42,6 +42,7 @@ from torchlint.semantics.parallelism import Parallelism
 from torchlint.semantics.parameters import tells_parameters_apart
 from torchlint.semantics.places import Grad, Hot, Loop, Phase, Places
 from torchlint.semantics.program import Program
+from torchlint.semantics.releasechecks import ReleaseChecks
 from torchlint.semantics.repetition import Repetition
 from torchlint.semantics.values import MISSING, UNKNOWN, Device, Kind, Value
 from torchlint.syntax import SyntaxTree
@@ -226,6 +227,11 @@ class Module:
     def collectives(self) -> Collectives:
         """What the ranks of a distributed program exchange."""
         return Collectives(self)
+
+    @cached_property
+    def release_checks(self) -> ReleaseChecks:
+        """The checks of which release of a library there is, and what runs under them."""
+        return ReleaseChecks(self)
 
     @cached_property
     def places(self) -> Places:
@@ -492,18 +498,6 @@ class Module:
         return imports_test_library(self.names)
 
     @cached_property
-    def seeded(self) -> bool:
-        """Whether the file seeds a random stream, so that the stream is part of its results."""
-        for call in self.tree.nodes(cst.Call):
-            func = call.func
-            name = func.attr.value if isinstance(func, cst.Attribute) else getattr(func, "value", "")
-            if isinstance(name, str) and "seed" in name.lower():
-                dotted = self.qualified(func) or ""
-                if not dotted.startswith(("random.", "numpy.")):
-                    return True
-        return False
-
-    @cached_property
     def loads_weights(self) -> bool:
         """Whether this file fills models from checkpoints or from pretrained weights."""
         return loads_weights(self.tree, self.names)
@@ -649,7 +643,7 @@ class Module:
 
 _PARTS = (
     *(Inference, Dataflow, Loaders, Backpropagation, Evaluation, Gradients, Iterations, Places),
-    *(Repetition, Compilation, Program, BackendFlags, Collectives, Parallelism),
+    *(Repetition, Compilation, Program, BackendFlags, Collectives, Parallelism, ReleaseChecks),
 )
 _ACCEPTED_AS = {
     Kind.TENSOR: "tensor",

@@ -18,10 +18,9 @@ from torchlint.diagnostics import Edit, Span
 from torchlint.semantics.api.signatures import SIGNATURES
 from torchlint.semantics.api.upgrades import SYMBOLS, Upgrade
 from torchlint.semantics.callforms import ALTERNATIVES, FORMS
-from torchlint.semantics.fallbacks import for_older_releases
 from torchlint.semantics.names import Binding, BindingKind, ScopeKind, canonical
-from torchlint.semantics.remembered import remembered
 from torchlint.syntax import alike
+from torchlint.target import TORCH
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
@@ -86,7 +85,7 @@ def uses_of_given_up(
             return
         # That torch is tried to be imported says nothing of what torch has.
         parts = [each for each in module.bindings(_root(node)) if each.imported != row.package]
-        if not any(_is_tried(module, binding.node) for binding in parts):
+        if not any(module.release_checks.tries(binding.node, broadly=True) for binding in parts):
             yield node, row
         return
     for alias in () if isinstance(node.names, cst.ImportStar) else node.names:
@@ -94,7 +93,7 @@ def uses_of_given_up(
             continue
         binding = module.binding_of(alias)
         row = SYMBOLS.get(canonical(binding.imported or "")) if binding is not None else None
-        if binding is None or row is None or row.owner or _is_tried(module, node):
+        if binding is None or row is None or row.owner or module.release_checks.tries(node, broadly=True):
             continue
         reads = module.uses(binding)
         for read in reads:
@@ -222,19 +221,34 @@ def brought(module: Module, node: cst.CSTNode, row: Upgrade) -> Edits | None:
 def guarded(module: Module, node: cst.CSTNode, row: Upgrade) -> bool:
     """Whether the file knows that some releases lack a name, or wants to see its warning.
 
-    It asks for the release or for the name, tries, or is a test of the warning.
+    It asks for the release or for the name, tries, gives the library what it lacks, or is a test of the
+    warning.
     """
-    if _asks_for(module, _last(row.symbol)) or stands_in(module, node):
+    checks = module.release_checks
+    names = {_last(row.symbol), _last(row.replacement or "") if not row.argument else ""} - {""}
+    if any(checks.asks_for(name) for name in names) or _is_given(module, row):
         return True
-    if _is_tried(module, node) or _is_supplanted(module, node):
+    if (
+        stands_in(module, node, row.package)
+        or checks.tries(node, broadly=True)
+        or _is_supplanted(module, node)
+    ):
         return True
+    if isinstance(node, (cst.Name, cst.Attribute)):
+        # What was imported under a check is used under it, wherever that is.
+        bindings = module.bindings(_root(node))
+        if any(checks.over(binding.node, row.package) for binding in bindings if binding.imported):
+            return True
     around = module.tree.enclosing(node, cst.With)
     return around is not None and any(_EXPECTS.search(module.source(item.item)) for item in around.items)
 
 
-@remembered
-def _asks_for(module: Module, name: str) -> bool:
-    return re.search(rf"""attr\([^()]*["']{name}["']""", module.tree.text) is not None
+def _is_given(module: Module, row: Upgrade) -> bool:
+    """Whether the file gives the library the name that takes the place of the old one."""
+    if row.argument or row.replacement is None:
+        return False
+    given = module.names.attributes.get(_last(row.replacement), ())
+    return any(module.qualified(each.target) == canonical(row.replacement) for each in given)
 
 
 def _is_supplanted(module: Module, node: cst.CSTNode) -> bool:
@@ -252,36 +266,12 @@ def _is_called(module: Module, node: cst.BaseExpression) -> bool:
     return isinstance(parent, cst.Call) and parent.func is node
 
 
-def _is_tried(module: Module, node: cst.CSTNode) -> bool:
-    """Whether a failure of the statement around is caught, as if the name were not there."""
-    child = node
-    for above in module.tree.ancestors(node):
-        if isinstance(above, (cst.Try, cst.TryStar)) and child is above.body:
-            if any(each.type is None or _CATCHES.search(module.source(each.type)) for each in above.handlers):
-                return True
-        child = above
-    return False
+def stands_in(module: Module, node: cst.CSTNode, package: str = TORCH) -> bool:
+    """Whether a node is for some releases only: behind a check, tried, or for where what is tried fails."""
+    return module.release_checks.over(node, package) or module.release_checks.tries(node)
 
 
-def stands_in(module: Module, node: cst.CSTNode) -> bool:
-    """Whether a node is for older releases: what is tried last, or behind a question for the release."""
-    if for_older_releases(module, node):
-        return True
-    child = node
-    for above in module.tree.ancestors(node):
-        if isinstance(above, cst.ExceptHandler) and child is above.body and above.type is not None:
-            if _CATCHES.search(module.source(above.type)):
-                return True
-        if isinstance(above, cst.If) and child is not above.test:
-            if _RELEASE.search(module.source(above.test)):
-                return True
-        child = above
-    return False
-
-
-_CATCHES = re.compile(r"ImportError|AttributeError|ModuleNotFoundError|RuntimeError|TypeError|Exception")
 _EXPECTS = re.compile(r"warns|assertWarns|catch_warnings|raises|assertRaises|deprecated_call")
-_RELEASE = re.compile(r"(torch\w*|\btv|\bta|\bpt)_?(major|minor|ver)", re.IGNORECASE)
 
 
 def _is_sound(edits: Edits) -> bool:

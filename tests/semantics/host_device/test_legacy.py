@@ -25,7 +25,7 @@ PROGRAMS = {
         j = x.type("torch.cuda.HalfTensor")  #: x.type("torch.cuda.HalfTensor") => cast=torch.cuda.HalfTensor
         k = x.type(torch.float16)  #: x.type(torch.float16) => cast=no
         l = x.type()  #: x.type() => cast=no
-        m = torch.FloatTensor([1]).cuda()  #: torch.FloatTensor([1]) => moves=yes
+        m = torch.FloatTensor([1]).cuda()  #: torch.FloatTensor([1]) => moves=no
         n = torch.FloatTensor(3).zero_().view(1, 3).to(device)  #: torch.FloatTensor(3) => moves=yes
         o = torch.FloatTensor(3)  #: torch.FloatTensor(3) => moves=yes
         p = o.to(device)

@@ -18,6 +18,7 @@ from torchlint.semantics.factories import (
     factory,
     given_sizes,
     moved_later,
+    takes_no_data,
     without_device,
 )
 from torchlint.semantics.host_device.remedies import inline, tight
@@ -68,8 +69,10 @@ def reported_as_move(module: Module, call: cst.Call) -> bool:
     name = legacy_cast(module, call)
     if name is not None:
         assert isinstance(call.func, cst.Attribute)
-        return name in _ON_CUDA and factory(module, call.func.value) is not None
-    return factory(module, call) is not None and moved_later(module, call)
+        made = factory(module, call.func.value) if name in _ON_CUDA else None
+        return made is not None and takes_no_data(module, made)
+    made = factory(module, call)
+    return made is not None and takes_no_data(module, made) and moved_later(module, call)
 
 
 def modern_constructor(module: Module, call: cst.Call) -> Fix | None:

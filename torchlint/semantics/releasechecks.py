@@ -1,0 +1,619 @@
+"""Which code runs only under a check of which release of a library there is, or of what that release has.
+
+First the expressions are found that say so: `torch.__version__`, `hasattr(torch, "compile")`, a name that
+torch is tried to be asked for. What they say is followed through names, attributes, parameters and results
+of functions to the conditions that are made of it. A check is about one library: torch with the
+libraries that are released along with it, or another one; the release of Python stands for all of them.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchlint.semantics.conventions import asked_by_name, release_by_name
+from torchlint.semantics.names import Binding, BindingKind, all_parameters, leaves
+from torchlint.semantics.spellings import last_name
+from torchlint.target import TORCH
+
+if TYPE_CHECKING:
+    from torchlint.semantics.module import Module
+
+ANY = ""
+"""What a check is about that may concern every library: the release of Python, or one that is not shown."""
+
+# Libraries that are released together: the release of one tells those of the others.
+_ALONG_WITH_TORCH = ("torch", "torchvision", "torchaudio", "functorch", "torch_xla")
+_PARTS = frozenset(
+    {"major", "minor", "micro", "release", "public", "base_version", "version", "parameters", "args", "keys"}
+    | {"split", "rsplit", "partition", "rpartition", "startswith", "replace", "strip", "lstrip", "groups"}
+    | {"group", "kwonlyargs", "kwonly", "co_varnames", "index", "__dict__", "__code__"}
+)
+_LISTINGS = frozenset({"dir", "vars", "signature", "getfullargspec", "getargspec"})
+_CONVERSIONS = frozenset({"bool", "int", "all", "any"})
+_MISSING_PART = frozenset({"AttributeError", "TypeError", "NameError"})
+_MISSING_NAME = frozenset({"ImportError", "ModuleNotFoundError"})
+_ANY_FAILURE = frozenset({"RuntimeError", "Exception", "BaseException", "NotImplementedError"})
+_ENDINGS = frozenset({"exit", "_exit", "quit", "skip", "skipTest", "abort", "fail", "xfail"})
+_OLDER, _NEWER = "older", "newer"
+
+
+class _Says(enum.Enum):
+    """What a part of the program says of a release."""
+
+    RELEASE = "release"  # which one it is: a version, or a part of one
+    ANSWER = "answer"  # whether it is such a one
+    FUNCTION = "function"  # called, it gives one of these
+
+
+class ReleaseChecks:
+    """The checks of releases in a file, and what runs under them."""
+
+    def __init__(self, module: Module) -> None:
+        self.module, self.tree, self.names = module, module.tree, module.names
+
+    def over(self, node: cst.CSTNode, package: str = TORCH) -> bool:
+        """Whether a node is only reached under a check of the release of a library, or of what it has.
+
+        Either branch of the check counts, what follows one that leaves, what is done where a name is missing,
+        and functions that are only used in such places.
+        """
+        family = _family(package)
+        if self._is_under(node, family):
+            return True
+        used_under = self._used_under(family)
+        return bool(used_under) and any(around in used_under for around in self.tree.ancestors(node))
+
+    def tries(self, node: cst.CSTNode, *, broadly: bool = False) -> bool:
+        """Whether the code around catches that what ``node`` names is not there, or not like that.
+
+        With ``broadly``, handlers of any failure count, too.
+        """
+        child = node
+        imports = isinstance(node, (cst.Import, cst.ImportFrom, cst.ImportAlias))
+        wanted = _MISSING_PART | (_MISSING_NAME if imports else frozenset())
+        wanted |= _ANY_FAILURE if broadly else frozenset()
+        for above in self.tree.ancestors(node):
+            if isinstance(above, (cst.Try, cst.TryStar)) and child is above.body:
+                if any(_caught(handler) & wanted and not _reraises(handler) for handler in above.handlers):
+                    return True
+            elif isinstance(above, cst.With) and child is above.body:
+                if any(_suppressed(item) & wanted for item in above.items):
+                    return True
+            child = above
+        return False
+
+    def asks_for(self, name: str) -> bool:
+        """Whether the file asks anywhere if a module, a class or a function has something of this name."""
+        return name in self._asked
+
+    # ------------------------------------------------------------------ what says something of a release
+
+    def _tells(self, node: cst.CSTNode, family: str) -> bool:
+        """Whether an expression is, or holds, one that tells something of a release."""
+        return self.tree.holds(node, self._telling(family))
+
+    def _telling(self, family: str) -> list[cst.CSTNode]:
+        found = self._telling_of.get(family)
+        if found is None:
+            order = self.tree.order.__getitem__
+            own, every = self._followed.get(family, set()), self._followed.get(ANY, set())
+            found = self._telling_of[family] = sorted(own | every, key=order)
+        return found
+
+    @cached_property
+    def _telling_of(self) -> dict[str, list[cst.CSTNode]]:
+        return {}
+
+    @cached_property
+    def _followed(self) -> dict[str, set[cst.CSTNode]]:
+        """By library: all expressions that tell something of its release."""
+        found: dict[str, set[cst.CSTNode]] = {}
+        seen: set[tuple[cst.CSTNode, str, _Says]] = set()
+        waiting = list(self._sources())
+        while waiting:
+            node, family, says = waiting.pop()
+            if (node, family, says) in seen:
+                continue
+            seen.add((node, family, says))
+            if says is not _Says.FUNCTION:
+                found.setdefault(family, set()).add(node)
+            waiting.extend((onward, family, now) for onward, now in self._onward(node, says))
+        return found
+
+    def _sources(self) -> Iterator[tuple[cst.CSTNode, str, _Says]]:
+        """The expressions that ask for a release themselves, with the library."""
+        for attribute in self.tree.nodes(cst.Attribute):
+            name = attribute.attr.value
+            if name == "__version__":
+                qualified = self.module.qualified(attribute.value)
+                yield attribute, _family(qualified) if qualified else ANY, _Says.RELEASE
+            elif name in ("__dict__", "__all__"):
+                if (library := self._library(attribute.value)) is not None:
+                    yield attribute, library, _Says.RELEASE
+            elif name in ("version_info", "hexversion"):
+                if self.module.qualified(attribute.value) == "sys":
+                    yield attribute, ANY, _Says.RELEASE
+            elif release_by_name(name) is not None and self._is_open_attribute(attribute):
+                yield attribute, release_by_name(name) or ANY, _Says.RELEASE
+        for alias in self.tree.nodes(cst.ImportAlias):
+            binding = self.module.binding_of(alias)
+            if binding is not None and (binding.imported or "").endswith(".__version__"):
+                library = _family(binding.imported or "")
+                yield from ((read, library, _Says.RELEASE) for read in self.module.uses(binding))
+        for name in self._names_telling:
+            for read in self.names.reads.get(name, ()):
+                if (found := self._by_name(read)) is not None:
+                    yield read, found, _Says.RELEASE
+        for name, calls in self.tree.calls_by_name.items():
+            for call in calls:
+                if (asked := self._by_call(name, call)) is not None:
+                    yield call, *asked
+        attempts: list[cst.Try | cst.TryStar] = [*self.tree.nodes(cst.Try), *self.tree.nodes(cst.TryStar)]
+        for attempt in attempts:
+            for family in self._tried(attempt):
+                suites = [attempt.body, *(handler.body for handler in attempt.handlers)]
+                suites += [attempt.orelse.body] if attempt.orelse is not None else []
+                yield from ((node, family, says) for node, says in self._set_in(suites))
+
+    @cached_property
+    def _names_telling(self) -> list[str]:
+        spellings = {name.value for name in self.tree.nodes(cst.Name)}
+        return sorted(name for name in spellings if release_by_name(name) is not None)
+
+    def _by_name(self, read: cst.Name) -> str | None:
+        """The library of whose release a name speaks, where no definition shows what it stands for."""
+        dotted = self.module.qualified(read)
+        family = release_by_name(read.value)
+        if family is None or (dotted is not None and dotted.startswith(_ALONG_WITH_TORCH)):
+            return None
+        shown = [each for each in self.module.bindings(read) if self._shows(each)]
+        return None if shown and len(shown) == len(self.module.bindings(read)) else family
+
+    def _shows(self, binding: Binding) -> bool:
+        """Whether a definition shows that a name has nothing to do with a release, or what it has to do."""
+        if binding.kind in (BindingKind.FUNCTION, BindingKind.CLASS):
+            return True
+        literal = (cst.SimpleString, cst.Integer, cst.Float, cst.List, cst.Dict, cst.Tuple, cst.Comparison)
+        return binding.kind is BindingKind.ASSIGN and isinstance(binding.value, literal)
+
+    def _is_open_attribute(self, attribute: cst.Attribute) -> bool:
+        """Whether no assignment of the file shows what an attribute is, and no library has it."""
+        if self.module.qualified(attribute) is not None and self._library(attribute) is not None:
+            return False
+        own = self.names.attributes.get(attribute.attr.value, ())
+        return not any(isinstance(each.value, (cst.SimpleString, cst.Integer, cst.Float)) for each in own)
+
+    def _by_call(self, name: str, call: cst.Call) -> tuple[str, _Says] | None:
+        """The library whose release, or content, a call asks for."""
+        first = call.args[0].value if call.args else None
+        if name in ("hasattr", "getattr"):
+            library = self._library(first) if first is not None else None
+            wanted = call.args[1].value if len(call.args) > 1 else None
+            known = name == "hasattr" or (len(call.args) == 3 and isinstance(wanted, cst.SimpleString))
+            return (library, _Says.ANSWER) if library is not None and known else None
+        if name in _LISTINGS:
+            library = self._library(first) if first is not None else None
+            return (library, _Says.RELEASE) if library is not None else None
+        if name == "find_spec":
+            spelt = _text(first)
+            return (_family(spelt), _Says.ANSWER) if spelt is not None and "." in spelt else None
+        if name in ("python_version", "python_version_tuple"):
+            return ANY, _Says.RELEASE
+        if name in ("version", "get_distribution", "metadata") and len(call.args) == 1:
+            if name == "version" and isinstance(call.func, cst.Attribute):
+                owner = last_name(call.func.value) or ""
+                if "metadata" not in owner:
+                    return None
+            spelt = _text(first)
+            return (_family(spelt) if spelt is not None else ANY, _Says.RELEASE)
+        texts = [text for arg in call.args if (text := _text(arg.value)) is not None]
+        about = asked_by_name(name, texts)
+        return (_family(about), _Says.ANSWER) if about is not None else None
+
+    def _library(self, node: cst.CSTNode) -> str | None:
+        """The library that a module, class or function is part of; None for what is of no known one."""
+        dotted = self.module.qualified(node)
+        if dotted is None or dotted.startswith((".", "builtins.")):
+            return None
+        return _family(dotted)
+
+    @cached_property
+    def _asked(self) -> frozenset[str]:
+        """The names for which the file asks with `hasattr`, `getattr`, `in dir(…)` and the like."""
+        found: set[str] = set()
+        for name in ("hasattr", "getattr", "setattr", "delattr"):
+            for call in self.tree.calls_by_name.get(name, ()):
+                if len(call.args) > 1 and last_name(call.args[0].value) != "self":
+                    found.update(filter(None, (_text(call.args[1].value),)))
+        for comparison in self.tree.nodes(cst.Comparison):
+            text = _text(comparison.left)
+            if text is not None and any(
+                isinstance(target.operator, (cst.In, cst.NotIn))
+                and self.tree.holds(target.comparator, self._all_telling)
+                for target in comparison.comparisons
+            ):
+                found.add(text)
+        return frozenset(found)
+
+    def _onward(self, node: cst.CSTNode, says: _Says) -> Iterator[tuple[cst.CSTNode, _Says]]:
+        """Where else an expression tells what it tells: the reads of what it is assigned to, and so on."""
+        child = node
+        for above in self.tree.ancestors(node):
+            match above:
+                case cst.Comparison() | cst.BooleanOperation() | cst.UnaryOperation():
+                    says = _Says.ANSWER
+                case cst.Call(func=func) if func is child:
+                    if says is _Says.FUNCTION:
+                        says = _Says.ANSWER
+                        yield above, says
+                    elif says is _Says.ANSWER:
+                        return
+                case cst.Call(func=func):
+                    yield from ((read, says) for read in self._received(above, child))
+                    converted = last_name(func) in _CONVERSIONS
+                    if self.module.callee(above) is not None or (says is not _Says.RELEASE and not converted):
+                        return
+                case cst.Attribute(attr=cst.Name(name)) if name in _PARTS and says is _Says.RELEASE:
+                    pass
+                case cst.Arg() | cst.ComparisonTarget() | cst.Subscript() | cst.IfExp() | cst.Lambda():
+                    pass
+                case cst.Tuple() | cst.List() | cst.Element() | cst.GeneratorExp() | cst.ListComp():
+                    pass
+                case cst.CompFor(iter=source) if source is child:
+                    pass
+                case cst.NamedExpr(target=cst.Name() as target) | cst.AnnAssign(target=target):
+                    yield from self._reads((target,), says)
+                    if isinstance(above, cst.AnnAssign):
+                        return
+                case cst.Assign(targets=targets):
+                    parts = (part for each in targets for part in self.tree.descendants(each.target))
+                    lambdas = isinstance(above.value, cst.Lambda)
+                    yield from self._reads(parts, _Says.FUNCTION if lambdas else says)
+                    return
+                case cst.Return():
+                    function = self.tree.enclosing(above, cst.FunctionDef)
+                    if function is not None:
+                        yield from self._named(function)
+                    return
+                case cst.If(test=test) if test is child:
+                    orelse = above.orelse.body if isinstance(above.orelse, cst.Else) else None
+                    yield from self._set_in([above.body] if orelse is None else [above.body, orelse])
+                    return
+                case _:
+                    return
+            child = above
+
+    def _set_in(self, suites: Iterable[cst.BaseSuite]) -> Iterator[tuple[cst.CSTNode, _Says]]:
+        """What is set to True, False or None under a check, and what functions return there."""
+        for suite in suites:
+            for line in suite.body:
+                for statement in line.body if isinstance(line, cst.SimpleStatementLine) else (line,):
+                    match statement:
+                        case cst.Assign(value=cst.Name("True" | "False" | "None")):
+                            parts = (each.target for each in statement.targets)
+                            yield from self._reads(parts, _Says.ANSWER)
+                        case cst.AnnAssign(value=cst.Name("True" | "False" | "None")):
+                            yield from self._reads((statement.target,), _Says.ANSWER)
+                        case cst.Return(value=cst.Name("True" | "False" | "None")):
+                            function = self.tree.enclosing(statement, cst.FunctionDef)
+                            if function is not None:
+                                yield from self._named(function)
+
+    def _reads(self, targets: Iterable[cst.CSTNode], says: _Says) -> Iterator[tuple[cst.CSTNode, _Says]]:
+        """The reads of names and attributes of the class around that are assigned."""
+        for target in targets:
+            if isinstance(target, cst.Name) and (binding := self.module.binding_of(target)) is not None:
+                yield from ((read, says) for read in self.module.uses(binding))
+            elif isinstance(target, cst.Attribute):
+                owner = self.tree.enclosing(target, cst.ClassDef)
+                for read in self._attributes.get(target.attr.value, ()):
+                    if read is not target and self.tree.enclosing(read, cst.ClassDef) is owner:
+                        yield read, says
+
+    @cached_property
+    def _attributes(self) -> dict[str, list[cst.Attribute]]:
+        found: dict[str, list[cst.Attribute]] = {}
+        for attribute in self.tree.nodes(cst.Attribute):
+            found.setdefault(attribute.attr.value, []).append(attribute)
+        return found
+
+    def _named(self, function: cst.FunctionDef | cst.ClassDef) -> Iterator[tuple[cst.CSTNode, _Says]]:
+        is_property = any(last_name(each.decorator) == "property" for each in function.decorators)
+        says = _Says.ANSWER if is_property else _Says.FUNCTION
+        return ((read, says) for read in self._mentions(function))
+
+    def _mentions(self, definition: cst.FunctionDef | cst.ClassDef) -> list[cst.CSTNode]:
+        """Where a function or class is named; a method wherever an attribute is called like it."""
+        if isinstance(self.names.scope(definition).node, cst.ClassDef):
+            return list(self._attributes.get(definition.name.value, ()))
+        binding = self.names.by_node.get(definition)
+        return list(self.module.uses(binding)) if binding is not None else []
+
+    def _received(self, call: cst.Call, arg: cst.CSTNode) -> Iterator[cst.CSTNode]:
+        """The reads of the parameter that a function of the file gets an argument as."""
+        function = self.module.callee(call)
+        if not isinstance(arg, cst.Arg) or not isinstance(function, (cst.FunctionDef, cst.Lambda)):
+            return
+        for parameter in all_parameters(function.params):
+            if self.module.argument(call, parameter.name.value).node is arg.value:
+                binding = self.names.by_node.get(parameter)
+                yield from self.module.uses(binding) if binding is not None else ()
+
+    # ------------------------------------------------------------------ what is tried
+
+    def _tried(self, attempt: cst.Try | cst.TryStar) -> frozenset[str]:
+        """The libraries of which a ``try`` finds out whether they have what it names.
+
+        That a whole library is tried to be imported tells nothing of its release.
+        """
+        found = self._tried_by.get(attempt)
+        if found is None:
+            found = self._tried_by[attempt] = frozenset(self._find_tried(attempt))
+        return found
+
+    @cached_property
+    def _tried_by(self) -> dict[cst.CSTNode, frozenset[str]]:
+        return {}
+
+    def _find_tried(self, attempt: cst.Try | cst.TryStar) -> Iterator[str]:
+        caught = frozenset[str]().union(*(_caught(handler) for handler in attempt.handlers))
+        if not caught & (_MISSING_NAME | _MISSING_PART | _ANY_FAILURE):
+            return
+        tree = self.tree
+        imports: list[cst.Import | cst.ImportFrom] = [
+            *tree.within(attempt.body, tree.nodes(cst.Import)),
+            *tree.within(attempt.body, tree.nodes(cst.ImportFrom)),
+        ]
+        for statement in imports:
+            yield from self._imported_from(statement)
+        if caught <= _MISSING_NAME:
+            if not imports:
+                yield ANY
+            return
+        used = {self._library(name) for name in self.tree.within(attempt.body, self.tree.nodes(cst.Name))}
+        libraries = {each for each in used if each is not None}
+        yield from libraries
+        if caught & _MISSING_PART and not libraries:
+            yield ANY
+
+    def _imported_from(self, statement: cst.Import | cst.ImportFrom) -> Iterator[str]:
+        if isinstance(statement, cst.Import):
+            dotted = (self.module.source(alias.name) for alias in statement.names)
+            yield from (_family(name) for name in dotted if "." in name)
+        elif statement.relative or statement.module is None:
+            yield ANY
+        else:
+            yield _family(self.module.source(statement.module))
+
+    # ------------------------------------------------------------------ what runs under a check
+
+    def _is_under(self, node: cst.CSTNode, family: str) -> bool:
+        child: cst.CSTNode = node
+        for above in self.tree.ancestors(node):
+            if self._splits(above, child, family):
+                return True
+            child = above
+        return False
+
+    def _splits(self, above: cst.CSTNode, child: cst.CSTNode, family: str) -> bool:
+        """Whether a part of ``above`` runs only if what is known of a release says so."""
+        match above:
+            case cst.If(test=test) | cst.IfExp(test=test) | cst.While(test=test) if child is not test:
+                return self._tells(test, family)
+            case cst.BooleanOperation(left=left) if child is not left:
+                return self._tells(left, family)
+            case cst.Arg() if child is above.value:
+                return self._is_default(above, family)
+            case cst.ExceptHandler(body=body) | cst.ExceptStarHandler(body=body) if child is body:
+                attempt = self.tree.parent(above)
+                return isinstance(attempt, (cst.Try, cst.TryStar)) and self._is_about(attempt, family)
+            case cst.Try(orelse=orelse) | cst.TryStar(orelse=orelse) if child is orelse:
+                return self._is_about(above, family)
+            case cst.Match(subject=subject) if child is not subject:
+                return self._tells(subject, family)
+            case cst.Subscript(value=value) if child is value:
+                return any(self._tells(part, family) for part in above.slice)
+            case cst.ListComp() | cst.SetComp() | cst.GeneratorExp() | cst.DictComp():
+                return any(self._tells(each.test, family) for each in above.for_in.ifs)
+            case cst.FunctionDef() | cst.ClassDef() if not isinstance(child, cst.Decorator):
+                return any(self._tells(mark, family) for mark in above.decorators)
+            case cst.IndentedBlock() | cst.Module():
+                first = self._exits(family).get(above)
+                return first is not None and self.tree.position(child) > first
+            case _:
+                return False
+
+    def _is_about(self, attempt: cst.Try | cst.TryStar, family: str) -> bool:
+        return not self._tried(attempt).isdisjoint((family, ANY))
+
+    def _is_default(self, arg: cst.Arg, family: str) -> bool:
+        """Whether an argument is the default of ``getattr(torch, "name", default)``."""
+        call = self.tree.parent(arg)
+        if not isinstance(call, cst.Call) or last_name(call.func) != "getattr" or len(call.args) != 3:
+            return False
+        return call.args[2] is arg and self._library(call.args[0].value) == family
+
+    def _exits(self, family: str) -> dict[cst.CSTNode, int]:
+        """By block: the place of the first statement that leaves it for some releases."""
+        found = self._exits_for.get(family)
+        if found is None:
+            found = self._exits_for[family] = {}
+            for statement in self._leaving(family):
+                block = self.tree.parent(statement)
+                if block is not None:
+                    place = self.tree.position(statement)
+                    found[block] = min(place, found.get(block, place))
+        return found
+
+    @cached_property
+    def _exits_for(self) -> dict[str, dict[cst.CSTNode, int]]:
+        return {}
+
+    def _leaving(self, family: str) -> Iterator[cst.CSTNode]:
+        if not self._telling(family):
+            return
+        for check in self.tree.nodes(cst.If):
+            if not self._tells(check.test, family):
+                continue
+            statement: cst.CSTNode = check
+            while isinstance(above := self.tree.parent(statement), cst.If):
+                statement = above  # an ``elif``
+            otherwise = check.orelse.body if isinstance(check.orelse, cst.Else) else None
+            for suite, passing in ((check.body, False), (otherwise, True)):
+                if suite is None or not _leaves(suite):
+                    continue
+                # Who is done with older releases has none of them in mind below.
+                if self._admitted(check.test, passing) != _NEWER:
+                    yield statement
+        for claim in self.tree.nodes(cst.Assert):
+            if self._tells(claim.test, family) and self._admitted(claim.test, True) != _NEWER:
+                yield self.tree.statement(claim)
+        for binding in self.names.module_scope.bindings.get("pytestmark", ()):
+            if binding.value is not None and self._tells(binding.value, family):
+                yield self.tree.statement(binding.node)
+
+    def _admitted(self, test: cst.BaseExpression, outcome: bool, hops: int = 3) -> str | None:
+        """The releases for which a check has this outcome, older or newer ones; None if that is not clear."""
+        match test:
+            case cst.UnaryOperation(operator=cst.Not(), expression=inner):
+                return self._admitted(inner, not outcome, hops)
+            case cst.Comparison(
+                comparisons=[cst.ComparisonTarget(cst.Is() | cst.IsNot() as operator, cst.Name("None"))]
+            ):
+                return _OLDER if isinstance(operator, cst.Is) is outcome else _NEWER
+            case cst.Comparison(left=left, comparisons=[cst.ComparisonTarget(operator=operator)]):
+                below = isinstance(operator, (cst.LessThan, cst.LessThanEqual))
+                above = isinstance(operator, (cst.GreaterThan, cst.GreaterThanEqual))
+                if below or above:
+                    told = self.tree.holds(left, self._all_telling)
+                    return _NEWER if (below is told) is not outcome else _OLDER
+                if isinstance(operator, (cst.In, cst.NotIn)):
+                    return _NEWER if isinstance(operator, cst.In) is outcome else _OLDER
+            case cst.Call(func=cst.Name("hasattr")):
+                return _NEWER if outcome else _OLDER
+            case cst.Name() if hops:
+                binding = self.names.assignment(test)
+                if binding is not None and binding.value is not None:
+                    return self._admitted(binding.value, outcome, hops - 1)
+            case _:
+                pass
+        return None
+
+    @cached_property
+    def _all_telling(self) -> list[cst.CSTNode]:
+        every = set[cst.CSTNode]().union(*self._followed.values())
+        return sorted(every, key=self.tree.order.__getitem__)
+
+    # ------------------------------------------------------------------ functions used under a check
+
+    def _used_under(self, family: str) -> frozenset[cst.CSTNode]:
+        """The functions and classes that are only used under a check, or by one another."""
+        found = self._used_under_for.get(family)
+        if found is None:
+            found = self._used_under_for[family] = frozenset(self._find_used_under(family))
+        return found
+
+    @cached_property
+    def _used_under_for(self) -> dict[str, frozenset[cst.CSTNode]]:
+        return {}
+
+    def _find_used_under(self, family: str) -> set[cst.CSTNode]:
+        # A method is used wherever an attribute is called like it: all methods of a name are used together.
+        users: dict[_User, list[_User]] = {}
+        free: list[_User] = [None]
+        checked: list[_User] = []
+        nodes = self.tree.nodes
+        definitions: list[cst.FunctionDef | cst.ClassDef] = [*nodes(cst.FunctionDef), *nodes(cst.ClassDef)]
+        for definition in definitions:
+            used: _User = definition
+            if isinstance(self.names.scope(definition).node, cst.ClassDef):
+                used = definition.name.value
+                known = used in users
+                users.setdefault(used, []).append(definition)
+                if known:
+                    continue
+            mentions = self._mentions(definition)
+            if not mentions:
+                free.append(used)
+            for mention in mentions:
+                if self._is_under(mention, family):
+                    checked.append(used)
+                else:
+                    user = self.tree.enclosing(mention, cst.FunctionDef, cst.ClassDef)
+                    users.setdefault(user, []).append(used)
+        reached = _reached(free, users)
+        return {each for each in _reached(checked, users) if isinstance(each, cst.CSTNode)} - reached
+
+
+# A function or class, the name of methods, or the code outside of all of them.
+_User = cst.CSTNode | str | None
+
+
+def _reached(start: Iterable[_User], users: dict[_User, list[_User]]) -> set[_User]:
+    found = set(start)
+    waiting = list(found)
+    while waiting:
+        for used in users.get(waiting.pop(), ()):
+            if used not in found:
+                found.add(used)
+                waiting.append(used)
+    return found
+
+
+def _family(dotted: str) -> str:
+    """The library that a dotted name or a requirement belongs to, by one name for those released together."""
+    root = dotted.partition(".")[0].strip().lower().replace("-", "_")
+    return TORCH if root in _ALONG_WITH_TORCH or root == "pytorch" else root
+
+
+def _text(node: cst.CSTNode | None) -> str | None:
+    value = node.evaluated_value if isinstance(node, cst.SimpleString) else None
+    return value if isinstance(value, str) else None
+
+
+def _caught(handler: cst.ExceptHandler | cst.ExceptStarHandler) -> frozenset[str]:
+    """The exceptions that a handler names; all of them without any."""
+    return frozenset({"BaseException"}) if handler.type is None else _exceptions(handler.type)
+
+
+def _exceptions(node: cst.BaseExpression) -> frozenset[str]:
+    if isinstance(node, cst.Tuple):
+        return frozenset[str]().union(*(_exceptions(element.value) for element in node.elements))
+    name = last_name(node)
+    return frozenset() if name is None else frozenset({name})
+
+
+def _suppressed(item: cst.WithItem) -> frozenset[str]:
+    if isinstance(item.item, cst.Call) and last_name(item.item.func) == "suppress":
+        return frozenset[str]().union(*(_exceptions(arg.value) for arg in item.item.args))
+    return frozenset()
+
+
+def _reraises(handler: cst.ExceptHandler | cst.ExceptStarHandler) -> bool:
+    """Whether a handler has nothing to offer instead of what failed."""
+    return _fails(handler.body)
+
+
+def _last_statement(suite: cst.BaseSuite) -> cst.CSTNode | None:
+    last: cst.CSTNode | None = suite.body[-1] if suite.body else None
+    return last.body[-1] if isinstance(last, cst.SimpleStatementLine) and last.body else last
+
+
+def _fails(suite: cst.BaseSuite) -> bool:
+    """Whether a block ends the program, or raises."""
+    last = _last_statement(suite)
+    if isinstance(last, cst.Raise):
+        return True
+    called = last.value.func if isinstance(last, cst.Expr) and isinstance(last.value, cst.Call) else None
+    return called is not None and last_name(called) in ("exit", "_exit", "quit", "abort")
+
+
+def _leaves(suite: cst.BaseSuite) -> bool:
+    last = _last_statement(suite)
+    called = last.value.func if isinstance(last, cst.Expr) and isinstance(last.value, cst.Call) else None
+    return leaves(suite) or (called is not None and last_name(called) in _ENDINGS)
