@@ -151,10 +151,24 @@ def _fix(call: cst.Call, layer: str, module: Module) -> Fix | None:
 
 def _unnoticed(call: cst.Call, module: Module) -> bool:
     """Whether the program is the same without the bias, whatever it computes, draws and stores."""
-    drawn = not module.seeded and not module.tree.matches(_RANDOM_STATES)
+    drawn = not _seeded(module) and not module.tree.matches(_RANDOM_STATES)
     return (
         drawn
         and module.state_unobserved(call)
         and not module.trains_in_evaluation_mode
         and not module.dataflow.biases.read
     )
+
+
+def _seeded(module: Module) -> bool:
+    """Whether the file seeds a random stream of torch, so that the stream is part of its results.
+
+    Whatever has "seed" in its name counts, but for the streams of Python and NumPy.
+    """
+    for call in module.tree.nodes(cst.Call):
+        func = call.func
+        name = func.attr.value if isinstance(func, cst.Attribute) else getattr(func, "value", "")
+        if isinstance(name, str) and "seed" in name.lower():
+            if not (module.qualified(func) or "").startswith(("random.", "numpy.")):
+                return True
+    return False
