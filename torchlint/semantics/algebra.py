@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -148,7 +148,7 @@ def assignments(module: Module, bindings: Iterable[Binding]) -> list[cst.CSTNode
 
 
 def superfluous(
-    module: Module, names: Sequence[cst.Name], replaced: Iterable[cst.CSTNode] = ()
+    module: Module, names: Sequence[cst.Name], replaced: Collection[cst.CSTNode] = ()
 ) -> tuple[list[cst.CSTNode], bool] | None:
     """The statements that nothing needs once ``names`` are not read any more, and whether those are all.
 
@@ -163,8 +163,7 @@ def superfluous(
             return None
     for name in names:
         (binding,) = module.bindings(name)
-        reads = [use for use in module.uses(binding) if use is not name and use not in replaced]
-        if reads:
+        if any(use is not name and use not in replaced for use in module.uses(binding)):
             return gone, False
         statement = _only_assignment(module, binding)
         if statement is None:

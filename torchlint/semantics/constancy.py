@@ -7,7 +7,7 @@ whatever name. What may change each variable is worked out once for a file.
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
@@ -166,22 +166,28 @@ class _Interval(NamedTuple):
         calls = [part for part in (node, *tree.descendants(node)) if isinstance(part, cst.Call)]
         if not any(_acts(self.module, call) for call in calls):
             return True
-        return not any(self._during(change) for change in _actions(self.module, self.function))
+        return not self._meets(_actions(self.module, self.function))
 
     def _changes(self, variable: Variable) -> bool:
-        changes = _changes(self.module, variable)
-        first = bisect_right(changes, self.begin, key=lambda change: change.after)
-        for change in changes[first:]:
-            if change.after >= self.end:
-                break
-            if self._during(change):
-                return True
-        elsewhere = any(self._is_elsewhere(change, variable) for change in changes)
-        return elsewhere and any(self._during(call) for call in _opaque_calls(self.module, self.function))
+        leader = _sharing(self.module).get(variable, variable)
+        both = _settings(self.module, variable), _writes(self.module, leader)
+        if any(self._meets(changes) for changes in both):
+            return True
+        functions = _functions_of_settings(self.module, variable) | _functions_of_writes(self.module, leader)
+        elsewhere = any(self._is_elsewhere(function, variable) for function in functions)
+        return elsewhere and self._meets(_opaque_calls(self.module, self.function))
 
-    def _is_elsewhere(self, change: Change, variable: Variable) -> bool:
-        """Whether a change is made by another function, which may be called in between."""
-        function = self.module.function(change.node)
+    def _meets(self, changes: Sequence[Change]) -> bool:
+        """Whether one of some changes, which are in the order of time, is made in between."""
+        for index in range(bisect_right(changes, self.begin, key=_after), len(changes)):
+            if changes[index].after >= self.end:
+                return False
+            if self._during(changes[index]):
+                return True
+        return False
+
+    def _is_elsewhere(self, function: cst.CSTNode | None, variable: Variable) -> bool:
+        """Whether another function changes a variable, which may be called in between."""
         if function is self.function:
             return False
         if isinstance(variable, str):
@@ -196,7 +202,10 @@ class _Interval(NamedTuple):
             root = root.value
         if not isinstance(root, cst.Name):
             return False
-        for call in _opaque_calls(self.module, self.function):
+        calls = _opaque_calls(self.module, self.function)
+        for call in calls[
+            bisect_right(calls, self.begin, key=_after) : bisect_left(calls, self.end, key=_after)
+        ]:
             if self._during(call) and isinstance(call.node, cst.Call):
                 given = [arg.value for arg in call.node.args]
                 owner = call.node.func.value if isinstance(call.node.func, cst.Attribute) else None
@@ -220,16 +229,37 @@ def _owner(scope: Scope) -> cst.CSTNode | None:
 # --- what may change a variable -----------------------------------------------------------------------
 
 
+def _after(change: Change) -> int:
+    return change.after
+
+
 @remembered
-def _changes(module: Module, variable: Variable) -> list[Change]:
-    """All that may give a variable another value, or write to what it names, in the order of time."""
+def _settings(module: Module, variable: Variable) -> list[Change]:
+    """All that gives a variable another value, in the order of time."""
     found = [Change(_bound_after(module, node), node) for node in _set_at(module, variable)]
-    for other in _sharing(module).get(variable, [variable]):
+    return sorted(found, key=_after)
+
+
+@remembered
+def _writes(module: Module, leader: Variable) -> list[Change]:
+    """All that may write to what a variable names, and those that share its memory, in the order of time."""
+    found: list[Change] = []
+    for other in _groups(module).get(leader, [leader]):
         for read in _reads_of(module, other):
             by = _written_by(module, read)
             if by is not None:
                 found.append(Change(_moment(module, by), by))
-    return sorted(found, key=lambda change: change.after)
+    return sorted(found, key=_after)
+
+
+@remembered
+def _functions_of_settings(module: Module, variable: Variable) -> frozenset[cst.CSTNode | None]:
+    return frozenset(module.function(change.node) for change in _settings(module, variable))
+
+
+@remembered
+def _functions_of_writes(module: Module, leader: Variable) -> frozenset[cst.CSTNode | None]:
+    return frozenset(module.function(change.node) for change in _writes(module, leader))
 
 
 def _set_at(module: Module, variable: Variable) -> Iterator[cst.CSTNode]:
@@ -396,8 +426,17 @@ def _is_plain_layer(module: Module, call: cst.Call) -> bool:
 
 
 @remembered
-def _sharing(module: Module) -> dict[Variable, list[Variable]]:
-    """The variables whose objects may be one, or share memory, by each of them; those alone are left out."""
+def _groups(module: Module) -> dict[Variable, list[Variable]]:
+    """The variables whose objects may be one, or share memory, by the one that stands for all of them."""
+    groups: dict[Variable, list[Variable]] = {}
+    for variable, leader in _sharing(module).items():
+        groups.setdefault(leader, []).append(variable)
+    return groups
+
+
+@remembered
+def _sharing(module: Module) -> dict[Variable, Variable]:
+    """What stands for the variables that may share memory, by each of them; those alone are left out."""
     leaders: dict[Variable, Variable] = {}
 
     def leader(variable: Variable) -> Variable:
@@ -413,10 +452,7 @@ def _sharing(module: Module) -> dict[Variable, list[Variable]]:
             leaders.setdefault(root, other)
             if one != other:
                 leaders[one] = other
-    groups: dict[Variable, list[Variable]] = {}
-    for variable in leaders:
-        groups.setdefault(leader(variable), []).append(variable)
-    return {variable: group for group in groups.values() for variable in group}
+    return {variable: leader(variable) for variable in list(leaders)}
 
 
 def _assignments(module: Module) -> Iterator[tuple[Variable, cst.BaseExpression]]:
@@ -490,9 +526,8 @@ def _handed_on(module: Module, call: cst.Call) -> list[cst.BaseExpression]:
 @remembered
 def _opaque_calls(module: Module, function: Function | None) -> list[Change]:
     """The calls of a function that may run other functions of the file, or what it does not show."""
-    return [
-        Change(_moment(module, call), call) for call in module.calls_in(function) if _is_opaque(module, call)
-    ]
+    calls = (call for call in module.calls_in(function) if _is_opaque(module, call))
+    return sorted((Change(_moment(module, call), call) for call in calls), key=_after)
 
 
 def _is_opaque(module: Module, call: cst.Call) -> bool:
@@ -512,7 +547,8 @@ def _is_opaque(module: Module, call: cst.Call) -> bool:
 @remembered
 def _actions(module: Module, function: Function | None) -> list[Change]:
     """The calls of a function that do more than to compute: that draw random numbers, or are not shown."""
-    return [Change(_moment(module, call), call) for call in module.calls_in(function) if _acts(module, call)]
+    calls = (call for call in module.calls_in(function) if _acts(module, call))
+    return sorted((Change(_moment(module, call), call) for call in calls), key=_after)
 
 
 def _acts(module: Module, call: cst.Call) -> bool:

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 # What is added to keep a logarithm from infinity.
 _GUARD = 1e-4
+# How many pairs of steps that begin with one value are looked at together.
+_MOST_READS = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,7 +242,7 @@ def fused_together(module: Module, fused: Fused) -> list[Fused]:
     ``p = sigmoid(x)`` of ``log(p)`` and ``log(1 - p)`` is needed by neither once both are ``logsigmoid``.
     """
     read = next((name for name in fused.names if len(_reads(module, name)) > 1), None)
-    if read is None:
+    if read is None or len(_reads(module, read)) > _MOST_READS:
         return [fused]
     family = [fused]
     for use in _reads(module, read):
