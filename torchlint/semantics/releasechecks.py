@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint.semantics.conventions import asked_by_name, release_by_name
+from torchlint.semantics.conventions import asked_by_name, newer_by_name, release_by_name
 from torchlint.semantics.names import Binding, BindingKind, all_parameters, leaves
 from torchlint.semantics.spellings import last_name
 from torchlint.target import TORCH
@@ -500,9 +500,16 @@ class ReleaseChecks:
                 binding = self.names.assignment(test)
                 if binding is not None and binding.value is not None:
                     return self._admitted(binding.value, outcome, hops - 1)
+                return self._admitted_by_name(test, outcome)
+            case cst.Attribute() | cst.Call():
+                return self._admitted_by_name(test, outcome)
             case _:
                 pass
         return None
+
+    def _admitted_by_name(self, test: cst.BaseExpression, outcome: bool) -> str | None:
+        newer = newer_by_name(last_name(test) or "")
+        return None if newer is None else _NEWER if newer is outcome else _OLDER
 
     @cached_property
     def _all_telling(self) -> list[cst.CSTNode]:
