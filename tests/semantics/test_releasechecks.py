@@ -307,6 +307,11 @@ UNDER = cases(
         if torch.__version__ >= '2':
             raise RuntimeError
         mark()
+    # early return by the name of an imported function
+    def f():
+        if is_torch_greater_or_equal("2.0"):
+            return 1
+        mark()
     # early continue
     for x in y:
         if NEW:
@@ -558,6 +563,11 @@ FREE = cases(
     mark()
     # oldest release, asserted
     assert torch.__version__ >= '1.8'
+    mark()
+    # oldest release, by the name of an imported flag
+    from .imports import _TORCH_GREATER_EQUAL_2_3
+    if not _TORCH_GREATER_EQUAL_2_3:
+        raise ImportError
     mark()
     # needs a function
     if not hasattr(torch, 'compile'):
