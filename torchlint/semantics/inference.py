@@ -67,7 +67,6 @@ from torchlint.syntax import SyntaxTree
 # The evaluator recurses through definitions. No program that people write comes near this depth; a lower
 # limit that some do reach makes the answers depend on which question was asked first.
 _MAX_DEPTH = 500
-_MAX_CALL_SITES = 12
 _VALUES = Answers(nothing=BOTTOM, unknown=UNKNOWN)
 
 
@@ -621,7 +620,7 @@ class Inference:
             return None
         found: list[Value] = []
         sites = self.callgraph.callers(function)
-        for call in sites[:_MAX_CALL_SITES]:
+        for call in sites:
             argument = self.callgraph.bound_to(call, function).get(name)
             if argument.node is not None:
                 found.append(self.value(argument.node))
@@ -806,11 +805,11 @@ class Inference:
                     return Value(Kind.DEVICE, device=Device.ACCELERATOR)
                 if attr in ("trainer", "logger", "hparams"):
                     return UNKNOWN
-            for heir in self.classes.heirs(base.definition)[:4]:
-                # A mixin or abstract base asks for what its heirs in this file define.
-                own = self._instance_attribute(self.classes.info(heir), attr, base)
-                if own is not None:
-                    return own
+            # A mixin or abstract base asks for what its heirs in this file define.
+            heirs = map(self.classes.info, self.classes.heirs(base.definition))
+            defined = [self._instance_attribute(heir, attr, base) for heir in heirs]
+            if any(own is not None for own in defined):
+                return join(own for own in defined if own is not None)
         receiver = self.library.receiver(base)
         fact = results.ATTRIBUTES.get(receiver, {}).get(attr)
         if fact is not None:
