@@ -2,13 +2,13 @@
 
 Functions, classes and methods that follow one another change places, as far as nothing can notice: what a
 decorator, a default, an annotation, a base or the body of a class evaluates stays behind what it needs, and
-names that are bound twice stay where they are. The same is found in such a program, each finding in the line
-that has moved: with the same message, help and related places, and with a fix of the same grade that makes the
-same edits.
+names that are bound twice stay where they are. The same is found in such a program, each finding in the
+line that has moved: with the same message, help and related places, and with a fix of the same grade that
+makes the same edits.
 
-``python -m benchmarks.orders [PATH…] [--orders N]`` tries this on files and folders, the fixtures and programs
-of torchlint if none is named, and prints what differs; the status is 1 if anything does. Without a name the
-order is reversed once and shuffled twice. `tests/test_orders.py` runs a part of it.
+``python -m benchmarks.orders [PATH…] [--orders N]`` tries this on files and folders, the fixtures and
+programs of torchlint if none is named, and prints what differs; the status is 1 if anything does. The first
+order is the reverse one, the others are shuffled. `tests/test_orders.py` runs a part of it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from random import Random
 
 from torchlint import registry
 from torchlint.checker import check
-from torchlint.diagnostics import Diagnostic
+from torchlint.diagnostics import Diagnostic, Span
 from torchlint.options import LintSettings
 from torchlint.source import Source, SourceError
 from torchlint.target import LIBRARIES, TORCH, Target
@@ -114,9 +114,7 @@ def _bound(holder: ast.Module | ast.ClassDef) -> Counter[str]:
     return found
 
 
-def _put(
-    run: Sequence[tuple[_Definition, list[int]]], random: Random | None, postponed: bool
-) -> list[int]:
+def _put(run: Sequence[tuple[_Definition, list[int]]], random: Random | None, postponed: bool) -> list[int]:
     """The rows of definitions that follow one another, each behind those that it needs."""
     names = {definition.name: number for number, (definition, _) in enumerate(run)}
     needed: list[set[int]] = []
@@ -195,7 +193,7 @@ def settings(text: str) -> LintSettings:
 
 def differences(text: str, orders: Iterable[int] = range(ORDERS)) -> Iterator[str]:
     """What is found in a program and not in the same one in other orders, or the other way round."""
-    text = text.replace("\r\n", "\n").removeprefix("\ufeff").rstrip("\n")
+    text = text.replace("\r\n", "\n").removeprefix("\ufeff").rstrip("\n") + "\n"
     with_rows: dict[str, list[int]] = {}
     for order in orders:
         made, rows = reordered(text, order)
@@ -221,18 +219,22 @@ def _told(text: str, rows: Sequence[int], wanted: LintSettings) -> Counter[str]:
     def row(number: int) -> int:
         return rows[number - 1] if number <= len(rows) else number
 
-    def place(offset: int) -> str:
-        position = source.position(offset)
-        return f"{row(position.row)}:{position.column}"
+    def place(span: Span) -> str:
+        start, end = source.position(span.start), source.position(span.end)
+        if span.end > span.start and end.column == 1:
+            # With the end of the line before, which may be the last of a definition.
+            return f"{row(start.row)}:{start.column}-{row(end.row - 1)}:end"
+        return f"{row(start.row)}:{start.column}-{row(end.row)}:{end.column}"
 
     def told(finding: Diagnostic) -> str:
-        parts = [f"{row(finding.start.row)}:{finding.start.column}-{row(finding.end.row)}:{finding.end.column}"]
+        parts = [
+            f"{row(finding.start.row)}:{finding.start.column}-{row(finding.end.row)}:{finding.end.column}"
+        ]
         parts += [finding.code, finding.severity.value, finding.message, finding.help or ""]
         parts += sorted(f"({row(p.row)}:{p.column} {remark})" for p, remark in finding.related)
         if finding.fix is not None:
             parts.append(finding.fix.applicability.label)
-            edits = (f"{place(e.span.start)}-{place(e.span.end)}={e.content!r}" for e in finding.fix.edits)
-            parts += sorted(edits)
+            parts += sorted(f"{place(edit.span)}={edit.content!r}" for edit in finding.fix.edits)
         return _LINE.sub(lambda match: f"line {row(int(match[1]))}", " ".join(parts))
 
     return Counter(told(finding) for finding in check(source, wanted))

@@ -20,7 +20,6 @@ from torchlint.semantics.values import (
     NDARRAY,
     NONE,
     NUMBER,
-    SHAPE,
     STRING,
     TENSOR,
     UNKNOWN,

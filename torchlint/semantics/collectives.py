@@ -446,13 +446,14 @@ def _of_binding(
 
 def goes_over_accelerator(module: Module, group: Group) -> cst.CSTNode | None:
     """A place where tensors of an accelerator go over a group; None if the file shows none."""
+    calls: list[cst.Call] = []
     for call in module.tree.nodes(cst.Call):
         found = collective(module, call)
         if found is None or found.sent is None or found.of_objects:
             continue
         if group.is_named_by(module, found.group) and _on_accelerator(module, found.sent):
-            return call
-    return None
+            calls.append(call)
+    return min(calls, key=module.tree.standing, default=None)
 
 
 def _on_accelerator(module: Module, node: cst.BaseExpression) -> bool:
