@@ -51,17 +51,25 @@ CIRCLES = {
             return total
         """,
         """
-        def third(model: nn.Module, batches, parts):
+        def third(model: nn.Module, parts, x):
             for part in parts:
-                fourth(model, parts, batches)
-                print(torch.ones(3, device=device).sum().item(), part)
+                fourth(model, x, 3)
+                print(torch.ones(part, device=device).sum().item())
         """,
         """
-        def fourth(model: nn.Module, parts, batch):
-            out = model(batch.cuda())
-            if parts:
-                third(model, batch, parts)
-            return out
+        def fourth(model: nn.Module, x, depth):
+            out = model(x.cuda())
+            return fifth(model, out, depth) if depth else out
+        """,
+        """
+        def fifth(model: nn.Module, x, depth):
+            return fourth(model, x, depth - 1) if depth else x
+        """,
+        """
+        def sixth(model: nn.Module, parts, x):
+            for part in parts:
+                fifth(model, x, 3)
+                print(torch.ones(part, device=device).sum().item())
         """,
     ),
     "a function that calls itself for each of its parts": (

@@ -116,6 +116,7 @@ class Phases:
         self._shown: dict[cst.CSTNode, tuple[Phase | None, Function | None]] = {}
         self._functions: dict[Function, Phase] = {}
         self._prescribed: dict[Function, Phase | None] = {}
+        self._runs: dict[Function, tuple[set[Phase], list[Function]]] = {}
         self._handed_on: dict[Function, frozenset[Phase]] = {}
         """What the phase of a function means for those that it calls."""
         self._steps: dict[cst.CSTNode | None, list[tuple[cst.Call, bool]]] | None = None
@@ -478,9 +479,12 @@ class Phases:
     # ------------------------------------------------------------------ functions
 
     def _of_function(self, function: Function) -> Phase:
-        for members in components(function, self._asked_for, self._functions):
-            self._decide(members)
-        return self._functions[function]
+        found = self._functions.get(function)
+        if found is None:
+            for members in components(function, self._asked_for, self._functions):
+                self._decide(members)
+            found = self._functions[function]
+        return found
 
     def _asked_for(self, function: Function) -> list[Function]:
         """The functions whose phases one has, if it shows none itself."""
@@ -504,11 +508,15 @@ class Phases:
             phase = self._functions[function] = Phase.EVALUATION if infers and evaluates else common
             self._handed_on[function] = frozenset({phase}) if infers and own is None else phases
 
-    def _run_in(self, function: Function) -> tuple[list[Phase], list[Function]]:
+    def _run_in(self, function: Function) -> tuple[set[Phase], list[Function]]:
         """The phases in which a function is called, as far as the places show them, and the other callers."""
-        around = [self._local(place) for place in self._places(function)]
-        shown = [local or Phase.SETUP for local, outer in around if local is not None or outer is None]
-        return shown, [outer for local, outer in around if local is None and outer is not None]
+        found = self._runs.get(function)
+        if found is None:
+            around = [self._local(place) for place in self._places(function)]
+            shown = {local or Phase.SETUP for local, outer in around if local is not None or outer is None}
+            outers = dict.fromkeys(outer for local, outer in around if local is None and outer is not None)
+            found = self._runs[function] = shown, list(outers)
+        return found
 
     def _infers(self, function: Function) -> bool:
         """Whether a function goes by the name of what models do when they are used."""
