@@ -172,6 +172,16 @@ class SyntaxTree:
                 return ancestor
         return None
 
+    def standing(self, node: cst.CSTNode) -> tuple[tuple[str, ...], int]:
+        """Where a node stands, by the names of the functions and classes around it, and the place in them.
+
+        What is said once a file is said at the first place in this order, which is the same wherever in the
+        file the definitions stand: first come the file's own statements.
+        """
+        around = [item for item in self.ancestors(node) if isinstance(item, (cst.FunctionDef, cst.ClassDef))]
+        names = tuple(definition.name.value for definition in reversed(around))
+        return names, self.order[node] - (self.order[around[0]] if around else 0)
+
     def handlers(self, node: cst.CSTNode) -> Iterator[cst.ExceptHandler]:
         """The handlers around ``node`` that may catch what it raises within its function, innermost first."""
         child = node

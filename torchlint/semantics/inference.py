@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from ast import literal_eval
 from collections.abc import Callable, Sequence
-from functools import cache, cached_property
+from functools import cache, cached_property, reduce
 from typing import Any
 
 import libcst as cst
@@ -60,7 +60,6 @@ from torchlint.semantics.values import (
     item_of,
     join,
     join_devices,
-    join_solid,
     solid,
 )
 from torchlint.syntax import SyntaxTree
@@ -68,7 +67,6 @@ from torchlint.syntax import SyntaxTree
 # The evaluator recurses through definitions. No program that people write comes near this depth; a lower
 # limit that some do reach makes the answers depend on which question was asked first.
 _MAX_DEPTH = 500
-_MAX_CALL_SITES = 12
 _VALUES = Answers(nothing=BOTTOM, unknown=UNKNOWN)
 
 
@@ -130,17 +128,17 @@ class Inference:
         return self.library.operate(self.value(node.left), self.value(node.right), node)
 
     def _either(self, node: cst.BooleanOperation) -> Value:
-        return join_solid((self.value(node.left), self.value(node.right)))
+        return join((self.value(node.left), self.value(node.right)))
 
     def _choice(self, node: cst.IfExp) -> Value:
-        return join_solid((self.value(node.body), self.value(node.orelse)))
+        return join((self.value(node.body), self.value(node.orelse)))
 
     def _dict(self, node: cst.Dict) -> Value:
         items = [
             self.value(e.value) if isinstance(e, cst.DictElement) else dict_item(self.value(e.value))
             for e in node.elements
         ]
-        return Value(Kind.DICT, item=join_solid(items) if items else None, origin=node)
+        return Value(Kind.DICT, item=join(items) if items else None, origin=node)
 
     def _comprehension(self, node: cst.ListComp | cst.SetComp | cst.GeneratorExp) -> Value:
         kind = Kind.ITERATOR if isinstance(node, cst.GeneratorExp) else Kind.LIST
@@ -190,7 +188,8 @@ class Inference:
             return BOOL._replace(constant=not operand.constant) if known else BOOL
         if operand.kind is Kind.NUMBER and isinstance(node.operator, cst.Minus):
             number = operand.constant
-            return NUMBER._replace(constant=-number if isinstance(number, (int, float)) else MISSING)
+            negated = -number if isinstance(number, (int, float)) else MISSING
+            return NUMBER._replace(constant=negated, literal=operand.literal)
         if isinstance(node.operator, cst.BitInvert) and operand.dtype == "torch.bool":
             return operand
         return self.library.tensor(operand) if operand.tensorlike else operand
@@ -253,7 +252,7 @@ class Inference:
         if len(bindings) == 1:
             result = self.binding(bindings[0])
         else:
-            result = join_solid(map(self.binding, bindings))
+            result = join(map(self.binding, bindings))
         if result is BOTTOM:
             return result
         if self._type_tests and (result.tensorlike or result.kind is Kind.UNKNOWN):
@@ -305,7 +304,7 @@ class Inference:
         if len(bindings) == 1:
             return False
         values = [self.binding(binding) for binding in bindings]
-        return any(value.kind is Kind.NUMBER and value.constant is MISSING for value in values)
+        return any(value.kind is Kind.NUMBER and not value.starts for value in values)
 
     @cached_property
     def _type_tests(self) -> dict[str, list[tuple[cst.Call, list[cst.BaseExpression]]]]:
@@ -340,7 +339,7 @@ class Inference:
                 and holder is not None
                 and not any(self.tree.contains(holder, b.node) for b in bindings)
             ):
-                shown = join_solid(self.annotations.promised(part) for part in types)
+                shown = join(self.annotations.promised(part) for part in types)
                 if shown is not BOTTOM and shown.kind in _HOST_KINDS:
                     return shown
         return None
@@ -411,7 +410,7 @@ class Inference:
             appended = self.appended(read)
             if appended is not None and set(self.names.bindings(read)) & set(bindings):
                 items.append(self.value(appended))
-        filled = join_solid(items)
+        filled = join(items)
         return value._replace(item=filled, elements=None) if items and filled is not BOTTOM else value
 
     def appended(self, read: cst.CSTNode) -> cst.BaseExpression | None:
@@ -621,7 +620,7 @@ class Inference:
             return None
         found: list[Value] = []
         sites = self.callgraph.callers(function)
-        for call in sites[:_MAX_CALL_SITES]:
+        for call in sites:
             argument = self.callgraph.bound_to(call, function).get(name)
             if argument.node is not None:
                 found.append(self.value(argument.node))
@@ -630,7 +629,7 @@ class Inference:
             elif param.default is not None:
                 found.append(self.value(param.default))
         if found:
-            return join_solid(found)
+            return join(found)
         if not sites and param.default is not None:
             default = self.value(param.default)
             if default.kind in (Kind.STRING, Kind.DEVICE) and default.device is not Device.UNKNOWN:
@@ -638,7 +637,7 @@ class Inference:
                 return Value(default.kind, device=Device.ACCELERATOR)
             # A default of None or of an empty string says nothing about what callers pass.
             if default.kind in (Kind.NUMBER, Kind.BOOL, Kind.DTYPE) or default.device is not Device.UNKNOWN:
-                return default._replace(constant=MISSING)
+                return default._replace(constant=MISSING, literal=False)
         return None
 
     def _hook_parameter(self, function: cst.FunctionDef, name: str, param: cst.Param) -> Value:
@@ -806,11 +805,11 @@ class Inference:
                     return Value(Kind.DEVICE, device=Device.ACCELERATOR)
                 if attr in ("trainer", "logger", "hparams"):
                     return UNKNOWN
-            for heir in self.classes.heirs(base.definition)[:4]:
-                # A mixin or abstract base asks for what its heirs in this file define.
-                own = self._instance_attribute(self.classes.info(heir), attr, base)
-                if own is not None:
-                    return own
+            # A mixin or abstract base asks for what its heirs in this file define.
+            heirs = map(self.classes.info, self.classes.heirs(base.definition))
+            defined = [self._instance_attribute(heir, attr, base) for heir in heirs]
+            if any(own is not None for own in defined):
+                return join(own for own in defined if own is not None)
         receiver = self.library.receiver(base)
         fact = results.ATTRIBUTES.get(receiver, {}).get(attr)
         if fact is not None:
@@ -844,13 +843,13 @@ class Inference:
                 return self.returned(method)
             return Value(Kind.FUNCTION, definition=method, receiver=base)
         found: list[Value] = []
+        added: list[Value] = []
         for assigned in self.classes.attribute_bindings(info, attr):
             if assigned.value is None:
                 continue
             value = self.value(assigned.value)
             if assigned.kind is BindingKind.AUGMENT:
-                if found:
-                    found.append(self.library.operate(join_solid(found), value))
+                added.append(value)
                 continue
             if assigned.kind is BindingKind.LOOP:
                 value = self.iterated(value)
@@ -860,8 +859,11 @@ class Inference:
                 if isinstance(holder, cst.AnnAssign):
                     value = self.annotations.promised(holder.annotation.annotation)
             found.append(value)
+        if found and added:
+            # Any method may come first: what all of them leave is the sum.
+            found.append(reduce(self.library.operate, added, join(found)))
         if found:
-            joined = join_solid(found)
+            joined = join(found)
             if joined is not BOTTOM and joined.kind is Kind.MODULE and joined.device is Device.UNKNOWN:
                 return joined.on(base.device) if base.device is Device.CPU else joined
             return joined
@@ -874,7 +876,7 @@ class Inference:
         for ancestor in info.lineage:
             bindings = self.names.scope_of(ancestor.node).bindings.get(attr)
             if bindings:
-                return join_solid(self.binding(b) for b in bindings)
+                return join(self.binding(b) for b in bindings)
         return UNKNOWN
 
     def _registered(self, info: ClassInfo, attr: str) -> Value | None:
@@ -932,7 +934,7 @@ class Inference:
             for b in self.names.attributes.get(node.attr.value, ())
             if b.kind is BindingKind.ASSIGN and b.value is not None and dotted_text(b.target) == spelt
         ]
-        result = join_solid(found) if found else UNKNOWN
+        result = join(found) if found else UNKNOWN
         return UNKNOWN if result is BOTTOM else result
 
     # ------------------------------------------------------------------ subscripts
@@ -979,7 +981,7 @@ class Inference:
         found: list[Value] = []
         for assign in self._subscript_stores.get(spelt, ()):
             found.append(self.value(assign.value))
-        result = join_solid(found) if found else UNKNOWN
+        result = join(found) if found else UNKNOWN
         return UNKNOWN if result is BOTTOM else result
 
     @cached_property
@@ -1085,15 +1087,15 @@ class Inference:
             if isinstance(e, cst.Yield) and e.value is not None
         ]
         if yielded:
-            item = join_solid(yielded)
+            item = join(yielded)
             return Value(Kind.ITERATOR, item=item if item is not BOTTOM and item.known else None)
         values = [self.value(e.value) for e in exits if isinstance(e, cst.Return) and e.value is not None]
-        result = join_solid(values) if values else UNKNOWN if _is_abstract(function) else NONE
+        result = join(values) if values else UNKNOWN if _is_abstract(function) else NONE
         if result is not BOTTOM and result.kind is Kind.UNKNOWN and function.returns is not None:
             declared = self.annotations.promised(function.returns.annotation)
             several = [value for value in values if value.kind is Kind.TUPLE]
             if several and declared.tensorlike:
-                return join_solid(several)  # one of the ways out keeps the promise; the others are unpacked
+                return join(several)  # one of the ways out keeps the promise; the others are unpacked
             # What returns something does not return None, whatever it declares.
             return declared if declared.kind is not Kind.NONE else UNKNOWN
         return result

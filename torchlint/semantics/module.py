@@ -304,9 +304,10 @@ class Module:
         found = self._bound.get(call)
         if found is None:
             signature, presets = self._signature(call)
-            found = self._bound[call] = calls.bind(
-                call, signature, presets=presets, resolve=self.inference.callgraph.literal
-            )
+            found = calls.bind(call, signature, presets=presets, resolve=self.inference.callgraph.literal)
+            if not self.fixpoint.busy:
+                # Else what is called may still be half an answer.
+                self._bound[call] = found
         return found
 
     def _accepted_as(self, node: cst.BaseExpression) -> str | None:

@@ -160,10 +160,11 @@ class Parallelism:
 
     @cached_property
     def wrappers(self) -> tuple[Wrapper, ...]:
-        """All calls of the file that wrap a model or shard it in place, in source order."""
+        """All calls of the file that wrap a model or shard it in place, by where they stand."""
         if not self.tree.matches(_WRAPS):
             return ()
-        return tuple(wrapper for call in self.tree.nodes(cst.Call) for wrapper in self._made(call))
+        made = [wrapper for call in self.tree.nodes(cst.Call) for wrapper in self._made(call)]
+        return tuple(sorted(made, key=lambda wrapper: self.tree.standing(wrapper.call)))
 
     @cached_property
     def _by_call(self) -> dict[cst.Call, tuple[Wrapper, ...]]:
@@ -173,7 +174,7 @@ class Parallelism:
         return found
 
     def of(self, *wrappings: Wrapping) -> tuple[Wrapper, ...]:
-        """The wrappers of some kinds, in source order."""
+        """The wrappers of some kinds, by where they stand."""
         return tuple(wrapper for wrapper in self.wrappers if wrapper.wrapping in wrappings)
 
     def wrapper(self, call: cst.Call) -> Wrapper | None:

@@ -11,8 +11,8 @@ from __future__ import annotations
 import enum
 import re
 from collections import deque
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
 from typing import Any, Protocol, TypeAlias, cast
@@ -37,7 +37,7 @@ from torchlint.semantics.gradmode import Grad, GradModes
 from torchlint.semantics.names import BindingKind, Names
 from torchlint.semantics.origins import hands_over_model, runs_given_model
 from torchlint.semantics.phases import Phase, Phases, is_training_step
-from torchlint.semantics.reach import gathered
+from torchlint.semantics.reach import components, gathered
 from torchlint.semantics.repetition import repeats_part
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.throttling import (
@@ -134,6 +134,13 @@ class _Work:
         self.steps = self.steps or other.steps
         self.training_steps = self.training_steps or other.training_steps
         self.batches = self.batches or other.batches
+
+    def grown_to(self, other: _Work) -> _Work:
+        """All of both, with the reason of this one unless the other is more work."""
+        grown = replace(self, starts=self.starts or other.starts)
+        grown.add(other)
+        grown.add_inner(other)
+        return grown
 
 
 _NO_WORK = _Work()
@@ -244,10 +251,37 @@ class Places:
     def _work_of(self, holder: cst.CSTNode) -> _Work:
         found = self._work.get(holder)
         if found is None:
-            # A function that calls itself adds nothing by that.
-            self._work[holder] = _NO_WORK
-            found = self._work[holder] = self._add_up(holder)
+            for members in components(holder, self._leads_to, self._work):
+                self._work_out(members)
+            found = self._work[holder]
         return found
+
+    def _leads_to(self, holder: cst.CSTNode) -> list[cst.CSTNode]:
+        """The loops and functions whose work is part of that of a loop or function."""
+        calls, inner = self._held.get(holder, ([], []))
+        callees = (self.module.callee(call) for call in calls)
+        return [*inner, *(callee for callee in callees if callee is not None)]
+
+    def _work_out(self, members: Sequence[cst.CSTNode]) -> None:
+        """Add up the work of loops and functions that lead to one another, from none at all.
+
+        All of them take a step at a time, by what the others did until then, so that none comes first.
+        """
+        if len(members) == 1 and members[0] not in self._leads_to(members[0]):
+            self._work[members[0]] = self._add_up(members[0])
+            return
+        self._work.update(dict.fromkeys(members, _NO_WORK))
+        led_to_by: dict[cst.CSTNode, list[cst.CSTNode]] = {member: [] for member in members}
+        for member in members:
+            for other in self._leads_to(member):
+                if other in led_to_by:
+                    led_to_by[other].append(member)
+        waiting: Iterable[cst.CSTNode] = members
+        while waiting:
+            found = {member: self._work[member].grown_to(self._add_up(member)) for member in waiting}
+            grown = {member: work for member, work in found.items() if work != self._work[member]}
+            self._work.update(grown)
+            waiting = dict.fromkeys(other for member in grown for other in led_to_by[member])
 
     def _add_up(self, holder: cst.CSTNode) -> _Work:
         work = _Work()

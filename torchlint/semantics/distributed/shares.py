@@ -211,6 +211,7 @@ def whole_data(call: cst.Call, module: Module) -> WholeData | None:
         return None
     if _depends(call, module) or _comes_in_shares(call, module) or loaders.debugging(call):
         return None
+    trained: list[Wrapper] = []
     for loop in module.tree.nodes(cst.For):
         sources = loaders.sources(loop.iter)
         if call not in sources.calls or not sources.complete or module.evaluated_only(loop):
@@ -220,10 +221,9 @@ def whole_data(call: cst.Call, module: Module) -> WholeData | None:
         others = (made for other in sources.calls for made in samplers(other, module))
         if any(module.class_of(made) != _RANDOM for made in others):
             continue
-        wrapper = _trained(loop, module)
-        if wrapper is not None:
-            return WholeData(wrapper, shuffled)
-    return None
+        trained += _trained(loop, module)
+    first = min(trained, key=lambda wrapper: module.tree.standing(wrapper.call), default=None)
+    return WholeData(first, shuffled) if first is not None else None
 
 
 def _left_out(call: cst.Call, name: str, module: Module) -> bool:
@@ -240,17 +240,16 @@ def _draws_at_random(call: cst.Call, module: Module) -> bool:
     return module.class_of(made) == _RANDOM
 
 
-def _trained(loop: cst.For, module: Module) -> Wrapper | None:
-    """What wraps, for several processes, a model that a loop runs and computes gradients of."""
+def _trained(loop: cst.For, module: Module) -> Iterator[Wrapper]:
+    """What wraps, for several processes, models that a loop runs and computes gradients of."""
     if not module.backpropagation.computes_gradients(loop):
-        return None
+        return
     functions = module.iterations.of(loop).functions
     for forward in module.parallelism.forwards():
         if module.tree.contains(loop, forward) or module.function(forward) in functions:
             wraps = module.parallelism.wraps(forward.func).by(*_SEVERAL)
             if wraps and module.grad(forward) is not Grad.OFF and not module.evaluated_only(forward):
-                return wraps[0]
-    return None
+                yield from wraps
 
 
 def _counted(call: cst.Call, module: Module) -> bool:
