@@ -167,6 +167,8 @@ class _Outcome:
     sources: dict[Path, Source] = field(default_factory=dict)
     known: dict[Path, frozenset[str]] = field(default_factory=dict)
     silenced: int = 0
+    later: int = 0
+    settled: int = 0
     seconds: Counter[str] = field(default_factory=Counter)
 
     def add(self, result: Result) -> None:
@@ -174,6 +176,8 @@ class _Outcome:
         self.diagnostics += result.diagnostics
         self.known[result.path] = result.known
         self.silenced += result.silenced
+        self.later += result.later.total()
+        self.settled += result.settled.total()
         self.seconds.update(result.seconds)
         if result.applied:
             self.applied[result.path] = result.applied
@@ -473,6 +477,8 @@ def _report(
         rules=rules,
         enabled=outcome.enabled,
         applied=outcome.applied,
+        later=outcome.later,
+        settled=outcome.settled,
         unsafe_fixes=chosen.unsafe_fixes,
         root=directory,
         project=_project(directory),
