@@ -67,9 +67,10 @@ def legacy_variable(node: cst.Call | cst.Subscript | cst.Assign, module: Module)
     for one, given another size or handed back. Else it is `x.detach()`; `requires_grad=True` becomes
     `.requires_grad_()`. Unsafe where `requires_grad=` may be no bool, and where a `try` around it may be
     there for what is no tensor. A statement by which names would only get themselves, such as
-    `x, y = Variable(x), Variable(y)`, goes whole. The import is left to tools that remove unused ones. `loss.data[0]` becomes
-    `loss.item()`: safe for a loss of torch, unsafe where only the name and a `backward()` tell that it is one
-    number. No fix for `volatile=True`, since it takes a `with torch.no_grad():` around what follows.
+    `x, y = Variable(x), Variable(y)`, goes whole. The import is left to tools that remove unused ones.
+    `loss.data[0]` becomes `loss.item()`: safe for a loss of torch, unsafe where only the name and a
+    `backward()` tell that it is one number. No fix for `volatile=True`, since it takes a
+    `with torch.no_grad():` around what follows.
 
     ## References
     - [Variable (deprecated)](https://docs.pytorch.org/docs/stable/autograd.html#variable-deprecated)
