@@ -18,7 +18,7 @@ from torchlint.semantics.api.results import FUNCTIONAL_LOSSES, NN_LOSSES
 from torchlint.semantics.names import Binding, BindingKind
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.retention import may_be_no_tensor
-from torchlint.semantics.totals import Content, Reads, content, read_with, reads, summed
+from torchlint.semantics.totals import NARROW, Content, Reads, content, read_with, reads, summed
 from torchlint.semantics.usage import Effect, accumulator_start, tensor_at, tensor_instead_of_number
 from torchlint.semantics.values import Kind
 
@@ -46,6 +46,8 @@ def keep_on_device(module: Module, call: cst.Call, tensor: cst.BaseExpression) -
     """
     if not _plain_conversion(module, call) or not module.value(tensor).known:
         return None
+    if module.value(tensor).dtype in NARROW:
+        return None
     accumulator = _accumulator(module, call)
     if accumulator is None or _changed_in_place(module, tensor, accumulator):
         return None
@@ -68,8 +70,9 @@ def keep_on_device(module: Module, call: cst.Call, tensor: cst.BaseExpression) -
         found = reads(module, call, accumulator.written, total)
         if found is not None:
             found = replace(found, effect=min(found.effect, _start(module, accumulator.written)))
-        if held is Content.WHOLE and total is not held:
-            held = Content.UNKNOWN
+        if held is Content.WHOLE:
+            # A total of whole numbers would not take floating point in place.
+            held = total
     if found is None or found.effect is Effect.BREAKS:
         return None
     edits = _detached(module, call, tensor, widened=held is Content.FLOATING)

@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 
 _HOPS = 4
 _FLOATS = frozenset({"torch.float16", "torch.bfloat16", "torch.float32", "torch.float64"})
-_WHOLE = frozenset({"torch.bool", "torch.uint8", "torch.int8", "torch.int16", "torch.int32", "torch.int64"})
+_WHOLE = frozenset({"torch.bool", "torch.int64"})
+NARROW = frozenset({"torch.uint8", "torch.int8", "torch.int16", "torch.int32"})
+"""Whole numbers that a sum in Python does not wrap, but one of tensors does."""
 # Methods and functions that give floating point whatever they are given, or raise.
 _GIVE_FLOATS = frozenset(
     {"mean", "nanmean", "std", "var", "norm", "exp", "log", "log1p", "log2", "log10", "sqrt", "sigmoid"}
@@ -53,7 +55,7 @@ class Content(enum.Enum):
 
 
 def content(module: Module, node: cst.BaseExpression, hops: int = _HOPS) -> Content:
-    """Whether a tensor holds whole numbers, 64 bits wide once they are summed, or floating point."""
+    """Whether a tensor holds whole numbers, 64 bits wide once they are added up, or floating point."""
     value = module.value(node)
     if value.dtype in _FLOATS or (value.kind is Kind.TENSOR and value.graph is Graph.ATTACHED):
         return Content.FLOATING
@@ -95,6 +97,8 @@ def _of_call(module: Module, call: cst.Call, hops: int) -> Content:
     if name in _GIVE_FLOATS:
         return Content.FLOATING
     if name in _COMPARE or name in _COUNT:
+        return Content.WHOLE
+    if name in _SUMS and owner is not None and module.value(owner).dtype in NARROW:
         return Content.WHOLE
     converts = any(arg.keyword is not None and arg.keyword.value == "dtype" for arg in call.args)
     if owner is not None and (name in _AS_IT_IS or (name in _SUMS and not converts)):
@@ -173,7 +177,7 @@ def summed(module: Module, call: cst.Call, tensor: cst.BaseExpression, written: 
         if term is None:
             return Content.UNKNOWN
         found.add(_of_side(module, term, _HOPS))
-    if found == {Content.WHOLE}:
+    if len(found) == 1:
         return Content.WHOLE
     return Content.UNKNOWN if Content.UNKNOWN in found else Content.FLOATING
 
