@@ -55,6 +55,7 @@ LAYERS = (
     ("torchlint.fingerprints",),
     ("torchlint.baseline", "torchlint.changes"),
     ("torchlint.scope",),
+    ("torchlint.origins",),
     ("torchlint.checker",),
     ("torchlint.fixer",),
     ("torchlint.silencing",),

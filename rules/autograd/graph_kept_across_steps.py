@@ -67,7 +67,9 @@ def graph_kept_across_steps(node: cst.AugAssign | cst.Assign | cst.Call, module:
     ## Fix safety
     Safe: the value is the same, and the finding is only made where no backward pass of the file uses what is
     kept. Unsafe where the file calls `retain_grad()`, for what is detached has no gradient of its own, where
-    it asks a tensor for `requires_grad` or `grad_fn`, and for a list or dict that the caller handed in.
+    it asks a tensor for `requires_grad` or `grad_fn`, and for a list or dict that the caller handed in. It is
+    unsafe, too, where no backward pass frees the graph and a tensor that has it may leave the file, in an
+    attribute or returned by a function that other files may call: they might backpropagate it.
     No fix where the value is a number or None on some path, which has no `detach`.
     `.detach()` is preferred to `.item()`, which would wait for the device in every step.
 
@@ -92,6 +94,13 @@ def graph_kept_across_steps(node: cst.AugAssign | cst.Assign | cst.Call, module:
         # What is kept may be asked for its own gradient later, or be backpropagated by who handed it in.
         told = module.tree.mentions("retain_grad(") or module.backpropagation.asked_for
         told = told or _is_summand(part, module)  # another term of the sum may be a number
+        # A graph that no backward has freed can still be backpropagated by who gets it.
+        function = module.function(node)
+        told = told or (
+            severity is ERROR
+            and isinstance(function, cst.FunctionDef)
+            and module.evaluation.gives_away(function)
+        )
         make = module.unsafe if told or handed_in(item.place, module) else module.safe
         yield Finding(
             item.stored,

@@ -164,6 +164,10 @@ class Evaluation:
                     passes = True
         return passes
 
+    def gives_away(self, function: cst.FunctionDef) -> bool:
+        """Whether code that this file does not show may get a tensor with its graph from a function."""
+        return self._escapes(function, function.body)
+
     def _is_tried_again(self, call: cst.Call) -> bool:
         """Whether a handler runs the same model once more: some compute gradients of their own."""
         spelt = self.tree.source(call.func)

@@ -613,6 +613,16 @@ class Module:
         """Put sibling statements into a block under ``header``."""
         return rewriting.wrap(self.tree, statements, header)
 
+    def wrap_with(
+        self, statements: Sequence[cst.CSTNode], header: str, alike: Callable[[cst.With], bool]
+    ) -> Edits | None:
+        """Put sibling statements under ``header``, as one with the blocks that are ``alike`` beside them."""
+        return rewriting.wrap_with(self.tree, statements, header, alike)
+
+    def dissolve_in(self, node: cst.CSTNode, alike: Callable[[cst.With], bool]) -> Edits | None:
+        """Take the blocks away that are ``alike`` and stand in ``node``, and leave what they hold."""
+        return rewriting.dissolve_in(self.tree, (node,), alike)
+
     def insert_before(self, statement: cst.CSTNode, code: str) -> Edits | None:
         """Put the lines of ``code`` above a statement; None where it is not one of a block."""
         return rewriting.insert_before(self.tree, statement, code)

@@ -483,16 +483,21 @@ def tensor_instead_of_number(module: Module, binding: Binding, *, many: bool) ->
     return _of_binding(module, binding, many, frozenset())
 
 
+def tensor_at(module: Module, use: cst.BaseExpression, *, many: bool = False) -> Effect:
+    """The effect of a tensor of one element, or ``many``, where an expression is read that gave numbers."""
+    return _effect(module, use, many, frozenset())
+
+
 def _of_binding(module: Module, binding: Binding, many: bool, seen: _Seen) -> Effect:
     if binding in seen:
         return Effect.NONE
-    if _read_by_name(module, binding):
+    if uses_by_name(module, binding):
         return Effect.NOTICED
     uses = module.uses(binding)
     return min((_effect(module, use, many, seen | {binding}) for use in uses), default=Effect.NONE)
 
 
-def _read_by_name(module: Module, binding: Binding) -> bool:
+def uses_by_name(module: Module, binding: Binding) -> bool:
     """Whether code may read a name without spelling it: by ``locals()``, ``globals()``, ``eval``."""
     function = module.function(binding.node)
     everywhere = {"builtins.globals", "builtins.eval", "builtins.exec"}
@@ -525,7 +530,7 @@ def _effect(module: Module, node: cst.BaseExpression, many: bool, seen: _Seen) -
         case cst.BinaryOperation():
             return _in_arithmetic(module, parent, node, many, seen)
         case cst.Element():
-            return _in_element(module, parent)
+            return _in_element(module, parent, many, seen)
         case cst.DictElement() if not many:
             return _in_dictionary(module, parent)
         case cst.Comparison() | cst.ComparisonTarget() if not many:
@@ -544,7 +549,9 @@ def _effect(module: Module, node: cst.BaseExpression, many: bool, seen: _Seen) -
             return _of_binding(module, bound, many, seen)
         case cst.IfExp() if parent.test is not node:
             return _effect(module, parent, many, seen)
-        case cst.If() | cst.While() | cst.IfExp() | cst.Expr():
+        case cst.Return():
+            return _returned(module, parent, None, many, seen)
+        case cst.If() | cst.While() | cst.IfExp() | cst.Expr() | cst.Del():
             return Effect.NONE
     return Effect.NOTICED
 
@@ -624,10 +631,42 @@ def _percent_format(module: Module, text: cst.BaseExpression) -> Effect:
     return Effect.NOTICED if _PERCENT_TEXT.search(constant) else Effect.NONE
 
 
-def _in_element(module: Module, element: cst.Element) -> Effect:
+def _returned(module: Module, statement: cst.Return, place: int | None, many: bool, seen: _Seen) -> Effect:
+    """What the callers in the file make of a value that is returned, alone or in one ``place`` of a tuple.
+
+    Others may call the function as well, so that it is noticed at least.
+    """
+    function = module.function(statement)
+    worst = Effect.NOTICED
+    for call in module.callers(function) if isinstance(function, cst.FunctionDef) else ():
+        bound = _unpacked(module, call, place)
+        if bound is not None and bound not in seen:
+            worst = min(worst, _of_binding(module, bound, many, seen))
+        elif place is None and not isinstance(module.tree.parent(call), (cst.Assign, cst.Return)):
+            worst = min(worst, _effect(module, call, many, seen))
+    return worst
+
+
+def _unpacked(module: Module, call: cst.Call, place: int | None) -> Binding | None:
+    """The name to which what a call returns is assigned, or one place of it."""
+    match module.tree.parent(call):
+        case cst.Assign(targets=[cst.AssignTarget(target=cst.Name() as name)]) if place is None:
+            return module.names.by_node.get(name)
+        case cst.Assign(targets=[cst.AssignTarget(target=cst.Tuple(elements=elements))]) if (
+            place is not None and place < len(elements)
+        ):
+            target = elements[place].value
+            return module.names.by_node.get(target) if isinstance(target, cst.Name) else None
+    return None
+
+
+def _in_element(module: Module, element: cst.Element, many: bool, seen: _Seen) -> Effect:
     if _is_for_host(module, element):
         return Effect.BREAKS
     holder = module.tree.parent(element)
+    statement = module.tree.parent(holder) if isinstance(holder, cst.Tuple) else None
+    if isinstance(statement, cst.Return) and isinstance(holder, cst.Tuple):
+        return _returned(module, statement, list(holder.elements).index(element), many, seen)
     operation = module.tree.parent(holder) if isinstance(holder, cst.Tuple) else None
     if (
         isinstance(operation, cst.BinaryOperation)
@@ -661,11 +700,12 @@ def _in_dictionary(module: Module, element: cst.DictElement) -> Effect:
 
 
 def _in_comparison(module: Module, node: cst.Comparison | cst.ComparisonTarget) -> Effect:
-    """A comparison that only decides a branch decides it the same way."""
+    """A comparison of sizes that only decides a branch decides it the same way, but for rounding."""
     comparison = node if isinstance(node, cst.Comparison) else module.tree.parent(node)
     if not isinstance(comparison, cst.Comparison) or len(comparison.comparisons) != 1:
         return Effect.NOTICED
-    if isinstance(comparison.comparisons[0].operator, (cst.In, cst.NotIn, cst.Is, cst.IsNot)):
+    operator = comparison.comparisons[0].operator
+    if isinstance(operator, (cst.In, cst.NotIn, cst.Is, cst.IsNot, cst.Equal, cst.NotEqual)):
         return Effect.NOTICED
     decided = module.tree.parent(comparison)
     if isinstance(decided, (cst.If, cst.While)) or (
@@ -688,21 +728,11 @@ def _in_augmented(
     if many:
         return Effect.NONE if node is statement.target else Effect.NOTICED
     if node is statement.target:
-        if isinstance(statement.operator, (cst.AddAssign, cst.SubtractAssign, cst.MultiplyAssign)):
-            if module.value(statement.value).kind is Kind.NDARRAY:
-                return Effect.BREAKS
-            if _is_huge(module, statement.value):
-                return Effect.NOTICED
-        elif isinstance(statement.operator, cst.DivideAssign):
-            # In place, a tensor of integers cannot take the quotient.
-            if not _starts_as_float(module, statement.target):
-                return Effect.BREAKS
-            if _catches_division(module, statement):
-                return Effect.NOTICED
-        else:
-            return Effect.NOTICED
+        itself = effect_of_augmenting(module, statement)
         after = module.names.by_node.get(statement.target)
-        return Effect.NOTICED if after is None else _of_binding(module, after, False, seen)
+        if itself is not Effect.NONE or after is None:
+            return min(itself, Effect.NOTICED)
+        return _of_binding(module, after, False, seen)
     if not isinstance(statement.target, cst.Name):
         return Effect.NOTICED
     bound = module.names.by_node.get(statement.target)
@@ -711,21 +741,48 @@ def _in_augmented(
     return _of_binding(module, bound, False, seen)
 
 
+def effect_of_augmenting(module: Module, statement: cst.AugAssign) -> Effect:
+    """The effect of a tensor of one element as what a statement such as ``total += x`` changes in place."""
+    if isinstance(statement.operator, (cst.AddAssign, cst.SubtractAssign, cst.MultiplyAssign)):
+        if module.value(statement.value).kind is Kind.NDARRAY:
+            return Effect.BREAKS
+        return Effect.NOTICED if _is_huge(module, statement.value) else Effect.NONE
+    if isinstance(statement.operator, cst.DivideAssign):
+        # In place, a tensor of integers cannot take the quotient.
+        if not _starts_as_float(module, statement.target):
+            return Effect.BREAKS
+        return Effect.NOTICED if _catches_division(module, statement) else Effect.NONE
+    return Effect.NOTICED
+
+
 def accumulator_start(module: Module, binding: Binding) -> Effect:
     """Whether the other definitions of an accumulator's name go with tensors: numbers and tensors do."""
     effects = [Effect.NONE]
     for other in binding.scope.bindings.get(binding.name, []):
         if other.node is binding.node or other.kind.value in ("augment", "delete", "declare"):
             continue
-        if other.value is None or other.path:
+        begun = assigned_part(other)
+        if begun is None:
             effects.append(Effect.NOTICED)
             continue
-        value = module.value(other.value)
-        if value.kind is Kind.NDARRAY or _of_numpy(module, other.value):
+        value = module.value(begun)
+        if value.kind is Kind.NDARRAY or _of_numpy(module, begun):
             effects.append(Effect.BREAKS)
         elif value.kind not in (Kind.NUMBER, Kind.TENSOR):
             effects.append(Effect.NOTICED)
     return min(effects)
+
+
+def assigned_part(binding: Binding) -> cst.BaseExpression | None:
+    """What a name is set to, by itself or as one of several that are written out: ``a, b = 0, 0.0``."""
+    value = binding.value
+    for place in binding.path:
+        if not isinstance(value, (cst.Tuple, cst.List)) or place is None or place >= len(value.elements):
+            return None
+        if any(isinstance(element, cst.StarredElement) for element in value.elements):
+            return None
+        value = value.elements[place].value
+    return value
 
 
 def _starts_as_float(module: Module, target: cst.BaseExpression) -> bool:
@@ -736,9 +793,9 @@ def _starts_as_float(module: Module, target: cst.BaseExpression) -> bool:
         []
         if binding is None
         else [
-            module.value(other.value).constant
+            module.value(begun).constant
             for other in binding.scope.bindings.get(binding.name, [])
-            if other.value is not None and other.kind.value == "assign"
+            if other.kind.value == "assign" and (begun := assigned_part(other)) is not None
         ]
     )
     constants = [constant for constant in starts if constant is not MISSING]
