@@ -559,7 +559,7 @@ def end_block_before(tree: SyntaxTree, statement: cst.CSTNode) -> Edits | None:
     if not inner.startswith(outer):
         return None
     before = next(first for first, second in pairwise(block.body) if second is line)
-    start = _next_line(text, _line_end(text, tree.span(before).end))
+    start = _next_line(text, _logical_line_end(text, tree.span(before).end))
     end = _end_with_comments(text, tree.span(block.body[-1]).end, outer)
     edits: list[Edit] = []
     for at in _code_lines(tree, start, end):
@@ -831,7 +831,7 @@ def _indent_unit(tree: SyntaxTree, block: cst.CSTNode) -> str:
 
 def _end_with_comments(text: str, end: int, indent: str) -> int:
     """The end of the last line of a statement, with the comments indented deeper that follow it."""
-    last = _line_end(text, end)
+    last = _logical_line_end(text, end)
     at = last
     while True:
         start = _next_line(text, at)
@@ -845,6 +845,17 @@ def _end_with_comments(text: str, end: int, indent: str) -> int:
         if not content.startswith("#") or len(line) - len(content) <= len(indent):
             return last
         last = at
+
+
+def _logical_line_end(text: str, end: int) -> int:
+    """Where the line ends on which a statement does: behind a backslash that is the next one."""
+    last = _line_end(text, end)
+    while text.endswith("\\", end, last) and "#" not in text[end:last]:
+        following = _next_line(text, last)
+        if following == last:
+            break
+        last = _line_end(text, following)
+    return last
 
 
 def _code_lines(tree: SyntaxTree, start: int, end: int) -> list[int]:
