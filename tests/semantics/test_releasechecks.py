@@ -327,7 +327,7 @@ UNDER = cases(
     # skip
     def test():
         if hasattr(torch, 'x'):
-            pytest.skip('x')
+            self.skipTest('x')
         mark()
     # assert
     def f():
@@ -366,7 +366,7 @@ UNDER = cases(
     else:
         mark()
     # skipif
-    @pytest.mark.skipif(torch.__version__ >= '2', reason='x')
+    @unittest.skipIf(torch.__version__ >= '2', reason='x')
     def test():
         mark()
     # skipIf of a class
@@ -379,7 +379,7 @@ UNDER = cases(
     def test():
         mark()
     # pytestmark
-    pytestmark = pytest.mark.skipif(torch.__version__ < '2')
+    pytestmark = mark.skipif(torch.__version__ < '2')
     def test():
         mark()
     # match
@@ -613,7 +613,7 @@ FREE = cases(
     def f():
         mark()
     # skipif of something else
-    @pytest.mark.skipif(not torch.cuda.is_available(), reason='')
+    @unittest.skipIf(not torch.cuda.is_available(), reason='')
     def f():
         mark()
     # point
