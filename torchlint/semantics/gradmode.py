@@ -96,12 +96,8 @@ class GradModes:
 
     def _inside(self, node: cst.CSTNode) -> tuple[Grad | None, Function | None]:
         """What the function around ``node`` itself does to the mode there, and that function."""
-        child = node
         setters = self._setters
-        for parent in self.tree.ancestors(node):
-            if parent.__class__ not in _HOLDERS:
-                child = parent
-                continue
+        for child, parent in self.tree.edges(node, _HOLDERS):
             if isinstance(parent, FUNCTIONS) and child is parent.body:
                 return (self._stated(node, parent, parent) if setters else None), parent
             if isinstance(parent, cst.With):
@@ -109,7 +105,6 @@ class GradModes:
                 if held is not None:
                     stated = self._stated(node, parent, self.model.function(parent)) if setters else None
                     return (stated or held), None
-            child = parent
         return (self._stated(node, self.tree.root, None) if setters else None), None
 
     def _held(self, block: cst.With, child: cst.CSTNode) -> Grad | None:

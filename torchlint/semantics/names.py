@@ -32,6 +32,7 @@ _DOTTED: frozenset[type] = frozenset({cst.Name, cst.Attribute})
 MANY = 64
 """How many definitions that reach a read are told apart; where there are more, one stands for all of them."""
 _LIMIT = 2 * MANY
+_LONGEST = 50
 _BLOCKS: frozenset[type] = frozenset(
     {cst.IndentedBlock, cst.Module, cst.SimpleStatementLine, cst.SimpleStatementSuite}
 )
@@ -705,6 +706,17 @@ class _Reads(Mapping[str, list[cst.Name]]):
         return sum(1 for _ in self)
 
 
+# Where definitions of a name may stand, unless it is bound by a walrus.
+_FLOWING: frozenset[type] = _BLOCKS | {
+    *(cst.For, cst.While, cst.With, cst.Try, cst.TryStar, cst.ExceptHandler, cst.ExceptStarHandler),
+    *(cst.MatchCase, cst.FunctionDef, cst.Lambda, cst.ClassDef),
+}
+
+
+def _stay(node: cst.CSTNode, _: frozenset[type]) -> cst.CSTNode:
+    return node
+
+
 class _Flow:
     """Which of several definitions of one name reach a place, by the structure of the statements.
 
@@ -721,6 +733,8 @@ class _Flow:
         """Those statements of each block that bind the name, in source order."""
         self._left: dict[tuple[cst.CSTNode, bool], tuple[list[Binding], bool]] = {}
         self._rounds: dict[cst.CSTNode, list[Binding]] = {}
+        self._walrus = any(b.kind is BindingKind.WALRUS for b in scope.bindings[name])
+        """Whether expressions, and the tests of conditions, may bind the name."""
         parents, within = tree.parents, self.within
         for binding in sorted(scope.bindings[name], key=lambda b: tree.order[b.node]):
             child: cst.CSTNode = binding.node
@@ -728,6 +742,8 @@ class _Flow:
             node = parents.get(child)
             # No search goes on beyond what makes the scope.
             while node is not None and child is not scope.node:
+                if node.__class__ is cst.If and not self._walrus:
+                    node = tree.climb(node, _FLOWING)  # the first of a chain of ``elif``
                 within.setdefault(node, []).append(binding)
                 if node.__class__ in _BLOCKS:
                     statements = self._statements.setdefault(node, [])
@@ -739,14 +755,17 @@ class _Flow:
         """The definitions that may be the last one before ``use``, deletions left out; None if too many."""
         found: list[Binding] = []
         parents, within = self.tree.parents, self.within
-        child, parent = use, parents.get(use)
+        climb = self.tree.climb if not self._walrus else _stay
+        child = climb(use, _FLOWING)
+        parent = parents.get(child)
         while parent is not None:
             # Whatever else does not hold a definition of the name has nothing to tell of it.
             if (parent in within or parent.__class__ in _DEFINITIONS) and self._step(child, parent, found):
                 break
             if len(found) > _LIMIT and _are_too_many(found):
                 return None
-            child, parent = parent, parents.get(parent)
+            child = parent if parent.__class__ is not cst.If else climb(parent, _FLOWING)
+            parent = parents.get(child)
         distinct = dict.fromkeys(b for b in found if b.kind is not BindingKind.DELETE)
         return list(distinct) if len(distinct) <= MANY else None
 
@@ -984,13 +1003,15 @@ def all_parameters(params: cst.Parameters) -> Iterator[cst.Param]:
 
 
 def dotted_text(node: cst.CSTNode) -> str | None:
-    """``a.b.c`` for a chain of plain attributes; None for anything else."""
+    """``a.b.c`` for a chain of plain attributes of usual length; None for anything else."""
     if type(node) is cst.Name:  # most often
         return node.value
     parts: list[str] = []
     while type(node) is cst.Attribute:
         parts.append(node.attr.value)
         node = node.value
+        if len(parts) > _LONGEST:
+            return None
     if type(node) is not cst.Name:
         return None
     parts.append(node.value)

@@ -148,6 +148,7 @@ _STEP_HOPS = 3
 _BLOCKS: frozenset[type] = frozenset({cst.IndentedBlock, cst.SimpleStatementSuite})
 _FUNCTIONS: frozenset[type] = frozenset(FUNCTIONS)
 _REPEATING: frozenset[type] = frozenset(LOOPS)
+_LOOP_BOUNDS = _BLOCKS | _FUNCTIONS | _REPEATING | {cst.CompFor}
 
 
 class Places:
@@ -175,20 +176,20 @@ class Places:
         """
         found: list[Loop] = []
         parents = self.tree.parents
-        grandchild: cst.CSTNode | None = None
-        child = node
-        parent = parents.get(child)
-        while parent is not None:
+        before: cst.CSTNode | None = None
+        while True:
+            child = self.tree.climb(node, _LOOP_BOUNDS)
+            parent = parents.get(child)
             # Exact types instead of isinstance: these walks are the most frequent thing done here.
             kind = parent.__class__
+            if parent is None or (kind in _FUNCTIONS and getattr(parent, "body", None) is child):
+                return found
             if kind in _BLOCKS:
                 return [*found, *self._loops_around(parent)]
-            if kind in _REPEATING and repeats_part(parent, child, grandchild):
+            # Of a comprehension the first iterable is told by the node before.
+            if kind in _REPEATING and repeats_part(parent, child, before if child is node else None):
                 found.append(cast(Loop, parent))
-            elif kind in _FUNCTIONS and getattr(parent, "body", None) is child:
-                break
-            grandchild, child, parent = child, parent, parents.get(parent)
-        return found
+            before, node = child, parent
 
     def _loops_around(self, block: cst.CSTNode) -> list[Loop]:
         found = self._block_loops.get(block)
