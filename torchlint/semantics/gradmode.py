@@ -59,7 +59,8 @@ _SUSPECTS = re.compile(r"no_?grad|inference|eval_?mode|evaluating|disable_grad|g
 
 _Setters = dict[cst.CSTNode | None, list[tuple[cst.CSTNode, Grad | None]]]
 _SETTERS_KNOWN: Answers[_Setters] = Answers(nothing={}, unknown={})
-_ENTRIES = Answers(nothing=Grad.UNKNOWN, unknown=Grad.UNKNOWN)
+_NO_MODES: frozenset[Grad] = frozenset()
+_STARTS = Answers(nothing=_NO_MODES, unknown=_NO_MODES)
 
 
 def _in_common(modes: frozenset[Grad]) -> Grad:
@@ -298,12 +299,16 @@ class GradModes:
         if not self.model.fixpoint.busy:
             # Nothing that is asked now rests on half an answer, so that all on the way may be remembered.
             return _in_common(gathered(function, self._started_in, self._starts))
-        found: Grad = self.model.fixpoint.ask(("entry", function), self._find_entry, _ENTRIES)
+        return _in_common(self._modes_at_start(function))
+
+    def _modes_at_start(self, function: Function) -> frozenset[Grad]:
+        """The modes in which a function starts, asked while values are being worked out."""
+        found: frozenset[Grad] = self.model.fixpoint.ask(("starts", function), self._find_modes, _STARTS)
         return found
 
-    def _find_entry(self, question: tuple[str, Function]) -> Grad:
-        _, function = question
-        return _in_common(gathered(function, self._started_in, {}))
+    def _find_modes(self, question: tuple[str, Function]) -> frozenset[Grad]:
+        modes, onward = self._started_in(question[1])
+        return frozenset(modes).union(*map(self._modes_at_start, dict.fromkeys(onward)))
 
     def _started_in(self, function: Function) -> tuple[list[Grad], list[Function]]:
         """The modes in which a function starts, and the functions that it starts in the mode of."""
