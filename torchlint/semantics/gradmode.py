@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
@@ -177,17 +178,22 @@ class GradModes:
     def _stated(self, node: cst.CSTNode, limit: cst.CSTNode, function: Function | None) -> Grad | None:
         """What the statements of the same function above ``node`` leave in force, inside ``limit``."""
         order = self.tree.order
-        settings = [
-            (call, mode)
-            for call, mode in self._setters.get(function, ())
-            if (limit is self.tree.root or self.tree.contains(limit, call))
-            and (call not in self._regions or self.tree.contains(self._regions[call], node))
-        ]
+        settings = self._setters.get(function, [])
+        if limit is not self.tree.root:
+            first = bisect_left(settings, order[limit], key=lambda setting: order[setting[0]])
+            last = self.tree.last(limit)
+            settings = settings[first : bisect_right(settings, last, key=lambda setting: order[setting[0]])]
+        if self._regions:
+            settings = [
+                (call, mode)
+                for call, mode in settings
+                if call not in self._regions or self.tree.contains(self._regions[call], node)
+            ]
         if not settings:
             return None
-        before = [(call, mode) for call, mode in settings if order[call] < order[node]]
+        before = bisect_left(settings, order[node], key=lambda setting: order[setting[0]])
         if before:
-            call, mode = before[-1]
+            call, mode = settings[before - 1]
             block = self.tree.parent(self.tree.statement(call))
             if block is not None and self.tree.contains(block, node):
                 return mode
