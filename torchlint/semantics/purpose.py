@@ -211,16 +211,21 @@ def in_writer(module: Module, node: cst.CSTNode) -> bool:
 
 def below_saving(module: Module, node: cst.CSTNode) -> bool:
     """Whether a switch such as ``save_images`` or ``capture_video`` asks for what is done at ``node``."""
-    child = node
-    for parent in module.tree.ancestors(node):
-        if isinstance(parent, (cst.If, cst.IfExp)) and child is parent.body:
+    for child, around in module.tree.edges(node, _BRANCHES):
+        # The block of a branch, instead of the branch: one of n ``elif`` has n conditions around it.
+        parent = module.tree.parent(around) if isinstance(around, cst.BaseSuite) else around
+        if isinstance(parent, (cst.If, cst.IfExp)) and parent.body in (child, around):
             word = last_name(parent.test)
             if word is not None and _SAVING.search(word):
                 return True
         if isinstance(parent, (cst.FunctionDef, cst.Lambda)):
             return False
-        child = parent
     return False
+
+
+_BRANCHES: frozenset[type] = frozenset(
+    {cst.IndentedBlock, cst.SimpleStatementSuite, cst.IfExp, cst.FunctionDef, cst.Lambda}
+)
 
 
 # --- to compute on the host -------------------------------------------------------------------------

@@ -53,8 +53,7 @@ def _handed(
     module: Module, node: cst.BaseExpression, collected: bool
 ) -> Iterator[tuple[cst.BaseExpression, bool]]:
     """The calls around ``node`` that get its value; with True: the expressions that then stand for it."""
-    child: cst.CSTNode = node
-    for parent in module.tree.ancestors(node):
+    for child, parent in module.tree.edges(node, _HANDING):
         match parent:
             case cst.Call() if child is not parent.func:
                 yield parent, False
@@ -83,7 +82,17 @@ def _handed(
                 return
             case cst.BaseStatement() | cst.BaseSmallStatement():
                 return
-        child = parent
+
+
+# What hands a value on, and the statements at which that ends.
+_HANDING: frozenset[type] = frozenset(
+    {
+        *(cst.Call, cst.NamedExpr, cst.Yield, cst.CompFor),
+        *(cst.Assign, cst.AnnAssign, cst.AugAssign, cst.Return, cst.Expr, cst.Assert, cst.Raise, cst.Del),
+        *(cst.SimpleStatementLine, cst.If, cst.For, cst.While, cst.With, cst.Match),
+        *(cst.FunctionDef, cst.ClassDef, cst.Try, cst.TryStar),
+    }
+)
 
 
 def _uses_of_parameter(module: Module, call: cst.Call, argument: cst.Arg) -> Iterator[cst.BaseExpression]:
