@@ -85,15 +85,21 @@ _DROPPED = frozenset("\x0c\r\n\t ")
 _NO_NODES = frozenset({type(None), str, bool, cst.MaybeSentinel})
 
 
+COMPOUND_STATEMENTS: frozenset[type] = frozenset(
+    {
+        *(cst.If, cst.For, cst.While, cst.With, cst.Match, cst.Try, cst.TryStar),
+        *(cst.FunctionDef, cst.ClassDef),
+    }
+)
+STATEMENTS: frozenset[type] = COMPOUND_STATEMENTS | {
+    *(cst.SimpleStatementLine, cst.Expr, cst.Assign, cst.AnnAssign, cst.AugAssign, cst.Return, cst.Raise),
+    *(cst.Assert, cst.Del, cst.Pass, cst.Break, cst.Continue, cst.Import, cst.ImportFrom),
+    *(cst.Global, cst.Nonlocal, cst.TypeAlias),
+}
 _FAR = 12
 """How many steps up are not worth remembering."""
 _STATEMENTS = (cst.SimpleStatementLine, cst.BaseCompoundStatement)
-_AROUND_STATEMENTS: frozenset[type] = frozenset(
-    {
-        *(cst.SimpleStatementLine, cst.SimpleStatementSuite, cst.If, cst.For, cst.While, cst.With, cst.Match),
-        *(cst.FunctionDef, cst.ClassDef, cst.Try, cst.TryStar),
-    }
-)
+_AROUND_STATEMENTS = COMPOUND_STATEMENTS | {cst.SimpleStatementLine, cst.SimpleStatementSuite}
 
 
 class SyntaxTree:

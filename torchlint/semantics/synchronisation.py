@@ -37,6 +37,7 @@ from torchlint.semantics.remembered import remembered
 from torchlint.semantics.spellings import given_as, last_name
 from torchlint.semantics.throttling import FUNCTIONS
 from torchlint.semantics.values import Device, Kind, Value, item_of
+from torchlint.syntax import COMPOUND_STATEMENTS
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
@@ -175,17 +176,12 @@ def _processes_dataset(module: Module, place: cst.CSTNode) -> bool:
     return False
 
 
-_STATEMENTS: frozenset[type] = frozenset(
-    {
-        *(cst.Raise, cst.Assert, cst.SimpleStatementLine, cst.If, cst.For, cst.While, cst.With, cst.Match),
-        *(cst.FunctionDef, cst.ClassDef, cst.Try, cst.TryStar),
-    }
-)
+_FAILURES = COMPOUND_STATEMENTS | {cst.SimpleStatementLine, cst.Raise, cst.Assert}
 
 
 def only_on_failure(module: Module, node: cst.CSTNode) -> bool:
     """Whether ``node`` belongs to the text of an error or to the message of an assertion."""
-    child = module.tree.climb(node, _STATEMENTS)
+    child = module.tree.climb(node, _FAILURES)
     parent = module.tree.parent(child)
     return isinstance(parent, cst.Raise) or (isinstance(parent, cst.Assert) and child is parent.msg)
 
