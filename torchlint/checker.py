@@ -314,13 +314,11 @@ class _Placing:
         import libcst as cst
 
         owners = (
-            *(cst.SimpleStatementLine, cst.BaseCompoundStatement, cst.Decorator, cst.Else, cst.Finally),
-            *(cst.ExceptHandler, cst.ExceptStarHandler, cst.MatchCase),
+            *(cst.SimpleStatementLine, cst.If, cst.For, cst.While, cst.With, cst.Match, cst.Try, cst.TryStar),
+            *(cst.FunctionDef, cst.ClassDef, cst.Decorator, cst.Else, cst.Finally, cst.MatchCase),
+            *(cst.ExceptHandler, cst.ExceptStarHandler),
         )
-        current: cst.CSTNode | None = node
-        while current is not None and not isinstance(current, owners):
-            current = self.tree.parent(current)
-        return current or node
+        return node if isinstance(node, owners) else self.tree.enclosing(node, *owners) or node
 
 
 def _one_line(text: str) -> str:

@@ -9,8 +9,8 @@ functions of the file. Where the trail ends the answer is ``UNKNOWN``.
 from __future__ import annotations
 
 from ast import literal_eval
-from collections.abc import Callable, Sequence
-from functools import cache, cached_property, reduce
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache, cached_property, partial, reduce
 from typing import Any
 
 import libcst as cst
@@ -36,7 +36,7 @@ from torchlint.semantics.conventions import (
 from torchlint.semantics.evaluator import Function
 from torchlint.semantics.fixpoint import Answers, Fixpoint
 from torchlint.semantics.library import DISTRIBUTION_METHODS, MODULE_CONTAINERS, Library
-from torchlint.semantics.names import Binding, BindingKind, Names, dotted_text
+from torchlint.semantics.names import AttributeBinding, Binding, BindingKind, Names, dotted_text
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import (
     BATCH,
@@ -68,6 +68,8 @@ from torchlint.syntax import SyntaxTree
 # limit that some do reach makes the answers depend on which question was asked first.
 _MAX_DEPTH = 500
 _VALUES = Answers(nothing=BOTTOM, unknown=UNKNOWN)
+# The join of more values than these is worked out once for all places that ask for it.
+_FEW = 8
 
 
 class Inference:
@@ -85,6 +87,7 @@ class Inference:
         self.fixpoint: Fixpoint[Any, Any] = Fixpoint(self._place_of, depth=_MAX_DEPTH)
         self._settled: dict[Any, Any] = self.fixpoint.settled
         self._instances: dict[cst.ClassDef, Value] = {}
+        self._fills: dict[Binding, list[cst.BaseExpression]] = {}
         self.library = Library(self)
         self.annotations = Annotations(self, self.library)
         self.callgraph = CallGraph(self)
@@ -251,8 +254,10 @@ class Inference:
             return self.library.named(dotted) if dotted is not None else self.clues.by_name(node.value, node)
         if len(bindings) == 1:
             result = self.binding(bindings[0])
-        else:
+        elif len(bindings) <= _FEW:
             result = join(map(self.binding, bindings))
+        else:
+            result = self._of_several(bindings)
         if result is BOTTOM:
             return result
         if self._type_tests and (result.tensorlike or result.kind is Kind.UNKNOWN):
@@ -284,6 +289,18 @@ class Inference:
             if self.clues.may_be_picture(node) and not any(map(self._is_moved, bindings)):
                 return result.on(Device.CPU)
         return self._filled(node, bindings, result)
+
+    def _of_several(self, bindings: tuple[Binding, ...]) -> Value:
+        """The join of several definitions of one name; of all that there are it is asked for many reads."""
+        first = bindings[0]
+        if bindings is not self.names.definitions(first.scope, first.name):
+            return join(map(self.binding, bindings))
+        return self._joined("definitions", first.node, partial(map, self.binding, bindings))
+
+    def _joined(self, question: str, node: cst.CSTNode, values: Callable[[], Iterable[Value]]) -> Value:
+        """The join of values of which many places ask, worked out once for the same question and node."""
+        found: Value = self.fixpoint.ask((question, node), lambda _: join(values()), _VALUES)
+        return found
 
     def _left_torch(self, binding: Binding) -> bool:
         """``out = out.cpu().tolist()``: what was asked of the variable before says nothing of it now."""
@@ -405,13 +422,30 @@ class Inference:
             for b in bindings
         ):
             return value
-        items: list[Value] = []
-        for read in self.names.reads.get(node.value, ()):
-            appended = self.appended(read)
-            if appended is not None and set(self.names.bindings(read)) & set(bindings):
-                items.append(self.value(appended))
-        filled = join(items)
-        return value._replace(item=filled, elements=None) if items and filled is not BOTTOM else value
+        first = bindings[0]
+        if len(bindings) == 1:
+            question, appended = "filled", self._appended_to(first)
+        else:
+            question = "filled by all"
+            found = {item for binding in bindings for item in self._appended_to(binding)}
+            appended = sorted(found, key=self.tree.order.__getitem__)
+        if not appended:
+            return value
+        values = partial(map, self.value, appended)
+        shared = len(bindings) == 1 or bindings is self.names.definitions(first.scope, first.name)
+        if shared and len(appended) > _FEW:
+            filled = self._joined(question, first.node, values)
+        else:
+            filled = join(values())
+        return value._replace(item=filled, elements=None) if filled is not BOTTOM else value
+
+    def _appended_to(self, binding: Binding) -> list[cst.BaseExpression]:
+        """What is appended to the list that a definition may stand for, in source order."""
+        known = self._fills.get(binding)
+        if known is None:
+            found = map(self.appended, self.names.uses(binding))
+            known = self._fills[binding] = [item for item in found if item is not None]
+        return known
 
     def appended(self, read: cst.CSTNode) -> cst.BaseExpression | None:
         """The expression ``x`` when ``read`` is the list in ``read.append(x)``."""
@@ -451,6 +485,8 @@ class Inference:
             case BindingKind.CLASS:
                 assert isinstance(binding.node, cst.ClassDef)
                 return Value(Kind.CLASS, definition=binding.node)
+            case BindingKind.MANY:
+                return self._of_several(self.names.definitions(binding.scope, binding.name))
             case BindingKind.DECLARE:
                 return self.annotations.of_binding(binding) or UNKNOWN
             case _:
@@ -842,9 +878,27 @@ class Inference:
             if any(_decorator_name(d) in ("property", "cached_property") for d in method.decorators):
                 return self.returned(method)
             return Value(Kind.FUNCTION, definition=method, receiver=base)
+        assigned = self.classes.attribute_bindings(info, attr)
+        # What only adds to what is there says nothing of it.
+        if any(b.value is not None and b.kind is not BindingKind.AUGMENT for b in assigned):
+            if len(assigned) <= _FEW:
+                joined = self._assigned_to_attribute(assigned)
+            else:
+                question = f"attribute {attr}"
+                joined = self._joined(question, info.node, lambda: [self._assigned_to_attribute(assigned)])
+            if joined is not BOTTOM and joined.kind is Kind.MODULE and joined.device is Device.UNKNOWN:
+                return joined.on(base.device) if base.device is Device.CPU else joined
+            return joined
+        shared = self._class_attribute(info, attr)
+        if shared.known:
+            return shared
+        return self._registered(info, attr)
+
+    def _assigned_to_attribute(self, bindings: Iterable[AttributeBinding]) -> Value:
+        """What the assignments to an attribute, one of which does more than add to it, make of it."""
         found: list[Value] = []
         added: list[Value] = []
-        for assigned in self.classes.attribute_bindings(info, attr):
+        for assigned in bindings:
             if assigned.value is None:
                 continue
             value = self.value(assigned.value)
@@ -862,15 +916,7 @@ class Inference:
         if found and added:
             # Any method may come first: what all of them leave is the sum.
             found.append(reduce(self.library.operate, added, join(found)))
-        if found:
-            joined = join(found)
-            if joined is not BOTTOM and joined.kind is Kind.MODULE and joined.device is Device.UNKNOWN:
-                return joined.on(base.device) if base.device is Device.CPU else joined
-            return joined
-        shared = self._class_attribute(info, attr)
-        if shared.known:
-            return shared
-        return self._registered(info, attr)
+        return join(found)
 
     def _class_attribute(self, info: ClassInfo, attr: str) -> Value:
         for ancestor in info.lineage:
@@ -929,13 +975,28 @@ class Inference:
         spelt = dotted_text(node)
         if spelt is None:
             return UNKNOWN
-        found = [
-            self.unpacked(self.value(b.value), b.path)
-            for b in self.names.attributes.get(node.attr.value, ())
-            if b.kind is BindingKind.ASSIGN and b.value is not None and dotted_text(b.target) == spelt
-        ]
-        result = join(found) if found else UNKNOWN
-        return UNKNOWN if result is BOTTOM else result
+        assigned = self._assignments_by_spelling.get(spelt)
+        if assigned is None:
+            return UNKNOWN
+        values = partial(map, self._assigned_value, assigned)
+        few = len(assigned) <= _FEW
+        return solid(join(values()) if few else self._joined("spelt", assigned[0].target, values))
+
+    def _assigned_value(self, binding: AttributeBinding) -> Value:
+        assert binding.value is not None
+        return self.unpacked(self.value(binding.value), binding.path)
+
+    @cached_property
+    def _assignments_by_spelling(self) -> dict[str, list[AttributeBinding]]:
+        """The plain assignments to attributes by how they are spelt, in the order in which they stand."""
+        found: dict[str, list[AttributeBinding]] = {}
+        for bindings in self.names.attributes.values():
+            for binding in bindings:
+                if binding.kind is BindingKind.ASSIGN and binding.value is not None:
+                    spelt = dotted_text(binding.target)
+                    if spelt is not None:
+                        found.setdefault(spelt, []).append(binding)
+        return found
 
     # ------------------------------------------------------------------ subscripts
 
@@ -978,11 +1039,12 @@ class Inference:
     def _stored(self, node: cst.Subscript) -> Value:
         """``d[key]`` where the file stores something under the same spelling of the key."""
         spelt = self.tree.source(node)
-        found: list[Value] = []
-        for assign in self._subscript_stores.get(spelt, ()):
-            found.append(self.value(assign.value))
-        result = join(found) if found else UNKNOWN
-        return UNKNOWN if result is BOTTOM else result
+        stores = self._subscript_stores.get(spelt)
+        if stores is None:
+            return UNKNOWN
+        values = partial(map, self.value, [assign.value for assign in stores])
+        few = len(stores) <= _FEW
+        return solid(join(values()) if few else self._joined(f"stored {spelt}", stores[0], values))
 
     @cached_property
     def _subscript_stores(self) -> dict[str, list[cst.Assign]]:

@@ -221,9 +221,8 @@ class Layers:
         assert isinstance(owner, cst.Attribute)
         found: list[Step] = []
         holder = self.attributes.self_class(owner)
-        for read in self.attributes.self_reads(holder) if holder is not None else ():
-            if read.attr.value != owner.attr.value:
-                continue
+        reads = self.attributes.self_reads(holder, owner.attr.value) if holder is not None else ()
+        for read in reads:
             above = self.tree.parent(read)
             if isinstance(above, cst.AugAssign) and above.target is read:
                 found.append(Step(above.value, True))

@@ -149,12 +149,17 @@ _START = _Work(starts=True)
 # The tests of the branches around a place that ask for a parameter, and how each must come out.
 _Conditions: TypeAlias = "tuple[tuple[cst.BaseExpression, bool], ...]"
 
+# A function, whether it runs for each item that it yields, and on which conditions.
+_Run: TypeAlias = "tuple[Function, bool, _Conditions]"
+_UNASKED = object()
+
 # How many calls deep a step of training may be split up into functions.
 _STEP_HOPS = 3
 
 _BLOCKS: frozenset[type] = frozenset({cst.IndentedBlock, cst.SimpleStatementSuite})
 _FUNCTIONS: frozenset[type] = frozenset(FUNCTIONS)
 _REPEATING: frozenset[type] = frozenset(LOOPS)
+_LOOP_BOUNDS = _BLOCKS | _FUNCTIONS | _REPEATING | {cst.CompFor}
 
 
 class Places:
@@ -168,6 +173,8 @@ class Places:
         self._block_loops: dict[cst.CSTNode, list[Loop]] = {}
         self._work: dict[cst.CSTNode, _Work] = {}
         self._hot: dict[cst.CSTNode, Hot | None] = {}
+        self._hot_places: dict[cst.CSTNode, tuple[Hot | None, Function | None]] = {}
+        self._runs: dict[tuple[cst.CSTNode, Function], _Run] = {}
         self._hot_functions: dict[tuple[Function, bool, _Conditions], Hot | None] = {}
         self._guarded: dict[cst.CSTNode, bool] = {}
         self._computing: dict[cst.CSTNode, bool] = {}
@@ -182,20 +189,20 @@ class Places:
         """
         found: list[Loop] = []
         parents = self.tree.parents
-        grandchild: cst.CSTNode | None = None
-        child = node
-        parent = parents.get(child)
-        while parent is not None:
+        before: cst.CSTNode | None = None
+        while True:
+            child = self.tree.climb(node, _LOOP_BOUNDS)
+            parent = parents.get(child)
             # Exact types instead of isinstance: these walks are the most frequent thing done here.
             kind = parent.__class__
+            if parent is None or (kind in _FUNCTIONS and getattr(parent, "body", None) is child):
+                return found
             if kind in _BLOCKS:
                 return [*found, *self._loops_around(parent)]
-            if kind in _REPEATING and repeats_part(parent, child, grandchild):
+            # Of a comprehension the first iterable is told by the node before.
+            if kind in _REPEATING and repeats_part(parent, child, before if child is node else None):
                 found.append(cast(Loop, parent))
-            elif kind in _FUNCTIONS and getattr(parent, "body", None) is child:
-                break
-            grandchild, child, parent = child, parent, parents.get(parent)
-        return found
+            before, node = child, parent
 
     def _loops_around(self, block: cst.CSTNode) -> list[Loop]:
         found = self._block_loops.get(block)
@@ -489,8 +496,7 @@ class Places:
     def _find_hot(self, node: cst.CSTNode) -> Hot | None:
         found, function = self._hot_here(node)
         if (found is None or self._heat_of(found) is not Heat.HOT) and function is not None:
-            conditions = self._conditions(node, function)
-            found = self._hot_function(function, self._streams(node, function), conditions) or found
+            found = self._hot_function(self._run_of(node, function)) or found
         return found
 
     def _heat_of(self, hot: Hot) -> Heat:
@@ -499,6 +505,12 @@ class Places:
 
     def _hot_here(self, node: cst.CSTNode) -> tuple[Hot | None, Function | None]:
         """The hot loop around ``node`` in its function, and the function if its callers matter, too."""
+        found = self._hot_places.get(node)
+        if found is None:
+            found = self._hot_places[node] = self._find_hot_here(node)
+        return found
+
+    def _find_hot_here(self, node: cst.CSTNode) -> tuple[Hot | None, Function | None]:
         if self._throttling.on_host(node):
             return None, None
         function = self.module.function(node)
@@ -538,16 +550,15 @@ class Places:
     def _reason(self, loop: Loop) -> str:
         return self._work_of(loop).reason or "the loop goes over batches that the model works on"
 
-    def _hot_function(self, function: Function, streaming: bool, conditions: _Conditions) -> Hot | None:
+    def _hot_function(self, key: _Run) -> Hot | None:
         """As ``hot``, for what a function does when it is called (or when it yields) on some conditions."""
-        key = (function, streaming, conditions)
         if key not in self._hot_functions:
             self._hot_functions[key] = self._search_callers(*key)
         return self._hot_functions[key]
 
     def _search_callers(self, function: Function, streaming: bool, conditions: _Conditions) -> Hot | None:
         start = (function, streaming, conditions)
-        seen: set[tuple[Function, bool, _Conditions]] = {start}
+        seen: set[_Run] = {start}
         waiting: deque[tuple[Function, bool, _Conditions, tuple[cst.BaseExpression, ...]]] = deque(
             [(*start, ())]
         )
@@ -568,11 +579,20 @@ class Places:
                         return hot
                     warm = warm or hot
                 if outer is not None:
-                    key = (outer, self._streams(place, outer), self._conditions(place, outer))
+                    key = self._run_of(place, outer)
                     if key not in seen:
                         seen.add(key)
-                        waiting.append((*key, onward))
+                        if self._hot_functions.get(key, _UNASKED) is not None:
+                            waiting.append((*key, onward))
         return warm
+
+    def _run_of(self, place: cst.CSTNode, function: Function) -> _Run:
+        """The run of a function that comes to a place of it."""
+        found = self._runs.get((place, function))
+        if found is None:
+            found = function, self._streams(place, function), self._conditions(place, function)
+            self._runs[place, function] = found
+        return found
 
     def _conditions(self, node: cst.CSTNode, function: Function) -> _Conditions:
         """The branches around ``node`` that are taken by what the function gets for its parameters."""

@@ -80,6 +80,11 @@ _RESTRICTING: frozenset[type] = frozenset(
 )
 
 
+_BOUNDS = _RESTRICTING | _FUNCTIONS
+# What stands in its like again and again, to any depth.
+_REPEATED: frozenset[type] = frozenset({cst.If, cst.BooleanOperation})
+
+
 @dataclass(slots=True)
 class _Guards:
     """The conditions among the statements of a block, and what the first ``known`` of them say.
@@ -133,19 +138,29 @@ class Throttling:
 
     def _chain(self, node: cst.CSTNode) -> list[tuple[cst.CSTNode, Restriction]]:
         """The restrictions from ``node`` up to its function, each with the node that imposes it."""
+        # What the parts of one expression or one chain of ``elif`` have in common is remembered at them.
+        trail: list[tuple[cst.CSTNode, tuple[Restriction, ...]]] = []
         found: list[tuple[cst.CSTNode, Restriction]] = []
-        parents = self.tree.parents
-        child, parent = node, parents.get(node)
-        while parent is not None:
-            # Exact types instead of isinstance: every question about a place walks up like this.
+        for child, parent in self.tree.edges(node, _BOUNDS):
             kind = parent.__class__
-            if kind in _RESTRICTING:
-                found.extend((parent, restriction) for restriction in self._edge(child))
-                if kind in _BLOCKS:
-                    return [*found, *self._chain_of_block(parent)]
-            elif kind in _FUNCTIONS and getattr(parent, "body", None) is child:
+            if kind in _FUNCTIONS:
+                if getattr(parent, "body", None) is child:
+                    break
+                continue
+            trail.append((parent, self._edge(child)))
+            if kind in _BLOCKS:
+                found = self._chain_of_block(parent)
                 break
-            child, parent = parent, parents.get(parent)
+            if kind in _REPEATED and (known := self._chains.get(parent)) is not None:
+                found = known
+                break
+        for parent, restrictions in reversed(trail):
+            if parent.__class__ in _REPEATED and not self._said.busy:
+                self._chains[parent] = found
+            if restrictions:
+                # The same restriction further out says nothing more.
+                outer = [item for item in found if item[1] not in restrictions]
+                found = [*((parent, restriction) for restriction in restrictions), *outer]
         return found
 
     def _chain_of_block(self, block: cst.CSTNode) -> list[tuple[cst.CSTNode, Restriction]]:
@@ -157,7 +172,8 @@ class Throttling:
             else:
                 found = [(parent, restriction) for restriction in self._edge(block)]
                 found += self._chain(parent)
-            self._chains[block] = found
+            if not self._said.busy:
+                self._chains[block] = found
         return found
 
     def _applies(self, restriction: Restriction, boundary: cst.CSTNode) -> bool:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import enum
 import re
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 import libcst as cst
@@ -18,6 +18,7 @@ import libcst as cst
 from torchlint.semantics.names import BindingKind, dotted_text
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import MISSING, Device, Kind
+from torchlint.syntax import STATEMENTS
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
 _HOPS = 4
 """How many names and callers are followed from an expression to where it ends up."""
+_PLACES = 200
+"""How many expressions that stand for one are followed at most."""
 
 
 # --- receivers --------------------------------------------------------------------------------------
@@ -45,6 +48,8 @@ def receivers(module: Module, node: cst.BaseExpression, *, collected: bool = Fal
                 assert isinstance(found, cst.Call)
                 yield found
             elif hops and found not in seen:
+                if len(seen) == _PLACES:
+                    return
                 seen.add(found)
                 waiting.append((found, hops - 1))
 
@@ -53,8 +58,7 @@ def _handed(
     module: Module, node: cst.BaseExpression, collected: bool
 ) -> Iterator[tuple[cst.BaseExpression, bool]]:
     """The calls around ``node`` that get its value; with True: the expressions that then stand for it."""
-    child: cst.CSTNode = node
-    for parent in module.tree.ancestors(node):
+    for child, parent in module.tree.edges(node, _HANDING):
         match parent:
             case cst.Call() if child is not parent.func:
                 yield parent, False
@@ -83,7 +87,10 @@ def _handed(
                 return
             case cst.BaseStatement() | cst.BaseSmallStatement():
                 return
-        child = parent
+
+
+# What hands a value on, and the statements at which that ends.
+_HANDING = STATEMENTS | {cst.Call, cst.NamedExpr, cst.Yield, cst.CompFor}
 
 
 def _uses_of_parameter(module: Module, call: cst.Call, argument: cst.Arg) -> Iterator[cst.BaseExpression]:
@@ -124,8 +131,9 @@ def _uses_of_target(
         names = (module.names.by_node.get(name) for name in module.tree.descendants(target))
         bound = [binding for binding in names if binding is not None]
     for binding in bound:
-        for use in module.uses(binding):
-            if use is not target and (not loops or module.tree.contains(loops[0], use)):
+        uses: Sequence[cst.Name] = module.uses(binding)
+        for use in module.tree.within(loops[0], uses) if loops else uses:
+            if use is not target:
                 yield use
 
 

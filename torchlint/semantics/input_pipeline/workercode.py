@@ -53,14 +53,16 @@ def worker_code(module: Module, node: cst.CSTNode) -> Use | None:
 def _use_of(module: Module, start: Function) -> Use | None:
     """The function of a dataset, or the collate function, that runs a function."""
     uses = _uses(module)
-    seen: list[Function] = [start]
-    for function in seen:
+    seen: dict[Function, None] = {start: None}
+    waiting = [start]
+    for function in waiting:
         if function in uses:
             return uses[function]
         for call in module.callers(function):
             outer = module.function(call)
             if outer is not None and outer not in seen and len(seen) < 50:
-                seen.append(outer)
+                seen[outer] = None
+                waiting.append(outer)
     return None
 
 

@@ -166,7 +166,7 @@ class _Attribute:
     @property
     def reads(self) -> list[cst.Attribute]:
         """The reads of the attribute through ``self``."""
-        return [read for read in self.attributes.self_reads(self.info.node) if read.attr.value == self.name]
+        return self.attributes.self_reads(self.info.node, self.name)
 
     def _is_plain(self, binding: AttributeBinding) -> bool:
         """Whether another assignment leaves the attribute a plain list or dict, or nothing."""
