@@ -56,6 +56,7 @@ from torchlint.semantics.values import (
     Graph,
     Kind,
     Value,
+    bounded,
     dict_item,
     item_of,
     join,
@@ -108,15 +109,20 @@ class Inference:
                 known = self.fixpoint.ask(node, self._evaluate, _VALUES)
         return known
 
-    def _place_of(self, question: cst.CSTNode | tuple[str, cst.CSTNode]) -> tuple[int, str]:
-        """Where in the file a question stands: a node for its value, or what else is asked of it."""
-        if isinstance(question, tuple):
-            return self.tree.order[question[1]], question[0]
-        return self.tree.order[question], ""
+    def _place_of(self, question: Any) -> tuple[int, str]:
+        """Where in the file a question stands: a node for its value, or what else is asked of it.
+
+        That is a tuple of what is asked, the node, or a definition, and what more the question names.
+        """
+        if isinstance(question, cst.CSTNode):
+            return self.tree.order[question], ""
+        label, about, *more = question
+        place = self.tree.order[about.node if isinstance(about, Binding) else about]
+        return place, f"{label}{more}" if more else label
 
     def _evaluate(self, node: cst.CSTNode) -> Value:
         work_out = _BY_TYPE.get(node.__class__)
-        return work_out(self, node) if work_out is not None else UNKNOWN
+        return bounded(work_out(self, node)) if work_out is not None else UNKNOWN
 
     def _number(self, node: cst.Integer | cst.Float | cst.Imaginary) -> Value:
         return NUMBER._replace(constant=_literal(node.value))

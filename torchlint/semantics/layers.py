@@ -9,6 +9,7 @@ import libcst as cst
 
 from torchlint.semantics.attributes import SEQUENTIAL, SelfAttributes, part_of, pattern_of
 from torchlint.semantics.names import Binding, BindingKind
+from torchlint.semantics.remembered import remembered
 from torchlint.semantics.sequences import Filling, Step, argument_steps, literal_steps, trace
 from torchlint.syntax import alike
 
@@ -65,6 +66,7 @@ class Layers:
 
     # ------------------------------------------------------------------ what an expression holds
 
+    @remembered
     def makers(self, node: cst.BaseExpression, depth: int = 0) -> list[cst.Call] | None:
         """The constructor calls that can have made the layer ``node``; None if some are out of sight."""
         if depth > 12:
@@ -132,6 +134,7 @@ class Layers:
             return self.makers(value, depth + 1) if value is not None else None
         return None
 
+    @remembered
     def _members(self, node: cst.BaseExpression, depth: int = 0) -> list[cst.BaseExpression] | None:
         """The elements of a container or list, in no order; None if some are out of sight."""
         if depth > 8:
@@ -274,6 +277,7 @@ class Layers:
             )
         return None
 
+    @remembered
     def _containers_of_owner(self, owner: cst.BaseExpression, depth: int) -> list[cst.Call] | None:
         if self.attributes.is_self(owner):
             return []
@@ -296,6 +300,7 @@ class Layers:
                     found += containers
         return list(dict.fromkeys(found))
 
+    @remembered
     def _containers_of_list(self, node: cst.BaseExpression, depth: int) -> list[cst.Call] | None:
         if depth > 12:
             return None

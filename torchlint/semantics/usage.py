@@ -11,11 +11,14 @@ import enum
 import re
 from collections import deque
 from collections.abc import Iterable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
 import libcst as cst
 
 from torchlint.semantics.names import BindingKind, dotted_text
+from torchlint.semantics.reach import gathered
+from torchlint.semantics.remembered import remembered
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import MISSING, Device, Kind
 
@@ -424,7 +427,8 @@ def _is_input(module: Module, name: cst.Name) -> bool:
 # --- a tensor where a number was --------------------------------------------------------------------
 
 
-_Seen: TypeAlias = "frozenset[Binding]"
+_Question: TypeAlias = "tuple[Binding, bool]"
+"""A definition, and whether it stands for a list of tensors rather than for one."""
 
 
 class Effect(enum.IntEnum):
@@ -470,6 +474,7 @@ _HOST_METHODS = frozenset(
         "writerows",
     ]
 )
+_READING_BY_NAME = frozenset(f"builtins.{name}" for name in ("globals", "eval", "exec", "locals", "vars"))
 _OF_BITS = (cst.LeftShift, cst.RightShift, cst.BitAnd, cst.BitOr, cst.BitXor)
 _CONVERSION = re.compile(r"![rsa]\s*[:}]")
 _PERCENT_TEXT = re.compile(r"%[-+ #0]*[\d*]*(?:\.[\d*]+)?[rsa]")
@@ -480,24 +485,33 @@ def tensor_instead_of_number(module: Module, binding: Binding, *, many: bool) ->
 
     ``many``: the name stands for a list of them.
     """
-    return _of_binding(module, binding, many, frozenset())
+    # Half an answer that values are being worked out with is not to be kept.
+    known = {} if module.fixpoint.busy else _known(module)
+    return min(gathered((binding, many), partial(_look, module), known), default=Effect.NONE)
 
 
-def _of_binding(module: Module, binding: Binding, many: bool, seen: _Seen) -> Effect:
-    if binding in seen:
-        return Effect.NONE
+@remembered
+def _known(module: Module) -> dict[_Question, frozenset[Effect]]:
+    """The effects that are known already."""
+    return {}
+
+
+def _look(module: Module, question: _Question) -> tuple[list[Effect], list[_Question]]:
+    """The effects on the uses of a definition, and the definitions that its value goes on to."""
+    binding, many = question
     if _read_by_name(module, binding):
-        return Effect.NOTICED
-    uses = module.uses(binding)
-    return min((_effect(module, use, many, seen | {binding}) for use in uses), default=Effect.NONE)
+        return [Effect.NOTICED], []
+    found = [_effect(module, use, many) for use in module.uses(binding)]
+    return [one for one in found if isinstance(one, Effect)], [
+        one for one in found if not isinstance(one, Effect)
+    ]
 
 
 def _read_by_name(module: Module, binding: Binding) -> bool:
     """Whether code may read a name without spelling it: by ``locals()``, ``globals()``, ``eval``."""
     function = module.function(binding.node)
     everywhere = {"builtins.globals", "builtins.eval", "builtins.exec"}
-    for call in module.tree.nodes(cst.Call):
-        name = module.qualified(call.func)
+    for call, name in _reading_by_name(module):
         here = function is None or module.function(call) is function
         if name in everywhere if function is None else name in ("builtins.eval", "builtins.exec") and here:
             return True
@@ -506,24 +520,29 @@ def _read_by_name(module: Module, binding: Binding) -> bool:
     return False
 
 
-def _effect(module: Module, node: cst.BaseExpression, many: bool, seen: _Seen) -> Effect:
+@remembered
+def _reading_by_name(module: Module) -> list[tuple[cst.Call, str]]:
+    """The calls that read names that are not spelt, or may."""
+    called = ((call, module.qualified(call.func)) for call in module.tree.nodes(cst.Call))
+    return [(call, name) for call, name in called if name is not None and name in _READING_BY_NAME]
+
+
+def _effect(module: Module, node: cst.BaseExpression, many: bool) -> Effect | _Question:
     """What the code around ``node``, which now gives a tensor (or a list of them), makes of that."""
     parent = module.tree.parent(node)
     match parent:
         case cst.Arg():
             call = module.tree.parent(parent)
-            return (
-                _as_argument(module, call, node, many, seen) if isinstance(call, cst.Call) else Effect.NOTICED
-            )
+            return _as_argument(module, call, node, many) if isinstance(call, cst.Call) else Effect.NOTICED
         case cst.FormattedStringExpression():
             represented = parent.conversion or (parent.equal is not None and not parent.format_spec)
             return Effect.NOTICED if many or represented else Effect.NONE
         case cst.UnaryOperation(operator=cst.Not()):
             return Effect.NONE
         case cst.UnaryOperation():
-            return _effect(module, parent, many, seen)
+            return _effect(module, parent, many)
         case cst.BinaryOperation():
-            return _in_arithmetic(module, parent, node, many, seen)
+            return _in_arithmetic(module, parent, node, many)
         case cst.Element():
             return _in_element(module, parent)
         case cst.DictElement() if not many:
@@ -534,33 +553,33 @@ def _effect(module: Module, node: cst.BaseExpression, many: bool, seen: _Seen) -
             return _as_attribute(module, parent, many)
         case cst.Subscript() if many and parent.value is node:
             index = parent.slice[0].slice
-            return _effect(module, parent, isinstance(index, cst.Slice), seen)
+            return _effect(module, parent, isinstance(index, cst.Slice))
         case cst.AugAssign():
-            return _in_augmented(module, parent, node, many, seen)
+            return _in_augmented(module, parent, node, many)
         case cst.Assign(targets=[cst.AssignTarget(target=cst.Name() as target)]):
             bound = module.names.by_node.get(target)
             if bound is None:
                 return Effect.NOTICED
-            return _of_binding(module, bound, many, seen)
+            return bound, many
         case cst.IfExp() if parent.test is not node:
-            return _effect(module, parent, many, seen)
+            return _effect(module, parent, many)
         case cst.If() | cst.While() | cst.IfExp() | cst.Expr():
             return Effect.NONE
     return Effect.NOTICED
 
 
-def _as_argument(module: Module, call: cst.Call, node: cst.BaseExpression, many: bool, seen: _Seen) -> Effect:
+def _as_argument(module: Module, call: cst.Call, node: cst.BaseExpression, many: bool) -> Effect | _Question:
     qualified = module.qualified(call.func)
     package, _, name = (qualified or "").rpartition(".")
     if package == "builtins":
         if name in ("len", "bool", "isinstance", "id", "type"):
             return Effect.NONE if name in ("len", "bool") else Effect.NOTICED
         if many:
-            return _effect(module, call, False, seen) if name in ("sum", "max", "min") else Effect.NOTICED
+            return _effect(module, call, False) if name in ("sum", "max", "min") else Effect.NOTICED
         if name in ("float", "int", "complex"):
             return Effect.NONE
         if name in ("abs", "max", "min"):
-            return _effect(module, call, False, seen)
+            return _effect(module, call, False)
         return Effect.BREAKS if name in ("round", "divmod") else Effect.NOTICED
     if package == "math":
         return Effect.BREAKS if many else Effect.NONE
@@ -584,8 +603,8 @@ def _as_argument(module: Module, call: cst.Call, node: cst.BaseExpression, many:
 
 
 def _in_arithmetic(
-    module: Module, operation: cst.BinaryOperation, node: cst.BaseExpression, many: bool, seen: _Seen
-) -> Effect:
+    module: Module, operation: cst.BinaryOperation, node: cst.BaseExpression, many: bool
+) -> Effect | _Question:
     left, right = operation.left, operation.right
     if (
         isinstance(operation.operator, cst.Modulo)
@@ -602,7 +621,7 @@ def _in_arithmetic(
     if isinstance(operation.operator, cst.Divide) and node is left and _catches_division(module, operation):
         # A tensor over zero is infinite and raises nothing.
         return Effect.NOTICED
-    return _effect(module, operation, False, seen)
+    return _effect(module, operation, False)
 
 
 def _is_huge(module: Module, node: cst.BaseExpression) -> bool:
@@ -683,8 +702,8 @@ def _as_attribute(module: Module, attribute: cst.Attribute, many: bool) -> Effec
 
 
 def _in_augmented(
-    module: Module, statement: cst.AugAssign, node: cst.BaseExpression, many: bool, seen: _Seen
-) -> Effect:
+    module: Module, statement: cst.AugAssign, node: cst.BaseExpression, many: bool
+) -> Effect | _Question:
     if many:
         return Effect.NONE if node is statement.target else Effect.NOTICED
     if node is statement.target:
@@ -702,13 +721,13 @@ def _in_augmented(
         else:
             return Effect.NOTICED
         after = module.names.by_node.get(statement.target)
-        return Effect.NOTICED if after is None else _of_binding(module, after, False, seen)
+        return Effect.NOTICED if after is None else (after, False)
     if not isinstance(statement.target, cst.Name):
         return Effect.NOTICED
     bound = module.names.by_node.get(statement.target)
     if bound is None or accumulator_start(module, bound) is not Effect.NONE:
         return Effect.NOTICED
-    return _of_binding(module, bound, False, seen)
+    return bound, False
 
 
 def accumulator_start(module: Module, binding: Binding) -> Effect:

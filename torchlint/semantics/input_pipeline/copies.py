@@ -13,6 +13,7 @@ import libcst as cst
 from torchlint.semantics.arrays import array, named_dtype
 from torchlint.semantics.names import Binding, BindingKind
 from torchlint.semantics.places import Phase
+from torchlint.semantics.remembered import remembered
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.transfers import moved_at_once
 from torchlint.semantics.values import Device, Kind, item_of
@@ -83,6 +84,7 @@ def _often(module: Module, call: cst.Call) -> bool:
     return module.may_repeat(call) or module.phase(call) in (Phase.DATASET, Phase.FORWARD)
 
 
+@remembered
 def _certainly_tensor(module: Module, node: cst.BaseExpression, depth: int = 0) -> bool:
     """Whether an expression is a tensor by what makes it: no name and no parameter tells."""
     if module.value(node).kind is not Kind.TENSOR or depth > _DEPTH or _asked_for(module, node):

@@ -21,6 +21,7 @@ from torchlint.semantics.algebra import loses_comment
 from torchlint.semantics.model.causality import Triangle, causal
 from torchlint.semantics.names import Binding
 from torchlint.semantics.operations import Operation
+from torchlint.semantics.remembered import remembered, solved
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import Kind
 
@@ -689,6 +690,7 @@ def _is_root_of_head_size(module: Module, node: cst.BaseExpression, found: Atten
     return any(module.dataflow.operations.same(owner, candidate) for candidate in candidates)
 
 
+@remembered
 def is_number(module: Module, node: cst.BaseExpression, depth: int = 6) -> bool:
     """Whether an expression is a Python number, going by how it is computed and what is annotated."""
     if not depth:
@@ -723,6 +725,7 @@ def is_number(module: Module, node: cst.BaseExpression, depth: int = 6) -> bool:
             return False
 
 
+@solved(False)
 def _is_setting(module: Module, node: cst.BaseExpression) -> bool:
     """Whether a name is a parameter of a constructor, of which a number is computed: ``dim // heads``."""
     if isinstance(node, cst.Attribute):

@@ -19,6 +19,7 @@ from torchlint.semantics.conventions import COPY_NAME, OTHER_FRAMEWORKS
 from torchlint.semantics.layers import MODULE_LIST, RETURNS_SELF, WRAPPERS
 from torchlint.semantics.names import AttributeBinding, Binding, BindingKind, ScopeKind
 from torchlint.semantics.places import Grad
+from torchlint.semantics.remembered import remembered
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import MISSING, Kind
 
@@ -181,6 +182,7 @@ class _Attribute:
 
     # ------------------------------------------------------------------ what it holds
 
+    @remembered
     def _shape(self, value: cst.BaseExpression, hops: int = 4) -> str | None:
         """``list``, ``dict``, ``nested`` for a list of lists; None for what is no plain collection."""
         match value:
@@ -294,6 +296,7 @@ class _Attribute:
 
     # ------------------------------------------------------------------ modules
 
+    @remembered
     def _is_made(self, node: cst.BaseExpression, hops: int = 4) -> bool:
         """Whether an expression makes a new module, which nothing else holds yet."""
         if not hops:
@@ -338,6 +341,7 @@ class _Attribute:
         call = self.tree.parent(element)
         return isinstance(call, cst.Call) and call.func is element
 
+    @remembered
     def _has_state(self, node: cst.BaseExpression, hops: int = 4) -> bool:
         """Whether a module that an expression makes has parameters or buffers, or acts on the mode."""
         if not hops:
