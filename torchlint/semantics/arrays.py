@@ -322,7 +322,7 @@ def list_of_arrays(module: Module, node: cst.BaseExpression, depth: int = 0) -> 
     if not items:
         return None
     shared = {one.dtype for one in items}
-    return Arrays(tuple(items), filled, alike or (len(shared) == 1 and None not in shared))
+    return Arrays(tuple(dict.fromkeys(items)), filled, alike or (len(shared) == 1 and None not in shared))
 
 
 @remembered

@@ -15,6 +15,7 @@ from typing import Any
 
 import libcst as cst
 
+from torchlint.effort import ExhaustedError
 from torchlint.semantics.annotations import Annotations
 from torchlint.semantics.api import results
 from torchlint.semantics.callgraph import CallGraph
@@ -82,6 +83,7 @@ class Inference:
 
     def __init__(self, tree: SyntaxTree, names: Names, classes: Classes) -> None:
         self.tree = tree
+        self.effort = tree.effort
         self.names = names
         self.classes = classes
         self.grad_off: Callable[[cst.CSTNode], bool] = lambda node: False
@@ -101,6 +103,10 @@ class Inference:
         A definition that depends on itself (``x = f(x)`` in a loop) contributes nothing of its own: its
         value is the least that agrees with everything else that it depends on.
         """
+        effort = self.effort
+        effort.spent += 1
+        if effort.spent > effort.limit:
+            raise ExhaustedError
         known: Value | None = self._settled.get(node)
         if known is None:
             if node.__class__ in _LITERALS:
@@ -121,6 +127,7 @@ class Inference:
         return place, f"{label}{more}" if more else label
 
     def _evaluate(self, node: cst.CSTNode) -> Value:
+        self.effort.spent += 3
         work_out = _BY_TYPE.get(node.__class__)
         return bounded(work_out(self, node)) if work_out is not None else UNKNOWN
 

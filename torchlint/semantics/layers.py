@@ -86,7 +86,7 @@ class Layers:
                     if layers is None:
                         return None
                     found += layers
-                return found
+                return list(dict.fromkeys(found))
             case cst.Attribute() if self.attributes.self_class(node) is not None:
                 values = self.attributes.attribute_values(node, node.attr.value)
                 return self._all_layers(values, depth) if values else None
@@ -169,7 +169,7 @@ class Layers:
                 if found is None or added is None:
                     return None
                 more = self._flat(added, depth)
-                return None if more is None else found + more
+                return None if more is None else list(dict.fromkeys(found + more))
             case _:
                 return None
 
@@ -183,7 +183,7 @@ class Layers:
             if members is None:
                 return None
             found += members
-        return found
+        return list(dict.fromkeys(found))
 
     def made(self, node: cst.BaseExpression) -> list[cst.BaseExpression] | None:
         """The expressions assigned to a name or attribute; None if another kind of binding counts."""

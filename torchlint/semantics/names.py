@@ -379,6 +379,7 @@ class Names:
 
     def bindings(self, name: cst.Name) -> tuple[Binding, ...]:
         """The definitions that can reach this read, in source order; empty for builtins and unknowns."""
+        self.tree.effort.spend(1)
         found = self._reaching.get(name)
         if found is None:
             found = self._reaching[name] = self.bindings_at(name.value, name)

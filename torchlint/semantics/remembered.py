@@ -35,6 +35,7 @@ def remembered(
     @wraps(work_out)
     def asked(owner: Owner, /, *arguments: P.args, **options: P.kwargs) -> Answer:
         module: Any = getattr(owner, "module", owner)
+        module.tree.effort.spend(1)
         answers = module.answers.get(work_out)
         if answers is None:
             answers = module.answers[work_out] = {}
@@ -83,6 +84,7 @@ def solved(
         def asked(owner: Owner, node: Any, /, *arguments: P.args, **options: P.kwargs) -> Answer:
             assert not options
             module: Any = getattr(owner, "module", owner)
+            module.tree.effort.spend(1)
 
             def once(_: object) -> Answer:
                 return work_out(owner, node, *arguments, **options)

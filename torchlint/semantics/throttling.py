@@ -104,6 +104,7 @@ class Throttling:
         self._renewals: dict[cst.CSTNode, dict[str, int]] = {}
         self._open: set[cst.CSTNode] = set()
         self._circles = 0
+        self._conditions: dict[tuple[cst.CSTNode, bool, int], Restriction | None] = {}
         """How often an edge was asked that was still being worked out."""
 
     def between(self, node: cst.CSTNode, boundary: cst.CSTNode) -> bool:
@@ -407,6 +408,16 @@ class Throttling:
         """What is restricted to few iterations by ``test`` being true (or false); None if nothing."""
         if depth > _DEPTH:
             return None
+        key = test, truth, depth
+        if key not in self._conditions:
+            circles = self._circles
+            found = self._find_rare(test, truth, depth)
+            if circles != self._circles:
+                return found
+            self._conditions[key] = found
+        return self._conditions[key]
+
+    def _find_rare(self, test: cst.CSTNode, truth: bool, depth: int) -> Restriction | None:
         match test:
             case cst.UnaryOperation(operator=cst.Not()):
                 return self._rare(test.expression, not truth, depth + 1)

@@ -34,6 +34,7 @@ _RESHAPES = frozenset({"view", "reshape", "unsqueeze", "squeeze", "contiguous", 
 _METADATA = frozenset({"shape", "size", "dim", "ndim", "device", "dtype", "is_cuda"})
 _LARGEST = frozenset({"max", "amax"})
 _DEPTH = 24
+_STEPS = 2_000
 # How fused attention is called, also by other libraries.
 _FUSED = (
     "scaled_dot_product_attention",
@@ -112,24 +113,37 @@ class _Walk:
     visiting: set[Binding] = field(default_factory=set)
     straight: bool = True
     depth: int = 0
+    known: dict[tuple[cst.CSTNode, bool], _Chain | None] = field(default_factory=dict)
+    cut_short: int = 0
+    """How often a circle was left out, or it went too deep: what rests on that is not known for good."""
+    steps: int = 0
 
     # Softmax is looked for first (``weighted``), then the product of the scores.
 
     def chain(self, node: cst.BaseExpression, weighted: bool) -> _Chain | None:
-        if self.depth > _DEPTH:
+        if (node, weighted) in self.known:
+            return self.known[node, weighted]
+        self.steps += 1
+        if self.depth > _DEPTH or self.steps > _STEPS:
+            self.cut_short += 1
             return None
         self.depth += 1
-        try:
-            if isinstance(node, cst.Name):
-                return self._through_name(node, weighted)
-            if isinstance(node, cst.IfExp):
-                return None
-            operation = self.module.dataflow.operations.of(node)
-            if operation is None:
-                return self._through_layer(node, weighted) if isinstance(node, cst.Call) else None
-            return self._through(operation, weighted)
-        finally:
-            self.depth -= 1
+        before = self.cut_short
+        found = self._chain(node, weighted)
+        self.depth -= 1
+        if before == self.cut_short:
+            self.known[node, weighted] = found
+        return found
+
+    def _chain(self, node: cst.BaseExpression, weighted: bool) -> _Chain | None:
+        if isinstance(node, cst.Name):
+            return self._through_name(node, weighted)
+        if isinstance(node, cst.IfExp):
+            return None
+        operation = self.module.dataflow.operations.of(node)
+        if operation is None:
+            return self._through_layer(node, weighted) if isinstance(node, cst.Call) else None
+        return self._through(operation, weighted)
 
     def _through(self, operation: Operation, weighted: bool) -> _Chain | None:
         name, operands = operation.name, operation.operands
@@ -207,6 +221,7 @@ class _Walk:
         chains = []
         for binding in bindings:
             if binding in self.visiting:
+                self.cut_short += 1
                 continue
             chain = self._through_binding(binding, weighted)
             if chain is None:

@@ -122,12 +122,14 @@ class _Attribute:
         self.target, self.value, self.name = target, value, target.attr.value
         self.attributes = module.dataflow.layers.attributes
         self.family = self.attributes.family(info.node)
+        self.entered: set[tuple[cst.CSTNode, int]] = set()
 
     def hidden(self) -> Hidden | None:
         """What is hidden in the attribute."""
         shape = self._shape(self.value)
         if shape is None:
             return None
+        self.entered.clear()
         members = list(self._members(self.value))
         members += [member for read in self.reads for member in self._put_into(read)]
         made = [member for member in members if self._is_made(member)]
@@ -223,8 +225,9 @@ class _Attribute:
 
     def _members(self, value: cst.BaseExpression, hops: int = 4) -> Iterator[cst.BaseExpression]:
         """The elements that a list or the values that a dict is made with, and those that a variable gets."""
-        if not hops:
+        if not hops or (value, hops) in self.entered:
             return
+        self.entered.add((value, hops))
         match value:
             case cst.List() | cst.Tuple():
                 for element in value.elements:
