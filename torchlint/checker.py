@@ -67,14 +67,15 @@ def check(
         # Cells that are no programs may make one together.
         with stopwatch.of("syntax"):
             checked = _problems(source)
-    if wanted and not checked and is_too_large(source.text):
+    too_large = bool(wanted) and not checked and is_too_large(source.text)
+    if too_large:
         given_up, wanted = wanted, []
     if wanted and not checked:
         checked = parsing.on_deep_stack(
             _run, source, settings, wanted, given_up, screen and outline, parse or parsing.parse, pulse
         )
     if given_up and GIVEN_UP in settings.rules:
-        checked.append(_unfinished(source, given_up))
+        checked.append(_unfinished(source, given_up, "is too large" if too_large else "takes too many steps"))
     if not any(diagnostic.code == SYNTAX_ERROR for diagnostic in checked) and not settings.ignore_noqa:
         with stopwatch.of("suppressions"):
             checked = _suppress(source, settings, rules, checked, given_up)
@@ -135,15 +136,14 @@ def crash(source: Source, message: str, span: Span | None = None) -> Diagnostic:
     return own_diagnostic(CRASH, source, span or Span(0, 0), message)
 
 
-def _unfinished(source: Source, given_up: Sequence[str]) -> Diagnostic:
+def _unfinished(source: Source, given_up: Sequence[str], reason: str) -> Diagnostic:
     """The note that some rules say nothing of a file, since it would take them too long."""
     codes = sorted(given_up)
     shown = " and ".join((", ".join(codes[:-1]), codes[-1])) if len(codes) > 1 else codes[0]
     left = f"{shown} were" if len(codes) > 1 else f"{shown} was"
     if len(codes) > _SHOWN:
         left = f"{len(codes)} rules, among them {', '.join(codes[:_SHOWN])}, were"
-    message = f"{left} not checked here: the file is too large, or takes too many steps, to be analysed"
-    return own_diagnostic(GIVEN_UP, source, Span(0, 0), message)
+    return own_diagnostic(GIVEN_UP, source, Span(0, 0), f"{left} not checked: this file {reason} to analyse")
 
 
 def own_diagnostic(

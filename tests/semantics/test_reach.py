@@ -139,7 +139,8 @@ def test_answers_are_kept_unless_they_rest_on_open_questions(module: Module) -> 
     @remembered
     def following(module: Module, most: int) -> int:
         steps.append(most)
-        return min(most, module.fixpoint.ask(circle, work_out_circle, answers) + 1)
+        answer: int = module.fixpoint.ask(circle, work_out_circle, answers)
+        return min(most, answer + 1)
 
     def work_out_circle(_: object) -> int:
         # Both ways meet in the same answer, which is worked out once as long as the circle says the same.
