@@ -459,6 +459,7 @@ class Names:
             for read in self._reads_of(binding.name).get(binding.scope, ()):
                 for reaching in self.bindings(read):
                     self._uses[reaching].append(read)
+        self.tree.effort.spend(len(found))
         return found
 
     def _reads_of(self, name: str) -> dict[Scope, list[cst.Name]]:
