@@ -18,6 +18,7 @@ import libcst as cst
 from libcst._nodes.internal import CodegenState
 
 from torchlint.diagnostics import Span
+from torchlint.effort import Effort
 from torchlint.nodes import unchecked
 from torchlint.source import line_above, line_start, line_starts
 
@@ -127,6 +128,7 @@ class SyntaxTree:
         self._positions: dict[cst.CSTNode, int] = {}
         self._climbs: dict[frozenset[type], dict[cst.CSTNode, cst.CSTNode]] = {}
         self._kinds: dict[tuple[type, ...], frozenset[type]] = {}
+        self.effort = Effort()
         self._walk()
 
     def _walk(self) -> None:
@@ -155,9 +157,12 @@ class SyntaxTree:
     def nodes(self, *kinds: type[Node]) -> list[Node]:
         """All nodes of exactly these types, in source order."""
         if len(kinds) == 1:
-            return self._by_type.get(kinds[0], [])  # type: ignore[return-value]
+            one = self._by_type.get(kinds[0], [])
+            self.effort.spend(len(one) // 4)
+            return one  # type: ignore[return-value]
         found = [node for kind in kinds for node in self._by_type.get(kind, [])]
         found.sort(key=self.order.__getitem__)
+        self.effort.spend(len(found))
         return found  # type: ignore[return-value]
 
     @cached_property
@@ -178,6 +183,7 @@ class SyntaxTree:
 
     def ancestors(self, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
         """The nodes around ``node``, innermost first, without itself."""
+        self.effort.spent += 1
         parents = self.parents
         current = parents.get(node)
         while current is not None:
@@ -252,8 +258,10 @@ class SyntaxTree:
     def descendants(self, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
         """``node`` and the code nodes below it, in source order."""
         stack = [node]
+        effort = self.effort
         while stack:
             current = stack.pop()
+            effort.spent += 1
             yield current
             for name in _FIELDS[current.__class__]:
                 child = getattr(current, name)
@@ -291,6 +299,7 @@ class SyntaxTree:
 
     def contains(self, outer: cst.CSTNode, inner: cst.CSTNode) -> bool:
         """Whether ``inner`` is ``outer`` or lies below it."""
+        self.effort.spent += 1
         if inner is outer:
             return True
         start, place = self.order.get(outer), self.order.get(inner)

@@ -692,6 +692,104 @@ def attributes_of_name(n: int) -> str:
     return HEAD + MODEL + cls + _many(n, body)
 
 
+# --- two ways to the same place ------------------------------------------------------------------------
+
+# What each line makes of the one before: what follows both ways takes twice as long for each line.
+DOUBLING = {
+    "sums": "a$ = a$< + a$<",
+    "choices": "a$ = a$< if y else a$<",
+    "maxima": "a$ = max(a$<, a$<)",
+    "tensor_maxima": "a$ = torch.maximum(a$<, a$<)",
+    "texts": 'a$ = f"{a$<} {a$<}"',
+    "tuples": "a$ = (a$<, a$<)",
+    "dictionaries": 'a$ = {"a": a$<, "b": a$<}',
+    "calls": "a$ = combine(a$<, a$<)",
+    "conditions": "a$ = a$< and a$<",
+    "comparisons": "a$ = a$< < a$<",
+    "items": "a$ = a$<[a$<]",
+    "branches": "if y:\n    a$ = a$<\nelse:\n    a$ = a$<",
+    "lists": "a$ = [*a$<, *a$<]",
+}
+
+
+def doubled(n: int, line: str, start: str, end: str) -> str:
+    """A training loop with a chain of ``n`` lines, of which each uses what the one before assigns twice."""
+    lines = "".join(line.replace("$<", str(i - 1)).replace("$", str(i)) + "\n" for i in range(1, n + 1))
+    body = f"a0 = {start}\n{lines}{end.replace('$', str(n))}\n"
+    return _training(textwrap.indent(body, 8 * " ")) + "\n\ndef combine(a, b):\n    return a\n"
+
+
+def _doubling(line: str) -> Callable[[int], str]:
+    return lambda n: doubled(n, line, "loss.item()", "print(a$)")
+
+
+SHAPES.update(
+    {f"chain_of_{name}": Shape(f"chain_of_{name}", 250, _doubling(line)) for name, line in DOUBLING.items()}
+)
+
+
+def _called_twice(n: int, last: str, inner: str = "    f$<(x)\n    f$<(x)\n") -> str:
+    """Functions that call one another twice each, down to one with the statement ``last``."""
+    functions = f"\n\ndef f0(x):\n    {last}\n"
+    for i in range(1, n + 1):
+        functions += f"\n\ndef f{i}(x):\n" + inner.replace("$<", str(i - 1))
+    return functions
+
+
+@shape(100)
+def settings_below_calls(n: int) -> str:
+    """A setting of the environment below functions that call one another twice each."""
+    setting = _called_twice(n, 'os.environ["CUDA_LAUNCH_BLOCKING"] = os.environ["OMP_NUM_THREADS"] = "1"')
+    return "import os\n" + HEAD + MODEL + setting + f"\n\nf{n}(0)\n"
+
+
+@shape(100)
+def loaders_below_calls(n: int) -> str:
+    """A loader that is made below functions that call one another twice each."""
+    inner = "    a = f$<(x)\n    b = f$<(x)\n    return a if a else b\n"
+    made = _called_twice(n, "return DataLoader(x, batch_size=2)", inner)
+    loop = f"\n\nfor x in f{n}(torch.zeros(3)):\n    model(x.to(device)).sum().backward()\n"
+    return HEAD + MODEL + made + loop
+
+
+@shape(100)
+def loaders_handed_down(n: int) -> str:
+    """A loader that functions hand on twice each, down to a loop over its batches."""
+    loop = "for y in x:\n        model(y.to(device)).sum().backward()\n        optimizer.step()"
+    return HEAD + MODEL + _called_twice(n, loop) + f"\n\nf{n}(DataLoader(torch.zeros(3)))\n"
+
+
+@shape(100)
+def waits_below_calls(n: int) -> str:
+    """A wait for the device below functions that call one another twice each."""
+    return _training(f"        f{n}(loss)\n") + _called_twice(n, "print(x.item())")
+
+
+@shape(100)
+def tuples_of_tuples(n: int) -> str:
+    """Attributes that hold one another twice each."""
+    lines = "".join(f"        self.a{i} = (self.a{i - 1}, self.a{i - 1})\n" for i in range(1, n + 1))
+    start = "class Nested(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+    return (
+        HEAD
+        + f"\n\n{start}        self.a0 = torch.zeros(3)\n{lines}"
+        + f"\n    def forward(self, x):\n        return self.a{n}, x.item()\n"
+    )
+
+
+@shape(100)
+def items_added_up(n: int) -> str:
+    """Many numbers of the device that are added to one sum in a loop."""
+    body = _training(_many(n, "total += model(x).mean().item()\n", 8))
+    return body.replace("    for x", "    total = 0\n    for x", 1)
+
+
+@shape(2000)
+def plain_assignments(n: int) -> str:
+    """Nothing but assignments of one name to another."""
+    return "import torch\n" + "x = y\n" * n
+
+
 # --- programs ------------------------------------------------------------------------------------------
 
 

@@ -51,7 +51,7 @@ def keep_on_device(module: Module, call: cst.Call, tensor: cst.BaseExpression) -
     accumulator = _accumulator(module, call)
     if accumulator is None or _changed_in_place(module, tensor, accumulator):
         return None
-    if isinstance(call.func, cst.Name) and may_be_no_tensor(tensor, module):
+    if isinstance(call.func, cst.Name) and may_be_no_tensor(module, tensor):
         # ``float()`` takes a number as well, which has no ``detach``.
         return None
     if not accumulator.many and _aliased(module, accumulator.written):
@@ -412,6 +412,7 @@ def _grows_after(module: Module, read: cst.CSTNode, add: cst.AugAssign, resets: 
 # --- tensors of no dimension ------------------------------------------------------------------------
 
 
+@remembered
 def is_single_number(module: Module, node: cst.BaseExpression, hops: int = _HOPS) -> bool:
     """Whether a tensor provably has no dimension, so that it formats and adds up like a number."""
     match node:
@@ -470,6 +471,7 @@ def _reduces(module: Module, loss: cst.Call) -> bool:
     return reduction.absent or reduction.constant in ("mean", "sum", "batchmean")
 
 
+@remembered
 def _shaped(module: Module, node: cst.BaseExpression | None, hops: int) -> bool:
     """Whether a tensor, single as it may be, is seen to be given a dimension."""
     match node:

@@ -16,6 +16,7 @@ import libcst as cst
 from torchlint.semantics import dtypes
 from torchlint.semantics.api.results import LEGACY_CONSTRUCTORS
 from torchlint.semantics.names import Binding, BindingKind
+from torchlint.semantics.remembered import remembered
 from torchlint.semantics.values import Kind, item_of
 
 if TYPE_CHECKING:
@@ -97,6 +98,7 @@ class Arrays:
     alike: bool
 
 
+@remembered
 def array(module: Module, node: cst.BaseExpression, depth: int = 0) -> Array | None:
     """What an expression is that certainly is a NumPy array, and no scalar; None for all others."""
     if depth > _DEPTH:
@@ -298,6 +300,7 @@ def named_dtype(module: Module, node: cst.BaseExpression) -> str | None:
 # --- lists -------------------------------------------------------------------------------------------
 
 
+@remembered
 def list_of_arrays(module: Module, node: cst.BaseExpression, depth: int = 0) -> Arrays | None:
     """What a list or tuple of arrays, or of such lists, holds; None for what is not certainly one."""
     held = _held(module, node) if depth <= _DEPTH else None
@@ -319,9 +322,10 @@ def list_of_arrays(module: Module, node: cst.BaseExpression, depth: int = 0) -> 
     if not items:
         return None
     shared = {one.dtype for one in items}
-    return Arrays(tuple(items), filled, alike or (len(shared) == 1 and None not in shared))
+    return Arrays(tuple(dict.fromkeys(items)), filled, alike or (len(shared) == 1 and None not in shared))
 
 
+@remembered
 def _held(module: Module, node: cst.BaseExpression) -> tuple[Sequence[cst.BaseExpression], bool] | None:
     """The expressions that a list is made of, and whether it certainly has an item."""
     match node:

@@ -19,6 +19,7 @@ from torchlint.semantics.conventions import OPTIONS_NAME
 from torchlint.semantics.names import BindingKind
 from torchlint.semantics.passes import option_default
 from torchlint.semantics.reach import components
+from torchlint.semantics.remembered import remembered
 from torchlint.semantics.spellings import given_as, last_name
 from torchlint.semantics.values import MISSING, Device, Kind
 
@@ -388,6 +389,7 @@ def group_made(module: Module, call: cst.Call) -> Group | None:
     return Group(call, backend, named, is_default, alone, optional)
 
 
+@remembered
 def _backend(
     module: Module, node: cst.BaseExpression, hops: int = 4
 ) -> tuple[str | None, cst.BaseExpression | None, bool]:

@@ -13,6 +13,7 @@ from torchlint.semantics.conventions import MODEL_USE
 from torchlint.semantics.fixpoint import Answers
 from torchlint.semantics.names import BindingKind
 from torchlint.semantics.reach import gathered
+from torchlint.semantics.remembered import remembered
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.throttling import FUNCTIONS, Function
 from torchlint.semantics.values import MISSING, Kind
@@ -73,7 +74,7 @@ class GradModes:
     """The grad modes of one file, worked out on demand."""
 
     def __init__(self, model: Model) -> None:
-        self.model = model
+        self.model = self.module = model
         self.tree = model.tree
         self.names = model.names
         self._modes: dict[cst.CSTNode, Grad] = {}
@@ -218,6 +219,7 @@ class GradModes:
 
     # ------------------------------------------------------------------ contexts
 
+    @remembered
     def _context(self, node: cst.CSTNode, depth: int = 0) -> Grad | None:
         """What entering this context manager does; None: nothing to the grad mode."""
         if depth > 4:

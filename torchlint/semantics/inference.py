@@ -15,6 +15,7 @@ from typing import Any
 
 import libcst as cst
 
+from torchlint.effort import ExhaustedError
 from torchlint.semantics.annotations import Annotations
 from torchlint.semantics.api import results
 from torchlint.semantics.callgraph import CallGraph
@@ -56,6 +57,7 @@ from torchlint.semantics.values import (
     Graph,
     Kind,
     Value,
+    bounded,
     dict_item,
     item_of,
     join,
@@ -81,6 +83,7 @@ class Inference:
 
     def __init__(self, tree: SyntaxTree, names: Names, classes: Classes) -> None:
         self.tree = tree
+        self.effort = tree.effort
         self.names = names
         self.classes = classes
         self.grad_off: Callable[[cst.CSTNode], bool] = lambda node: False
@@ -101,6 +104,10 @@ class Inference:
         A definition that depends on itself (``x = f(x)`` in a loop) contributes nothing of its own: its
         value is the least that agrees with everything else that it depends on.
         """
+        effort = self.effort
+        effort.spent += 1
+        if effort.spent > effort.limit:
+            raise ExhaustedError
         known: Value | None = self._settled.get(node)
         if known is None:
             if node.__class__ in _LITERALS:
@@ -109,15 +116,21 @@ class Inference:
                 known = self.fixpoint.ask(node, self._evaluate, _VALUES)
         return known
 
-    def _place_of(self, question: cst.CSTNode | tuple[str, cst.CSTNode]) -> tuple[int, str]:
-        """Where in the file a question stands: a node for its value, or what else is asked of it."""
-        if isinstance(question, tuple):
-            return self.tree.order[question[1]], question[0]
-        return self.tree.order[question], ""
+    def _place_of(self, question: Any) -> tuple[int, str]:
+        """Where in the file a question stands: a node for its value, or what else is asked of it.
+
+        That is a tuple of what is asked, the node, or a definition, and what more the question names.
+        """
+        if isinstance(question, cst.CSTNode):
+            return self.tree.order[question], ""
+        label, about, *more = question
+        place = self.tree.order[about.node if isinstance(about, Binding) else about]
+        return place, f"{label}{more}" if more else label
 
     def _evaluate(self, node: cst.CSTNode) -> Value:
+        self.effort.spent += 3
         work_out = _BY_TYPE.get(node.__class__)
-        return work_out(self, node) if work_out is not None else UNKNOWN
+        return bounded(work_out(self, node)) if work_out is not None else UNKNOWN
 
     def _number(self, node: cst.Integer | cst.Float | cst.Imaginary) -> Value:
         return NUMBER._replace(constant=_literal(node.value))

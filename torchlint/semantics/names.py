@@ -386,6 +386,7 @@ class Names:
 
     def bindings(self, name: cst.Name) -> tuple[Binding, ...]:
         """The definitions that can reach this read, in source order; empty for builtins and unknowns."""
+        self.tree.effort.spend(1)
         found = self._reaching.get(name)
         if found is None:
             found = self._reaching[name] = self.bindings_at(name.value, name)
@@ -483,6 +484,7 @@ class Names:
         if found is None:
             self._find_uses(binding.scope, binding.name)
             found = self._uses.setdefault(binding, [])
+        self.tree.effort.spend(len(found))
         return found
 
     def _find_uses(self, scope: Scope, name: str) -> None:

@@ -38,6 +38,7 @@ from torchlint.semantics.names import BindingKind, Names
 from torchlint.semantics.origins import hands_over_model, runs_given_model
 from torchlint.semantics.phases import Phase, Phases, is_training_step
 from torchlint.semantics.reach import components, gathered
+from torchlint.semantics.remembered import remembered, solved
 from torchlint.semantics.repetition import repeats_part
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.throttling import (
@@ -437,6 +438,7 @@ class Places:
             return True
         return any((last_name(part) or "").endswith("loaders") for part in _iterated(iterable))
 
+    @solved(False)
     def _is_loader(self, node: cst.BaseExpression) -> bool:
         value = self.module.value(node)
         if value.kind is Kind.LOADER:
@@ -716,6 +718,7 @@ class Places:
         tests = owner is not None and owner.name.value.startswith("Test")
         return work.trains and not (work.starts or work.batches or tests or self.module.callers(function))
 
+    @remembered
     def _steps_optimizer(self, function: Function, hops: int = _STEP_HOPS) -> bool:
         """Whether a function steps an optimizer, outside of loops, or calls one of the file that does."""
         calls = self._held.get(function, ([], []))[0]

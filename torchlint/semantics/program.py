@@ -27,6 +27,7 @@ from torchlint.semantics.layers import RETURNS_SELF
 from torchlint.semantics.names import Binding, BindingKind
 from torchlint.semantics.phases import Phase
 from torchlint.semantics.reachedlayers import ReachedLayers
+from torchlint.semantics.remembered import remembered
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.throttling import Function
 from torchlint.semantics.values import Kind, Value
@@ -360,9 +361,13 @@ class Program:
 
     def makers(self, model: Trained) -> list[cst.Call]:
         """The calls that make a model, as far as the file shows; those of what wraps it left out."""
-        return list(dict.fromkeys(self._made(model.node, _HOPS)))
+        return list(self._made(model.node, _HOPS))
 
-    def _made(self, node: cst.BaseExpression, hops: int) -> Iterator[cst.Call]:
+    @remembered
+    def _made(self, node: cst.BaseExpression, hops: int) -> tuple[cst.Call, ...]:
+        return tuple(dict.fromkeys(self._making(node, hops)))
+
+    def _making(self, node: cst.BaseExpression, hops: int) -> Iterator[cst.Call]:
         if not hops:
             return
         match node:

@@ -384,6 +384,7 @@ def _filled_in(module: Module, pairs: cst.Call) -> bool:
     return isinstance(call, cst.Call) and module.qualified(call.func) in ("builtins.list", "builtins.dict")
 
 
+@remembered
 def _iterated(module: Module, node: cst.BaseExpression, hops: int) -> bool:
     child: cst.CSTNode = node
     for parent in module.tree.ancestors(node):

@@ -435,6 +435,14 @@ class Throttling:
         """What is restricted to few iterations by ``test`` being true (or false); None if nothing."""
         if depth > _DEPTH:
             return None
+        found = self._said.ask(
+            (f"{truth} {depth}", test),
+            lambda _: () if (rare := self._find_rare(test, truth, depth)) is None else (rare,),
+            _NOTHING_SAID,
+        )
+        return found[0] if found else None
+
+    def _find_rare(self, test: cst.CSTNode, truth: bool, depth: int) -> Restriction | None:
         match test:
             case cst.UnaryOperation(operator=cst.Not()):
                 return self._rare(test.expression, not truth, depth + 1)

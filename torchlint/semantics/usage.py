@@ -11,11 +11,14 @@ import enum
 import re
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
 import libcst as cst
 
 from torchlint.semantics.names import BindingKind, dotted_text
+from torchlint.semantics.reach import gathered
+from torchlint.semantics.remembered import remembered
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import MISSING, Device, Kind
 from torchlint.syntax import STATEMENTS
@@ -432,7 +435,8 @@ def _is_input(module: Module, name: cst.Name) -> bool:
 # --- a tensor where a number was --------------------------------------------------------------------
 
 
-_Seen: TypeAlias = "frozenset[Binding]"
+_Question: TypeAlias = "tuple[Binding | tuple[cst.Return, int | None], bool]"
+"""A definition, or what a statement returns (in one place of a tuple), and whether it is a list of tensors."""
 
 
 class Effect(enum.IntEnum):
@@ -478,6 +482,7 @@ _HOST_METHODS = frozenset(
         "writerows",
     ]
 )
+_READING_BY_NAME = frozenset(f"builtins.{name}" for name in ("globals", "eval", "exec", "locals", "vars"))
 _OF_BITS = (cst.LeftShift, cst.RightShift, cst.BitAnd, cst.BitOr, cst.BitXor)
 _CONVERSION = re.compile(r"![rsa]\s*[:}]")
 _PERCENT_TEXT = re.compile(r"%[-+ #0]*[\d*]*(?:\.[\d*]+)?[rsa]")
@@ -488,29 +493,48 @@ def tensor_instead_of_number(module: Module, binding: Binding, *, many: bool) ->
 
     ``many``: the name stands for a list of them.
     """
-    return _of_binding(module, binding, many, frozenset())
+    return _worst(module, (binding, many))
 
 
 def tensor_at(module: Module, use: cst.BaseExpression, *, many: bool = False) -> Effect:
     """The effect of a tensor of one element, or ``many``, where an expression is read that gave numbers."""
-    return _effect(module, use, many, frozenset())
+    found = _effect(module, use, many)
+    return found if isinstance(found, Effect) else _worst(module, found)
 
 
-def _of_binding(module: Module, binding: Binding, many: bool, seen: _Seen) -> Effect:
-    if binding in seen:
-        return Effect.NONE
-    if uses_by_name(module, binding):
-        return Effect.NOTICED
-    uses = module.uses(binding)
-    return min((_effect(module, use, many, seen | {binding}) for use in uses), default=Effect.NONE)
+def _worst(module: Module, question: _Question) -> Effect:
+    """The worst effect on all uses that a value goes on to."""
+    # Half an answer that values are being worked out with is not to be kept.
+    known = {} if module.fixpoint.busy else _known(module)
+    return min(gathered(question, partial(_look, module), known), default=Effect.NONE)
+
+
+@remembered
+def _known(module: Module) -> dict[_Question, frozenset[Effect]]:
+    """The effects that are known already."""
+    return {}
+
+
+def _look(module: Module, question: _Question) -> tuple[list[Effect], list[_Question]]:
+    """The effects on the uses of a definition, or of what is returned, and what its value goes on to."""
+    what, many = question
+    found: list[Effect | _Question]
+    if not isinstance(what, Binding):
+        found = [Effect.NOTICED, *_with_callers(module, *what, many)]
+    elif uses_by_name(module, what):
+        return [Effect.NOTICED], []
+    else:
+        found = [_effect(module, use, many) for use in module.uses(what)]
+    return [one for one in found if isinstance(one, Effect)], [
+        one for one in found if not isinstance(one, Effect)
+    ]
 
 
 def uses_by_name(module: Module, binding: Binding) -> bool:
     """Whether code may read a name without spelling it: by ``locals()``, ``globals()``, ``eval``."""
     function = module.function(binding.node)
     everywhere = {"builtins.globals", "builtins.eval", "builtins.exec"}
-    for call in module.tree.nodes(cst.Call):
-        name = module.qualified(call.func)
+    for call, name in _reading_by_name(module):
         here = function is None or module.function(call) is function
         if name in everywhere if function is None else name in ("builtins.eval", "builtins.exec") and here:
             return True
@@ -519,26 +543,31 @@ def uses_by_name(module: Module, binding: Binding) -> bool:
     return False
 
 
-def _effect(module: Module, node: cst.BaseExpression, many: bool, seen: _Seen) -> Effect:
+@remembered
+def _reading_by_name(module: Module) -> list[tuple[cst.Call, str]]:
+    """The calls that read names that are not spelt, or may."""
+    called = ((call, module.qualified(call.func)) for call in module.tree.nodes(cst.Call))
+    return [(call, name) for call, name in called if name is not None and name in _READING_BY_NAME]
+
+
+def _effect(module: Module, node: cst.BaseExpression, many: bool) -> Effect | _Question:
     """What the code around ``node``, which now gives a tensor (or a list of them), makes of that."""
     parent = module.tree.parent(node)
     match parent:
         case cst.Arg():
             call = module.tree.parent(parent)
-            return (
-                _as_argument(module, call, node, many, seen) if isinstance(call, cst.Call) else Effect.NOTICED
-            )
+            return _as_argument(module, call, node, many) if isinstance(call, cst.Call) else Effect.NOTICED
         case cst.FormattedStringExpression():
             represented = parent.conversion or (parent.equal is not None and not parent.format_spec)
             return Effect.NOTICED if many or represented else Effect.NONE
         case cst.UnaryOperation(operator=cst.Not()):
             return Effect.NONE
         case cst.UnaryOperation():
-            return _effect(module, parent, many, seen)
+            return _effect(module, parent, many)
         case cst.BinaryOperation():
-            return _in_arithmetic(module, parent, node, many, seen)
+            return _in_arithmetic(module, parent, node, many)
         case cst.Element():
-            return _in_element(module, parent, many, seen)
+            return _in_element(module, parent, many)
         case cst.DictElement() if not many:
             return _in_dictionary(module, parent)
         case cst.Comparison() | cst.ComparisonTarget() if not many:
@@ -547,35 +576,35 @@ def _effect(module: Module, node: cst.BaseExpression, many: bool, seen: _Seen) -
             return _as_attribute(module, parent, many)
         case cst.Subscript() if many and parent.value is node:
             index = parent.slice[0].slice
-            return _effect(module, parent, isinstance(index, cst.Slice), seen)
+            return _effect(module, parent, isinstance(index, cst.Slice))
         case cst.AugAssign():
-            return _in_augmented(module, parent, node, many, seen)
+            return _in_augmented(module, parent, node, many)
         case cst.Assign(targets=[cst.AssignTarget(target=cst.Name() as target)]):
             bound = module.names.by_node.get(target)
             if bound is None:
                 return Effect.NOTICED
-            return _of_binding(module, bound, many, seen)
+            return bound, many
         case cst.IfExp() if parent.test is not node:
-            return _effect(module, parent, many, seen)
+            return _effect(module, parent, many)
         case cst.Return():
-            return _returned(module, parent, None, many, seen)
+            return (parent, None), many
         case cst.If() | cst.While() | cst.IfExp() | cst.Expr() | cst.Del():
             return Effect.NONE
     return Effect.NOTICED
 
 
-def _as_argument(module: Module, call: cst.Call, node: cst.BaseExpression, many: bool, seen: _Seen) -> Effect:
+def _as_argument(module: Module, call: cst.Call, node: cst.BaseExpression, many: bool) -> Effect | _Question:
     qualified = module.qualified(call.func)
     package, _, name = (qualified or "").rpartition(".")
     if package == "builtins":
         if name in ("len", "bool", "isinstance", "id", "type"):
             return Effect.NONE if name in ("len", "bool") else Effect.NOTICED
         if many:
-            return _effect(module, call, False, seen) if name in ("sum", "max", "min") else Effect.NOTICED
+            return _effect(module, call, False) if name in ("sum", "max", "min") else Effect.NOTICED
         if name in ("float", "int", "complex"):
             return Effect.NONE
         if name in ("abs", "max", "min"):
-            return _effect(module, call, False, seen)
+            return _effect(module, call, False)
         return Effect.BREAKS if name in ("round", "divmod") else Effect.NOTICED
     if package == "math":
         return Effect.BREAKS if many else Effect.NONE
@@ -599,8 +628,8 @@ def _as_argument(module: Module, call: cst.Call, node: cst.BaseExpression, many:
 
 
 def _in_arithmetic(
-    module: Module, operation: cst.BinaryOperation, node: cst.BaseExpression, many: bool, seen: _Seen
-) -> Effect:
+    module: Module, operation: cst.BinaryOperation, node: cst.BaseExpression, many: bool
+) -> Effect | _Question:
     left, right = operation.left, operation.right
     if (
         isinstance(operation.operator, cst.Modulo)
@@ -617,7 +646,7 @@ def _in_arithmetic(
     if isinstance(operation.operator, cst.Divide) and node is left and _catches_division(module, operation):
         # A tensor over zero is infinite and raises nothing.
         return Effect.NOTICED
-    return _effect(module, operation, False, seen)
+    return _effect(module, operation, False)
 
 
 def _is_huge(module: Module, node: cst.BaseExpression) -> bool:
@@ -639,20 +668,20 @@ def _percent_format(module: Module, text: cst.BaseExpression) -> Effect:
     return Effect.NOTICED if _PERCENT_TEXT.search(constant) else Effect.NONE
 
 
-def _returned(module: Module, statement: cst.Return, place: int | None, many: bool, seen: _Seen) -> Effect:
+def _with_callers(
+    module: Module, statement: cst.Return, place: int | None, many: bool
+) -> Iterator[Effect | _Question]:
     """What the callers in the file make of a value that is returned, alone or in one ``place`` of a tuple.
 
     Others may call the function as well, so that it is noticed at least.
     """
     function = module.function(statement)
-    worst = Effect.NOTICED
     for call in module.callers(function) if isinstance(function, cst.FunctionDef) else ():
         bound = _unpacked(module, call, place)
-        if bound is not None and bound not in seen:
-            worst = min(worst, _of_binding(module, bound, many, seen))
+        if bound is not None:
+            yield bound, many
         elif place is None and not isinstance(module.tree.parent(call), (cst.Assign, cst.Return)):
-            worst = min(worst, _effect(module, call, many, seen))
-    return worst
+            yield _effect(module, call, many)
 
 
 def _unpacked(module: Module, call: cst.Call, place: int | None) -> Binding | None:
@@ -668,13 +697,13 @@ def _unpacked(module: Module, call: cst.Call, place: int | None) -> Binding | No
     return None
 
 
-def _in_element(module: Module, element: cst.Element, many: bool, seen: _Seen) -> Effect:
+def _in_element(module: Module, element: cst.Element, many: bool) -> Effect | _Question:
     if _is_for_host(module, element):
         return Effect.BREAKS
     holder = module.tree.parent(element)
     statement = module.tree.parent(holder) if isinstance(holder, cst.Tuple) else None
     if isinstance(statement, cst.Return) and isinstance(holder, cst.Tuple):
-        return _returned(module, statement, list(holder.elements).index(element), many, seen)
+        return (statement, list(holder.elements).index(element)), many
     operation = module.tree.parent(holder) if isinstance(holder, cst.Tuple) else None
     if (
         isinstance(operation, cst.BinaryOperation)
@@ -731,8 +760,8 @@ def _as_attribute(module: Module, attribute: cst.Attribute, many: bool) -> Effec
 
 
 def _in_augmented(
-    module: Module, statement: cst.AugAssign, node: cst.BaseExpression, many: bool, seen: _Seen
-) -> Effect:
+    module: Module, statement: cst.AugAssign, node: cst.BaseExpression, many: bool
+) -> Effect | _Question:
     if many:
         return Effect.NONE if node is statement.target else Effect.NOTICED
     if node is statement.target:
@@ -740,13 +769,13 @@ def _in_augmented(
         after = module.names.by_node.get(statement.target)
         if itself is not Effect.NONE or after is None:
             return min(itself, Effect.NOTICED)
-        return _of_binding(module, after, False, seen)
+        return after, False
     if not isinstance(statement.target, cst.Name):
         return Effect.NOTICED
     bound = module.names.by_node.get(statement.target)
     if bound is None or accumulator_start(module, bound) is not Effect.NONE:
         return Effect.NOTICED
-    return _of_binding(module, bound, False, seen)
+    return bound, False
 
 
 def effect_of_augmenting(module: Module, statement: cst.AugAssign) -> Effect:

@@ -172,6 +172,50 @@ def solid(value: Value) -> Value:
     return UNKNOWN if value is BOTTOM else value
 
 
+_LARGEST = 256
+"""How many values one may be made of, what is in its parts included."""
+
+
+def bounded(value: Value) -> Value:
+    """The value itself; of one that holds too much, what is told without going into its parts.
+
+    ``b = (a, a)``, ``c = (b, b)`` doubles with each line, and comparing goes through all of it.
+    """
+    if value.elements is None and value.item is None and value.receiver is None:
+        return value
+    if not _is_larger(value, _LARGEST):
+        return value
+    elements = value.elements
+    if elements is not None:
+        elements = tuple(map(_alone, elements)) if len(elements) < _LARGEST else None
+    return value._replace(
+        elements=elements,
+        item=None if value.item is None else _alone(value.item),
+        receiver=None if value.receiver is None else _alone(value.receiver),
+    )
+
+
+def _alone(value: Value) -> Value:
+    return value._replace(elements=None, item=None, receiver=None)
+
+
+def _is_larger(value: Value, most: int) -> bool:
+    """Whether a value is made of more than so many, counted as often as they are met."""
+    waiting = [value]
+    while waiting:
+        if most < len(waiting):
+            return True
+        most -= 1
+        one = waiting.pop()
+        if one.elements:
+            waiting.extend(one.elements)
+        if one.item is not None:
+            waiting.append(one.item)
+        if one.receiver is not None:
+            waiting.append(one.receiver)
+    return False
+
+
 def join_devices(devices: Iterable[Device]) -> Device:
     """Where a thing may be that is in one of these places: an accelerator wins, then the unknown."""
     found = set(devices)

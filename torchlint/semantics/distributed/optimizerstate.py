@@ -56,7 +56,7 @@ def whole_state(call: cst.Call, module: Module) -> Wrapper | None:
     given = call.args[0].value if call.args and not call.args[0].star else None
     if given is None:
         return None
-    return next((w for w in wrappers if _are_parameters(given, w, module)), None)
+    return next((w for w in wrappers if _are_parameters(module, given, w)), None)
 
 
 @remembered
@@ -73,7 +73,8 @@ def _makes_adam(call: cst.Call, module: Module) -> bool:
     return module.qualified(call.func) in _ADAM_LIKE
 
 
-def _are_parameters(given: cst.BaseExpression, wrapper: Wrapper, module: Module, hops: int = 3) -> bool:
+@remembered
+def _are_parameters(module: Module, given: cst.BaseExpression, wrapper: Wrapper, hops: int = 3) -> bool:
     """Whether parameters are, or are picked from, those of the model that a wrapper is given."""
     for node in module.tree.descendants(given):
         match node:
@@ -89,7 +90,7 @@ def _are_parameters(given: cst.BaseExpression, wrapper: Wrapper, module: Module,
             case cst.Name() if hops and module.names.is_read(node):
                 binding = module.names.assignment(node)
                 if binding is not None and binding.value is not None and binding.value is not given:
-                    if _are_parameters(binding.value, wrapper, module, hops - 1):
+                    if _are_parameters(module, binding.value, wrapper, hops - 1):
                         return True
             case _:
                 pass

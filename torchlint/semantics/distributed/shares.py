@@ -20,6 +20,7 @@ from torchlint.semantics.loaders import ITERABLE
 from torchlint.semantics.names import BindingKind
 from torchlint.semantics.parallelism import SAMPLER, Wrapper, Wrapping
 from torchlint.semantics.passes import repeated_passes
+from torchlint.semantics.remembered import remembered
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import Kind
 
@@ -300,11 +301,16 @@ def _decides(branch: cst.If, module: Module) -> bool:
 def _comes_in_shares(call: cst.Call, module: Module) -> bool:
     """Whether the dataset of a loader may hold the share of this process only."""
     node = module.loaders.dataset(call)
-    return node is None or any(_SHARED.search(text) for text in _told_of(node, module, _HOPS))
+    return node is None or any(_SHARED.search(text) for text in _told_of(module, node, _HOPS))
 
 
-def _told_of(node: cst.BaseExpression, module: Module, hops: int) -> Iterator[str]:
+@remembered
+def _told_of(module: Module, node: cst.BaseExpression, hops: int) -> tuple[str, ...]:
     """What the file says of how a value is made."""
+    return tuple(dict.fromkeys(_telling(node, module, hops)))
+
+
+def _telling(node: cst.BaseExpression, module: Module, hops: int) -> Iterator[str]:
     yield module.source(node)
     definition = module.value(node).definition
     if definition is not None:
@@ -315,7 +321,7 @@ def _told_of(node: cst.BaseExpression, module: Module, hops: int) -> Iterator[st
         if isinstance(name, cst.Name) and module.names.is_read(name):
             for binding in module.bindings(name):
                 if binding.value is not None:
-                    yield from _told_of(binding.value, module, hops - 1)
+                    yield from _told_of(module, binding.value, hops - 1)
         if isinstance(name, cst.Call):
             callee = module.callee(name)
             if callee is not None:
