@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from torchlint.semantics.module import Module
 
 _DEPTH = 8
+_MOST_ITEMS = 10_000
 
 
 def _listed(namespace: str, names: str) -> frozenset[str]:
@@ -318,11 +319,13 @@ def list_of_arrays(module: Module, node: cst.BaseExpression, depth: int = 0) -> 
         if inner is None:
             return None
         items += inner.items
+        if len(items) > _MOST_ITEMS:
+            return None
         filled, alike = filled and inner.filled, alike and inner.alike
     if not items:
         return None
     shared = {one.dtype for one in items}
-    return Arrays(tuple(dict.fromkeys(items)), filled, alike or (len(shared) == 1 and None not in shared))
+    return Arrays(tuple(items), filled, alike or (len(shared) == 1 and None not in shared))
 
 
 @remembered
