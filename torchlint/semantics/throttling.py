@@ -108,7 +108,7 @@ class Throttling:
         self.names = names
         self._callee = callee
         self._said: Fixpoint[_Question, tuple[Restriction, ...]] = Fixpoint(
-            lambda question: (self.tree.order[question[1]], question[0]), depth=_MAX_DEPTH
+            lambda question: (tree.order[question[1]], question[0]), depth=_MAX_DEPTH
         )
         self._chains: dict[cst.CSTNode, list[tuple[cst.CSTNode, Restriction]]] = {}
         self._exits: dict[cst.CSTNode, str | None] = {}

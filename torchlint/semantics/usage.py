@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import libcst as cst
 
-from torchlint.semantics.names import BindingKind, dotted_text
+from torchlint.semantics.names import Binding, BindingKind, dotted_text
 from torchlint.semantics.reach import gathered
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.spellings import last_name
@@ -25,7 +25,6 @@ from torchlint.syntax import STATEMENTS
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
-    from torchlint.semantics.names import Binding
     from torchlint.semantics.places import Hot
 
 _HOPS = 4
@@ -436,7 +435,7 @@ def _is_input(module: Module, name: cst.Name) -> bool:
 
 
 _Question: TypeAlias = "tuple[Binding | tuple[cst.Return, int | None], bool]"
-"""A definition, or what a statement returns (in one place of a tuple), and whether it is a list of tensors."""
+"""A definition, or what a statement returns (in one place of a tuple), and whether that is a list."""
 
 
 class Effect(enum.IntEnum):
