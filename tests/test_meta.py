@@ -29,6 +29,7 @@ LAYERS = (
     ("torchlint.stopwatch",),
     ("torchlint.orphans",),
     ("torchlint.diagnostics",),
+    ("torchlint.imports",),
     ("torchlint.source", "torchlint.magics", "torchlint.ipynb", "torchlint.notebook"),
     ("torchlint.store",),
     ("torchlint.nodes",),

@@ -249,7 +249,7 @@ def _found(rule: Rule, placing: _Placing, module: Module) -> list[Diagnostic]:
                 return found
             for node in placing.tree.nodes(*rule.on):
                 for finding in check(node, module):
-                    found.append(placing.diagnostic(rule, finding))
+                    found.append(placing.diagnostic(rule, finding, module))
     except Exception as error:
         raise _RuleError(error, node, found) from error
     return found
@@ -263,10 +263,11 @@ class _Placing:
         self.tree = tree
         self._ends: dict[int, int] = {}
 
-    def diagnostic(self, rule: Rule, finding: Finding) -> Diagnostic:
+    def diagnostic(self, rule: Rule, finding: Finding, module: Module) -> Diagnostic:
         """The diagnostic for what ``rule`` found."""
         with stopwatch.of("places"):
             span = self.tree.span(finding.node)
+        fix = finding.fix and self._tidied(finding.fix, module)
         position = self._source.position
         return Diagnostic(
             code=rule.code,
@@ -277,11 +278,22 @@ class _Placing:
             span=span,
             start=position(span.start),
             end=position(span.end),
-            fix=finding.fix and replace(finding.fix, message=_one_line(finding.fix.message)),
+            fix=fix and replace(fix, message=_one_line(fix.message)),
             noqa_row=self._noqa_row(finding.node, span),
             related=tuple((position(self.tree.span(node).start), remark) for node, remark in finding.related),
             remedy=_one_line(finding.remedy or rule.remedy or "") or None,
         )
+
+    def _tidied(self, fix: Fix, module: Module) -> Fix:
+        """The fix, with the imports taken out that it leaves without a use."""
+        if self._source.path.name == "__init__.py":
+            return fix
+        safe = fix.applicability is Applicability.SAFE
+        unused = module.without_unused_imports(fix.edits, safe=safe)
+        if not unused:
+            return fix
+        tidied = replace(fix, edits=(*fix.edits, *unused))
+        return tidied if self._source.fitted(tidied) is not None else fix
 
     @property
     def possible(self) -> bool:
