@@ -62,7 +62,7 @@ def without_unused_imports(module: Module, edits: Sequence[Edit], *, safe: bool)
             names.setdefault(statement, []).append(alias)
     added: list[Edit] = []
     for statement, aliases in names.items():
-        if not _leaves_block(module, statement, names, spans):
+        if not _leaves_block(module, statement, names, edits):
             continue
         if _spares_attributes(module, statement, aliases):
             added += remove_imports(module.tree, statement, aliases) or ()
@@ -185,9 +185,10 @@ def _leaves_block(
     module: Module,
     statement: ImportStatement,
     others: Collection[ImportStatement],
-    spans: Sequence[tuple[int, int]],
+    edits: Sequence[Edit],
 ) -> bool:
-    """Whether a statement that neither goes nor is replaced is left in the block of an import."""
+    """Whether a statement that does not go as well is left in the block of an import."""
+    spans = sorted((edit.span.start, edit.span.end) for edit in edits if not edit.content.strip())
     line = module.tree.statement(statement)
     block = module.tree.parent(line)
     going = {module.tree.statement(other) for other in others}
