@@ -31,6 +31,7 @@ LAYERS = (
     ("torchlint.diagnostics",),
     ("torchlint.imports",),
     ("torchlint.source", "torchlint.magics", "torchlint.ipynb", "torchlint.notebook"),
+    ("torchlint.linelength",),
     ("torchlint.store",),
     ("torchlint.nodes",),
     ("torchlint.syntax",),

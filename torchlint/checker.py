@@ -8,11 +8,12 @@ import traceback
 from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from torchlint import parsing, registry, stopwatch
-from torchlint.diagnostics import Applicability, Diagnostic, Fix, Severity, Span
+from torchlint import linelength, parsing, registry, stopwatch
+from torchlint.diagnostics import Applicability, Diagnostic, Edit, Fix, Severity, Span
 from torchlint.options import LintSettings
 from torchlint.rule import Finding, Rule, vocabulary
 from torchlint.source import Source
@@ -285,15 +286,29 @@ class _Placing:
         )
 
     def _tidied(self, fix: Fix, module: Module) -> Fix:
-        """The fix, with the imports taken out that it leaves without a use."""
+        """The fix in the layout of the file, and with the imports taken out that it leaves without a use."""
+        fix = self._laid_out(fix)
         if self._source.path.name == "__init__.py":
             return fix
         safe = fix.applicability is Applicability.SAFE
         unused = module.without_unused_imports(fix.edits, safe=safe)
-        if not unused:
+        return self._if_fitting(fix, (*fix.edits, *unused)) if unused else fix
+
+    @cached_property
+    def _line_length(self) -> int | None:
+        return linelength.limit(self._source.text)
+
+    def _laid_out(self, fix: Fix) -> Fix:
+        """The fix with the lines broken that it makes longer than those of the file."""
+        most = self._line_length
+        if most is None or all(len(edit.content) <= edit.span.end - edit.span.start for edit in fix.edits):
             return fix
-        tidied = replace(fix, edits=(*fix.edits, *unused))
-        return tidied if self._source.fitted(tidied) is not None else fix
+        edits = linelength.kept(self._source.text, fix.edits, most, self.tree.root.default_indent)
+        return self._if_fitting(fix, edits)
+
+    def _if_fitting(self, fix: Fix, edits: tuple[Edit, ...]) -> Fix:
+        changed = replace(fix, edits=edits)
+        return changed if self._source.fitted(changed) is not None else fix
 
     @property
     def possible(self) -> bool:
