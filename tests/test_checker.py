@@ -16,6 +16,7 @@ import pytest
 from torchlint import registry
 from torchlint.checker import check, describe
 from torchlint.diagnostics import Applicability, Diagnostic, Edit, Fix, Position, Severity, Span
+from torchlint.effort import is_too_large
 from torchlint.options import LintSettings
 from torchlint.parsing import on_deep_stack
 from torchlint.rule import NOTE, WARNING, Finding, rule
@@ -470,3 +471,74 @@ def test_a_backslash_at_the_end_is_judged_alike_with_every_newline(
         assert [item.split()[1] for item in told] == (
             ["TL001"] if refused else ["XX101"] if start == "bad()" else []
         )
+
+
+# --- rules that would take too long ------------------------------------------------------------------------
+
+
+@rule("XX106", "endless-rule", severity=WARNING, fix="none", on=cst.Name, mentions=("bad|worse",))
+def endless_rule(node: cst.Name, module: Module) -> Iterator[Finding]:
+    """Finds one name, and never comes to an end at another."""
+    yield Finding(node, "a name")
+    while node.value == "worse":
+        module.value(node)
+
+
+def test_a_rule_that_takes_too_many_steps_is_given_up_with_a_note(
+    use_rules: UseRules, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("torchlint.effort._AT_LEAST", 10_000)
+    settings = use_rules(endless_rule, call_of_bad)
+    text = "bad()\nworse\nbad()  # noqa: XX106\n"
+    for options in ({}, {"outline": False}, {"screen": False}):
+        assert found(text, settings, **options) == [
+            "1:1 TL004 XX106 was not checked: this file takes too many steps to analyse",
+            "1:1 XX101 a bad call",
+            "3:1 XX101 a bad call",
+        ]
+    (note, *_) = check(Source(PATH, text), settings)
+    assert (note.severity, note.name) == (Severity.NOTE, "unfinished-analysis")
+    rules = tuple(code for code in settings.rules if code != "TL004")
+    assert [line.split()[1] for line in found(text, replace(settings, rules=rules))] == ["XX101", "XX101"]
+    assert [line.split()[1] for line in found("bad()\n", settings)] == ["XX106", "XX101"]
+
+
+def test_one_rule_leaves_steps_for_the_others(use_rules: UseRules, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("torchlint.effort._AT_LEAST", 10_000)
+    many = []
+    for number in range(20):
+        code = f"XX2{number:02}"
+        declared = rule(code, f"endless-{number}", severity=WARNING, fix="none", on=cst.Name)
+        many.append(declared(endless_rule.check))
+    (note, *others) = found("worse\n", use_rules(*many, call_of_bad))
+    assert note.startswith(
+        "1:1 TL004 20 rules, among them XX200, XX201, XX202, XX203, XX204, XX205, were not"
+    )
+    assert others == []
+
+
+@pytest.mark.parametrize(
+    ("part", "counted"),
+    [
+        ("x = y\n", 2),
+        ("x;", 1),
+        ('"a b c", ', 1),
+        ("[[], ()]; ", 3),
+        ("# one two\n", 0),
+        ('"""one "two" \\""" three"""\n', 1),
+        ('f"{a}{b}";', 4),
+        ("...;", 1),
+    ],
+)
+def test_a_program_is_measured_by_its_words(part: str, counted: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("torchlint.effort._MOST_WORDS", 10 * counted)
+    assert is_too_large(part * 11) is (counted > 0)
+    assert not is_too_large(part * 10)
+
+
+def test_a_file_that_is_too_large_is_not_parsed(use_rules: UseRules, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("torchlint.effort._MOST_WORDS", 10)
+    settings = use_rules(call_of_bad)
+    (line,) = found("bad()\n" * 20, settings)
+    assert line == "1:1 TL004 XX101 was not checked: this file is too large to analyse"
+    assert found("bad()\n", settings) == ["1:1 XX101 a bad call"]

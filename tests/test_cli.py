@@ -865,6 +865,17 @@ def test_fix_in_the_config_can_be_switched_off() -> None:
     assert Path("a.py").read_text() == "good()\n"
 
 
+def test_an_end_of_file_inside_is_no_interrupt(monkeypatch: pytest.MonkeyPatch) -> None:
+    def ends(*_: object, **__: object) -> None:
+        raise EOFError("too short")
+
+    write(a="bad()\n")
+    monkeypatch.setattr(runner, "run", ends)
+    command = build(cli._COMMANDS, cli._DEFAULT)
+    result = CliRunner().invoke(command, [], prog_name="torchlint")
+    assert (result.exit_code, "failed: EOFError: too short" in result.stderr) == (2, True)
+
+
 @pytest.mark.parametrize("key", ["fix", "fix-only"])
 @pytest.mark.parametrize("extended", [False, True])
 def test_fix_in_the_config_changes_nothing_on_a_build_server(key: str, extended: bool) -> None:

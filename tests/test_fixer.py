@@ -14,6 +14,7 @@ import pytest
 from torchlint.diagnostics import Applicability, Diagnostic, Edit, Fix, Position, Severity, Span
 from torchlint.fixer import MAX_ROUNDS, Fixed, applicable, apply, choose, fix
 from torchlint.options import LintSettings
+from torchlint.origins import Moves
 from torchlint.rule import WARNING, Finding, FixKind, Rule, rule
 from torchlint.semantics.module import Module
 from torchlint.source import Source
@@ -344,3 +345,90 @@ def test_a_block_is_not_emptied(use_rules: UseRules) -> None:
 def test_imports_of_a_package(use_rules: UseRules) -> None:
     source = Source(Path("package/__init__.py"), "from torch import a\na\n")
     assert fix(source, use_rules(reading("a", "x", UNSAFE))).text == "from torch import a\nx\n"
+
+
+# --- what is announced -------------------------------------------------------------------------------------
+
+
+def depending(offered: Applicability | None, follows: tuple[str, ...] = ()) -> Rule:
+    """A rule whose fix of ``now`` is ``offered`` at first, and safe as soon as a fix wrote ``done``.
+
+    It finds ``later`` only then.
+    """
+
+    @rule("XX201", "depending", severity=WARNING, fix="safe", on=cst.Name, follows=follows)
+    def depends(node: cst.Name, module: Module) -> Iterator[Finding]:
+        """Finds a name."""
+        done = "done" in module.tree.text
+        edits = (Edit(module.tree.span(node), "fine"),)
+        if node.value == "later" and done:
+            yield Finding(node, "a name", Fix("Go", edits, SAFE))
+        if node.value == "now":
+            grade = SAFE if done else offered
+            yield Finding(node, "a name", None if grade is None else Fix("Go", edits, grade))
+
+    return depends
+
+
+@pytest.mark.parametrize("text", ["a, now\n", "now, a\n", "f(now)\na, a\n"])
+@pytest.mark.parametrize(
+    ("grade", "unsafe", "fixes"), [(SAFE, False, 1), (UNSAFE, False, 0), (UNSAFE, True, 1), (None, True, 0)]
+)
+def test_no_fix_becomes_safer_by_another_one(
+    use_rules: UseRules, text: str, grade: Applicability | None, unsafe: bool, fixes: int
+) -> None:
+    settings = replace(use_rules(calling("XX101", "a", "done"), depending(grade)), unsafe_fixes=unsafe)
+    outcome = fixed(text, settings)
+    assert outcome.applied["XX201"] == fixes
+    assert outcome.text.count("now") == 1 - fixes
+    left = [item.fix.applicability if item.fix else None for item in outcome.diagnostics]
+    assert left == [] if fixes else [grade]
+    assert not outcome.later and not outcome.settled
+
+
+def test_what_a_fix_brings_up_is_left_to_the_user(use_rules: UseRules) -> None:
+    rules = (calling("XX101", "a", "done"), depending(SAFE))
+    settings = replace(use_rules(*rules), unsafe_fixes=False)
+    outcome = fixed("a, later\n", settings)
+    assert (outcome.text, outcome.applied) == ("done, later\n", Counter(XX101=1))
+    assert [item.fix and item.fix.applicability for item in outcome.diagnostics] == [UNSAFE]
+    outcome = fixed("a, later\n", replace(settings, unsafe_fixes=True))
+    assert (outcome.text, outcome.later) == ("done, fine\n", Counter(XX201=1))
+
+
+@pytest.mark.parametrize(("code", "text"), [("XX101", "done, fine\n"), ("XX102", "done, later\n")])
+def test_what_follows_a_fix_is_fixed_with_it(use_rules: UseRules, code: str, text: str) -> None:
+    rules = (calling("XX101", "a", "done"), depending(SAFE, follows=(code,)))
+    outcome = fixed("a, later\n", replace(use_rules(*rules), unsafe_fixes=False))
+    assert outcome.text == text
+    assert outcome.later == (Counter(XX201=1) if "fine" in text else Counter())
+
+
+def test_what_another_fix_settles_is_counted(use_rules: UseRules) -> None:
+    @rule("XX301", "whole", severity=WARNING, fix="safe", on=cst.Call)
+    def whole(call: cst.Call, module: Module) -> Iterator[Finding]:
+        """Takes a whole call away."""
+        yield Finding(call, "a call", Fix("Go", (Edit(module.tree.span(call), "x"),), SAFE))
+
+    outcome = fixed("f(a, a), a\n", use_rules(calling("XX101", "a", "b"), whole))
+    assert outcome.text == "x, b\n"
+    assert outcome.applied == Counter(XX301=1, XX101=1)
+    assert outcome.settled == Counter(XX101=2)
+    assert not outcome.later
+
+
+def test_moves() -> None:
+    moves = Moves.none(10).edited([Edit(Span(2, 4), "XYZ"), Edit(Span(6, 6), "--"), Edit(Span(8, 9), "")])
+    # 01XYZ45--67 9, of 0123456789
+    assert moves.origin(Span(0, 2)) == (Span(0, 2), True)
+    assert moves.origin(Span(0, 6)) == (Span(0, 5), True)
+    assert moves.origin(Span(2, 5)) == (Span(2, 4), False)
+    assert moves.origin(Span(3, 6)) == (Span(2, 5), False)
+    assert moves.origin(Span(7, 9)) == (Span(6, 6), False)
+    assert moves.origin(Span(9, 12)) == (Span(6, 10), True)
+    again = moves.edited([Edit(Span(0, 5), ""), Edit(Span(12, 12), "end")])
+    # 45--679end
+    assert again.origin(Span(0, 2)) == (Span(4, 6), True)
+    assert again.origin(Span(0, 7)) == (Span(4, 10), True)
+    assert again.origin(Span(7, 10)) == (Span(10, 10), False)
+    assert Moves.none(0).edited([Edit(Span(0, 0), "ab")]).origin(Span(0, 2)) == (Span(0, 0), False)

@@ -394,6 +394,9 @@ def test_code_is_inserted_before(before: str, place: str, code: str, after: str 
         ("a; b\n", "a", "n", "a; n; b\n"),
         ("a; b\n", "b", "n", "a; b\nn\n"),
         ("if x: a\nelif y: b\n", "elif", "n", None),
+        ("a \\\n# on a\nb\n", "a", "n", "a \\\n# on a\nn\nb\n"),
+        ("a \\\n\nb\n", "a", "n", "a \\\n\nn\nb\n"),
+        ("a  # on a \\\nb\n", "a", "n", "a  # on a \\\nn\nb\n"),
     ],
 )
 def test_code_is_inserted_after(before: str, place: str, code: str, after: str | None) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from itertools import groupby, product
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 
 from torchlint import registry
 from torchlint.checker import check
+from torchlint.fixer import Fixed, applicable, fix
 from torchlint.options import LintSettings
 from torchlint.rule import Rule
 from torchlint.source import Source
@@ -70,3 +72,18 @@ def fires_as_screened(statement: str) -> bool:
     fires = bool(check(Source(Path("a.py"), text), LintSettings(rules=("TL308",)), screen=False))
     assert registry.rules()["TL308"].may_fire(text) or not fires, statement
     return fires
+
+
+AUTHORED = [path for path in SCREENED if not path.name.endswith(".fixed.py")]
+
+
+@pytest.mark.parametrize("path", AUTHORED, ids=lambda path: str(path.relative_to(FIXTURES)))
+def test_as_many_fixes_are_made_as_are_announced(path: Path) -> None:
+    """With all rules at once; what other fixes brought up or made needless is told apart."""
+    rules = registry.catalogue()
+    settings = LintSettings(rules=tuple(rules), fixable=frozenset(rules))
+    source = Source.read(path)
+    announced = [item for item in check(source, settings) if applicable(item, settings)]
+    fixed = fix(source, settings) if announced else Fixed(source, Counter(), [])
+    assert Counter(item.code for item in announced) == fixed.applied - fixed.later + fixed.settled
+    assert all(rules[code].follows for code in fixed.later)

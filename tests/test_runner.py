@@ -471,10 +471,8 @@ forkserver.ForkServer.ensure_running = refused if how == "not at all" else kille
 from torchlint.cli import run
 run()
 """
-PROC = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="processes are found in /proc")
 
 
-@PROC
 @pytest.mark.parametrize("how", ["before it is asked", "while it is asked", "not at all"])
 def test_a_run_whose_workers_cannot_be_started_says_so(many: list[Path], how: str) -> None:
     for path in many:
@@ -507,7 +505,6 @@ def living(session: int) -> list[str]:
     return found
 
 
-@PROC
 @pytest.mark.parametrize("word", ["stay", "compute"])
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
 def test_no_process_outlives_the_run(

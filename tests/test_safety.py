@@ -533,6 +533,19 @@ WAYS = (
             'torch.compile(torch.nn.Linear(8, 8), backend="inductor")',
         ),
     ),
+    way(
+        "data that is copied while the host waits, where it was not waited for",
+        "TL201",
+        """
+        import torch
+
+
+        def send(rows, device: torch.device):
+            queued = torch.tensor(rows).to(device, non_blocking=True)
+            return queued, torch.zeros(3).to(device, non_blocking=True)
+        """,
+        ("torch.zeros(3).to(device, non_blocking=True)", "torch.zeros(3, device=device)"),
+    ),
 )
 
 

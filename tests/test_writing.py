@@ -266,7 +266,6 @@ def test_a_run_reports_what_it_cannot_write_and_goes_on(
 
 # --- saved by somebody else meanwhile ----------------------------------------------------------------------
 
-LINUX = sys.platform.startswith("linux")
 THEIRS, LATER = b"x = 1  # theirs\n", b"x = 1  # theirs, once more\n"
 
 
@@ -310,7 +309,6 @@ class Saving:
             save(self._path, text)
 
 
-@pytest.mark.skipif(not LINUX, reason="there is no exchange of names")
 @pytest.mark.parametrize("first", [in_place, by_name, same_size])
 @pytest.mark.parametrize("second", [None, in_place, by_name, same_size])
 @pytest.mark.parametrize("moment", ["after 1", "before 2", "after 2"])
@@ -344,7 +342,6 @@ def test_what_is_saved_while_names_are_exchanged_is_kept(
     assert path.read_bytes() == NEW
 
 
-@pytest.mark.skipif(not LINUX, reason="there is no exchange of names")
 def test_what_is_saved_behind_the_exchange_is_an_edit_of_the_fixed_text(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -356,7 +353,6 @@ def test_what_is_saved_behind_the_exchange_is_an_edit_of_the_fixed_text(
     assert leftovers(tmp_path) == []
 
 
-@pytest.mark.skipif(not LINUX, reason="there is no exchange of names")
 def test_a_link_that_takes_over_the_name_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path, other = tmp_path / "a.py", tmp_path / "b.py"
     path.write_bytes(OLD)
@@ -373,7 +369,6 @@ def test_a_link_that_takes_over_the_name_is_kept(tmp_path: Path, monkeypatch: py
     assert leftovers(tmp_path) == []
 
 
-@pytest.mark.skipif(not LINUX, reason="there is no exchange of names")
 def test_who_saves_all_the_time_loses_nothing_but_the_last_word(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -436,15 +431,13 @@ def test_a_new_file_takes_the_name_of_none_that_appears_meanwhile(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "a.py"
-    if LINUX:
-        Saving(monkeypatch, path, [("before 1", in_place, THEIRS)])
-        with pytest.raises(source.StaleSourceError):
-            write_atomically(path, NEW, None)
-        assert path.read_bytes() == THEIRS
+    Saving(monkeypatch, path, [("before 1", in_place, THEIRS)])
+    with pytest.raises(source.StaleSourceError):
+        write_atomically(path, NEW, None)
+    assert path.read_bytes() == THEIRS
     assert leftovers(tmp_path) == []
 
 
-@pytest.mark.skipif(not LINUX, reason="there is no exchange of names")
 def test_a_run_says_which_file_somebody_saved_meanwhile(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

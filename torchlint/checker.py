@@ -5,8 +5,7 @@ from __future__ import annotations
 import logging
 import textwrap
 import traceback
-from collections.abc import Callable, Mapping
-from contextlib import closing
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from torchlint import linelength, parsing, registry, stopwatch
 from torchlint.diagnostics import Applicability, Diagnostic, Edit, Fix, Severity, Span
+from torchlint.effort import Effort, ExhaustedError, is_too_large
 from torchlint.options import LintSettings
 from torchlint.rule import Finding, Rule, vocabulary
 from torchlint.source import Source
@@ -28,9 +28,13 @@ if TYPE_CHECKING:
 
 CRASH, SYNTAX_ERROR = "TL000", "TL001"
 # Found by the checker itself rather than by visits to nodes; the rules of these codes hold their pages.
-OWN_CODES = frozenset({SYNTAX_ERROR, UNUSED, INVALID})
+GIVEN_UP = "TL004"
+OWN_CODES = frozenset({SYNTAX_ERROR, UNUSED, INVALID, GIVEN_UP})
 # How the codes of rules begin that have nothing to say of the programs of other frameworks.
 ABOUT_TORCH = "TL"
+
+_SHOWN = 6
+"""How many codes a message names."""
 
 _log = logging.getLogger("torchlint")
 
@@ -60,18 +64,24 @@ def check(
     with stopwatch.of("words of the file"):
         words = Words(source.text, vocabulary(rules.values()))
         wanted = [rule.code for rule in enabled if (rule.may_fire(words) if screen else rule.concerns(words))]
-    checked = []
+    checked: list[Diagnostic] = []
+    given_up: list[str] = []
     if source.in_cells or not wanted:
         # Cells that are no programs may make one together.
         with stopwatch.of("syntax"):
             checked = _problems(source)
+    too_large = bool(wanted) and not checked and is_too_large(source.text)
+    if too_large:
+        given_up, wanted = wanted, []
     if wanted and not checked:
         checked = parsing.on_deep_stack(
-            _run, source, settings, wanted, screen and outline, parse or parsing.parse, pulse
+            _run, source, settings, wanted, given_up, screen and outline, parse or parsing.parse, pulse
         )
+    if given_up and GIVEN_UP in settings.rules:
+        checked.append(_unfinished(source, given_up, "is too large" if too_large else "takes too many steps"))
     if not any(diagnostic.code == SYNTAX_ERROR for diagnostic in checked) and not settings.ignore_noqa:
         with stopwatch.of("suppressions"):
-            checked = _suppress(source, settings, rules, checked)
+            checked = _suppress(source, settings, rules, checked, given_up)
     regraded = (_regrade(diagnostic, settings) for diagnostic in dict.fromkeys(checked))
     placed = (_in_cell(source, diagnostic) for diagnostic in regraded)
     return sorted(placed, key=lambda diagnostic: diagnostic.sort_key)
@@ -129,6 +139,16 @@ def crash(source: Source, message: str, span: Span | None = None) -> Diagnostic:
     return own_diagnostic(CRASH, source, span or Span(0, 0), message)
 
 
+def _unfinished(source: Source, given_up: Sequence[str], reason: str) -> Diagnostic:
+    """The note that some rules say nothing of a file, since it would take them too long."""
+    codes = sorted(given_up)
+    shown = " and ".join((", ".join(codes[:-1]), codes[-1])) if len(codes) > 1 else codes[0]
+    left = f"{shown} were" if len(codes) > 1 else f"{shown} was"
+    if len(codes) > _SHOWN:
+        left = f"{len(codes)} rules, among them {', '.join(codes[:_SHOWN])}, were"
+    return own_diagnostic(GIVEN_UP, source, Span(0, 0), f"{left} not checked: this file {reason} to analyse")
+
+
 def own_diagnostic(
     code: str, source: Source, span: Span, message: str, fix: Fix | None = None, remedy: str | None = None
 ) -> Diagnostic:
@@ -157,6 +177,7 @@ def _run(
     source: Source,
     settings: LintSettings,
     codes: list[str],
+    given_up: list[str],
     outline: bool,
     parse: Callable[[str], SyntaxTree],
     pulse: Callable[[], None],
@@ -164,13 +185,15 @@ def _run(
     """Ask the rules about ``source``; to be called on a deep stack.
 
     With ``outline`` they are asked about the outline of the file, and only those that want to know more than
-    it can tell are asked again about the full tree.
+    it can tell are asked again about the full tree. Those that would take more steps than the file is worth
+    are ``given_up``.
     """
     from torchlint.semantics.module import Module
 
     diagnostics: list[Diagnostic] = []
+    effort = Effort.worth(len(source.text))
     if outline:
-        diagnostics, codes = _of_outline(source, settings, codes, pulse)
+        diagnostics, codes = _of_outline(source, settings, codes, given_up, effort, pulse)
         if not codes:
             return diagnostics
     try:
@@ -178,12 +201,18 @@ def _run(
             tree = parse(source.text)
     except parsing.UnreadableError as unread:
         return [unreadable(source, unread.problem)]
-    placing = _Placing(source, tree)
-    with closing(Module(tree, settings, source.locate)) as module:
+    placing, tree.effort = _Placing(source, tree), effort
+    module = Module(tree, settings, source.locate)
+    try:
         for rule in map(registry.rule, codes):
             pulse()
             try:
                 diagnostics += _found(rule, placing, module)
+            except ExhaustedError:
+                given_up.append(rule.code)
+                if effort.left:
+                    module.close()
+                    module = Module(tree, settings, source.locate)
             except _RuleError as failed:
                 error = failed.error
                 if isinstance(error, RecursionError) and not placing.possible:
@@ -194,11 +223,18 @@ def _run(
                 log_failure(source.path, error)
                 diagnostics += failed.found
                 diagnostics.append(crash(source, _failure(rule, source, error), placing.span(failed.node)))
+    finally:
+        module.close()
     return diagnostics
 
 
 def _of_outline(
-    source: Source, settings: LintSettings, codes: list[str], pulse: Callable[[], None]
+    source: Source,
+    settings: LintSettings,
+    codes: list[str],
+    given_up: list[str],
+    effort: Effort,
+    pulse: Callable[[], None],
 ) -> tuple[list[Diagnostic], list[str]]:
     """What the rules find in the outline of the file, and those that need the full tree to tell."""
     from torchlint.conversion import NotOutlinedError
@@ -210,6 +246,7 @@ def _of_outline(
             tree = Outline(source.text)
     except NotOutlinedError:
         return [], codes
+    tree.effort = effort
     placing, module = _Placing(source, tree), Module(tree, settings, source.locate)
     diagnostics: list[Diagnostic] = []
     left: list[str] = []
@@ -217,6 +254,11 @@ def _of_outline(
         pulse()
         try:
             diagnostics += _found(rule, placing, module)
+        except ExhaustedError:
+            given_up.append(rule.code)
+            if effort.left:
+                module.close()
+                module = Module(tree, settings, source.locate)
         except _RuleError:
             # Whatever it is: the full tree has an answer, or the failure shows again. What the model
             # was about to find out is lost.
@@ -240,10 +282,12 @@ def _found(rule: Rule, placing: _Placing, module: Module) -> list[Diagnostic]:
 
     Raises:
         _RuleError: it failed.
+        ExhaustedError: it would take too many steps.
     """
     found: list[Diagnostic] = []
     node: cst.CSTNode | None = None
     check = rule.check
+    placing.tree.effort.begin()
     try:
         with stopwatch.of(rule.code):
             if rule.code.startswith(ABOUT_TORCH) and module.classes.of_other_framework:
@@ -251,6 +295,8 @@ def _found(rule: Rule, placing: _Placing, module: Module) -> list[Diagnostic]:
             for node in placing.tree.nodes(*rule.on):
                 for finding in check(node, module):
                     found.append(placing.diagnostic(rule, finding, module))
+    except ExhaustedError:
+        raise
     except Exception as error:
         raise _RuleError(error, node, found) from error
     return found
@@ -341,13 +387,11 @@ class _Placing:
         import libcst as cst
 
         owners = (
-            *(cst.SimpleStatementLine, cst.BaseCompoundStatement, cst.Decorator, cst.Else, cst.Finally),
-            *(cst.ExceptHandler, cst.ExceptStarHandler, cst.MatchCase),
+            *(cst.SimpleStatementLine, cst.If, cst.For, cst.While, cst.With, cst.Match, cst.Try, cst.TryStar),
+            *(cst.FunctionDef, cst.ClassDef, cst.Decorator, cst.Else, cst.Finally, cst.MatchCase),
+            *(cst.ExceptHandler, cst.ExceptStarHandler),
         )
-        current: cst.CSTNode | None = node
-        while current is not None and not isinstance(current, owners):
-            current = self.tree.parent(current)
-        return current or node
+        return node if isinstance(node, owners) else self.tree.enclosing(node, *owners) or node
 
 
 def _one_line(text: str) -> str:
@@ -383,16 +427,23 @@ def _failure(rule: Rule, source: Source, error: Exception) -> str:
 
 
 def _suppress(
-    source: Source, settings: LintSettings, rules: Mapping[str, Rule], found: list[Diagnostic]
+    source: Source,
+    settings: LintSettings,
+    rules: Mapping[str, Rule],
+    found: list[Diagnostic],
+    given_up: Sequence[str],
 ) -> list[Diagnostic]:
-    """Take out what comments silence, and add what there is to say of the comments."""
+    """Take out what comments silence, and add what there is to say of the comments.
+
+    What is for rules that were ``given_up`` is not judged.
+    """
     if not may_matter(source, rules, found):
         return found
     suppressions = Suppressions(source, rules)
     left = suppressions.apply(found)
     remarks: list[Diagnostic] = []
     if UNUSED in settings.rules and not any(diagnostic.code == CRASH for diagnostic in found):
-        for message, span, fix in suppressions.unused(frozenset(settings.rules)):
+        for message, span, fix in suppressions.unused(frozenset(settings.rules).difference(given_up)):
             remarks.append(own_diagnostic(UNUSED, source, span, message, fix))
     if INVALID in settings.rules:
         for mistake in suppressions.mistakes:

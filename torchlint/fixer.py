@@ -1,7 +1,7 @@
 """Applies fixes to the text of one file until nothing is left to fix, and never breaks it.
 
 Each round checks the text anew and applies the fixes whose edits do not touch each other; the others wait
-for the next round. Nothing is written here.
+for the next round. No fix becomes safer by another one. Nothing is written here.
 """
 
 from __future__ import annotations
@@ -10,12 +10,13 @@ import re
 from bisect import bisect_left, insort
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
-from torchlint import imports
+from torchlint import imports, registry
 from torchlint.checker import breaks, check, crash
 from torchlint.diagnostics import Applicability, Diagnostic, Edit
 from torchlint.options import LintSettings
+from torchlint.origins import Moves, Record
 from torchlint.scope import Scope
 from torchlint.source import Source, line_start
 from torchlint.source import apply as apply
@@ -31,13 +32,17 @@ _LINE_END = re.compile(r"[\r\n]")
 class Fixed:
     """A fixed file, how often each rule was applied, and what is left to report of it.
 
-    ``known`` are the fingerprints of what is left and the baseline holds.
+    ``known`` are the fingerprints of what is left and the baseline holds. Of what is ``applied`` other fixes
+    have brought up those ``later``; what they made needless is ``settled``. A check announces what is
+    ``applied`` but for those ``later``, and what is ``settled``.
     """
 
     source: Source
     applied: Counter[str]
     diagnostics: list[Diagnostic]
     known: frozenset[str] = frozenset()
+    later: Counter[str] = field(default_factory=Counter)
+    settled: Counter[str] = field(default_factory=Counter)
 
     @property
     def text(self) -> str:
@@ -138,13 +143,25 @@ def _attempt(
     longest = 2 * len(source.text) + MAX_GROWTH
     sound: bool | None = None
     codes: frozenset[str] = frozenset()
+    rules, moves = registry.catalogue(), Moves.none(len(source.text))
+    record: Record | None = None
     for _ in range(MAX_ROUNDS):
-        found = scope.sort_out(source, check(source, settings))
+        checked = check(source, settings)
+        if record is not None:
+            made = applied.keys()
+            checked = [
+                record.judged(item, moves, rules[item.code].follows, made) if item.fix is not None else item
+                for item in checked
+            ]
+        found = scope.sort_out(source, checked)
         diagnostics = found.shown
         wanted = [item for item in diagnostics if item.code not in barred and applicable(item, settings)]
+        if record is None:
+            record = Record(checked, wanted)
         chosen = _without_last_uses(choose(wanted, source.text), source.text)
         if not chosen:
-            return Fixed(source, applied, diagnostics, found.known)
+            settled = record.settled(diagnostics, moves)
+            return Fixed(source, applied, diagnostics, found.known, record.later, settled)
         if sound is None:
             sound = not breaks(source)
         codes = frozenset(item.code for item in chosen)
@@ -159,6 +176,8 @@ def _attempt(
         if len(changed.text) > longest:
             break
         scope = scope.moved(source, _edits(chosen))
+        record.fixed(chosen, moves)
+        moves = moves.edited(_edits(chosen))
         source = changed
         applied.update(item.code for item in chosen)
     return _Failure(codes, f"the fixes of {_names(codes)} come to no end, so none was applied")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import pairwise
 
 import libcst as cst
@@ -453,6 +453,104 @@ def wrap(tree: SyntaxTree, statements: Sequence[cst.CSTNode], header: str) -> Ed
     return tuple(edits)
 
 
+def dissolve(tree: SyntaxTree, block: cst.With) -> Edits | None:
+    """Take a ``with`` statement away and leave what it holds in its place.
+
+    None where a comment would go with the header, or where the block stands on its line.
+    """
+    header = _header(tree, block)
+    if header is None:
+        return None
+    text = tree.text
+    outer, inner = _indent_at(text, tree.span(block).start), _body_indent(tree, block)
+    end = _end_with_comments(text, tree.span(block.body.body[-1]).end, inner)
+    edits = [Edit(header, "")]
+    for at in _code_lines(tree, header.end, end):
+        # What goes on in brackets may stand further to the left.
+        if text.startswith(inner, at):
+            edits += _delete(at + len(outer), at + len(inner))
+    return tuple(edits)
+
+
+def wrap_with(
+    tree: SyntaxTree, statements: Sequence[cst.CSTNode], header: str, alike: Callable[[cst.With], bool]
+) -> Edits | None:
+    """The same as `wrap`, but with one block instead of several next to or inside of each other.
+
+    Blocks that are ``alike`` take the statements in if they stand right before or behind them, and are
+    dissolved if they stand inside of them. None where that cannot be done.
+    """
+    made = wrap(tree, statements, header)
+    if made is None:
+        return None
+    first, last = tree.statement(statements[0]), tree.statement(statements[-1])
+    block = tree.parent(first)
+    assert isinstance(block, (cst.IndentedBlock, cst.Module))
+    siblings: list[cst.CSTNode] = list(block.body)
+    before, behind = siblings.index(first) - 1, siblings.index(last) + 1
+    indent = _indent_at(tree.text, _first_decorator(tree, first)) + _indent_unit(tree, block)
+    edits = list(made)
+    if before >= 0 and _joined(tree, siblings[before], indent, alike) is not None:
+        unit = _indent_unit(tree, block)
+        edits[0] = Edit(edits[0].span, unit)
+        outer = indent.removesuffix(unit)
+        at = line_start(tree.text, edits[0].span.start)
+        while at and tree.text.startswith(f"{outer}#", line_above(tree.text, at)):
+            at = line_above(tree.text, at)
+            edits += _insert(at + len(outer), unit)
+    below = _joined(tree, siblings[behind], indent, alike) if behind < len(siblings) else None
+    if below is not None:
+        edits.append(Edit(below, ""))
+    inside = dissolve_in(tree, statements, alike)
+    if inside is None:
+        return None
+    gone = [edit.span for edit in inside]
+    edits = [edit for edit in edits if not any(s.start < edit.span.start < s.end for s in gone)]
+    return (*edits, *inside)
+
+
+def dissolve_in(
+    tree: SyntaxTree, nodes: Iterable[cst.CSTNode], alike: Callable[[cst.With], bool]
+) -> Edits | None:
+    """The edits that dissolve all blocks inside of ``nodes`` that are ``alike``; None if one cannot be."""
+    edits: list[Edit] = []
+    found = [i for node in nodes for i in tree.descendants(node) if isinstance(i, cst.With) and alike(i)]
+    for inner in found:
+        if any(other is not inner and tree.contains(other, inner) for other in found):
+            continue
+        taken = dissolve(tree, inner)
+        if taken is None:
+            return None
+        edits += taken
+    return tuple(edits)
+
+
+def _joined(
+    tree: SyntaxTree, sibling: cst.CSTNode, indent: str, alike: Callable[[cst.With], bool]
+) -> Span | None:
+    """The lines of the header of a neighbouring block that statements with ``indent`` may become part of."""
+    if not isinstance(sibling, cst.With) or not alike(sibling):
+        return None
+    header = _header(tree, sibling)
+    return header if header is not None and _body_indent(tree, sibling) == indent else None
+
+
+def _body_indent(tree: SyntaxTree, block: cst.With) -> str:
+    return _indent_at(tree.text, _first_decorator(tree, block.body.body[0]))
+
+
+def _header(tree: SyntaxTree, block: cst.With) -> Span | None:
+    """The lines of the header of a block; None if they hold a comment, or something else."""
+    text = tree.text
+    if not isinstance(block.body, cst.IndentedBlock):
+        return None
+    start, item = line_start(text, tree.span(block).start), tree.span(block.items[-1].item).end
+    line_end = _line_end(text, item)
+    if text[item:line_end].replace(")", "").strip() != ":" or "#" in text[start:item]:
+        return None
+    return Span(start, _next_line(text, line_end))
+
+
 def end_block_before(tree: SyntaxTree, statement: cst.CSTNode) -> Edits | None:
     """Take ``statement`` and all that follows it in its block out of the block, to the level of its header.
 
@@ -473,7 +571,7 @@ def end_block_before(tree: SyntaxTree, statement: cst.CSTNode) -> Edits | None:
     if not inner.startswith(outer):
         return None
     before = next(first for first, second in pairwise(block.body) if second is line)
-    start = _next_line(text, _line_end(text, tree.span(before).end))
+    start = _next_line(text, _logical_line_end(text, tree.span(before).end))
     end = _end_with_comments(text, tree.span(block.body[-1]).end, outer)
     edits: list[Edit] = []
     for at in _code_lines(tree, start, end):
@@ -604,10 +702,10 @@ def remove_imports(
         spans.append(Span(_name_end(tree, names[kept[-1]]), _name_end(tree, names[-1])))
     if any("#" in tree.text[span.start : span.end] for span in spans):
         return None
-    return tuple(Edit(span, "") for span in _joined(spans))
+    return tuple(Edit(span, "") for span in _merged(spans))
 
 
-def _joined(spans: Iterable[Span]) -> list[Span]:
+def _merged(spans: Iterable[Span]) -> list[Span]:
     """Spans in order, those that touch made one."""
     joined: list[Span] = []
     for span in spans:
@@ -772,7 +870,7 @@ def _indent_unit(tree: SyntaxTree, block: cst.CSTNode) -> str:
 
 def _end_with_comments(text: str, end: int, indent: str) -> int:
     """The end of the last line of a statement, with the comments indented deeper that follow it."""
-    last = _line_end(text, end)
+    last = _logical_line_end(text, end)
     at = last
     while True:
         start = _next_line(text, at)
@@ -786,6 +884,17 @@ def _end_with_comments(text: str, end: int, indent: str) -> int:
         if not content.startswith("#") or len(line) - len(content) <= len(indent):
             return last
         last = at
+
+
+def _logical_line_end(text: str, end: int) -> int:
+    """Where the line ends on which a statement does: behind a backslash that is the next one."""
+    last = _line_end(text, end)
+    while text.endswith("\\", end, last) and "#" not in text[end:last]:
+        following = _next_line(text, last)
+        if following == last:
+            break
+        last = _line_end(text, following)
+    return last
 
 
 def _code_lines(tree: SyntaxTree, start: int, end: int) -> list[int]:

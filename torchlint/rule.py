@@ -65,7 +65,9 @@ class Rule:
     at which they begin or end, in any layout. The items save time and change no finding, but for one
     with ``torch`` in it: such a rule is about programs that use torch, and takes no other file's
     ``loss.backward()`` for one of theirs. ``remedy`` is the edit that satisfies the rule where it offers
-    no fix: an imperative sentence without a full stop, what to write in backticks.
+    no fix: an imperative sentence without a full stop, what to write in backticks. ``follows`` are the codes
+    of rules whose fixes may bring up a finding of this one that is as safe to fix as any, in the same run.
+    What other fixes bring up is left to the user.
     """
 
     code: str
@@ -77,6 +79,7 @@ class Rule:
     opt_in: bool
     check: Callable[[Any, Module], Iterator[Finding]] = field(compare=False)
     remedy: str | None = None
+    follows: tuple[str, ...] = ()
 
     @property
     def page(self) -> str:
@@ -136,11 +139,12 @@ def rule(
     mentions: tuple[str, ...] = (),
     opt_in: bool = False,
     remedy: str | None = None,
+    follows: tuple[str, ...] = (),
 ) -> Callable[[Callable[[Any, Module], Iterator[Finding]]], Rule]:
     """Declare a generator function as a rule; the registry finds it by its type."""
 
     def declare(check: Callable[[Any, Module], Iterator[Finding]]) -> Rule:
         kinds = on if isinstance(on, tuple) else (on,)
-        return Rule(code, name, severity, fix, kinds, mentions, opt_in, check, remedy)
+        return Rule(code, name, severity, fix, kinds, mentions, opt_in, check, remedy, follows)
 
     return declare

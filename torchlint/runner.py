@@ -95,6 +95,7 @@ class Result:
     """What came of one file.
 
     ``diagnostics`` are those left; ``applied`` counts the fixes by code, made or, for a diff, shown;
+    ``later`` are those of them that other fixes brought up, and ``settled`` what they made needless;
     ``diff`` is a unified diff or None; ``written`` says whether the file was changed on disk. ``known`` are
     the fingerprints of findings that the baseline holds, ``silenced`` counts the findings that got a
     comment. ``seconds`` is empty unless the time was measured.
@@ -108,6 +109,8 @@ class Result:
     known: frozenset[str] = frozenset()
     silenced: int = 0
     seconds: Seconds = field(default_factory=Counter)
+    later: Counter[str] = field(default_factory=Counter)
+    settled: Counter[str] = field(default_factory=Counter)
 
 
 @dataclass(frozen=True)
@@ -199,7 +202,16 @@ def run_text(
 
     fixed = fixer.fix(source, settings, scope)
     diff = difference(source, fixed.source) if mode.diff and fixed.applied else None
-    return Result(path, tuple(fixed.diagnostics), fixed.applied, diff, known=fixed.known), fixed.source
+    result = Result(
+        path,
+        tuple(fixed.diagnostics),
+        fixed.applied,
+        diff,
+        known=fixed.known,
+        later=fixed.later,
+        settled=fixed.settled,
+    )
+    return result, fixed.source
 
 
 def _source(data: bytes, path: Path, most: int) -> Source:

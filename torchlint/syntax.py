@@ -18,6 +18,7 @@ import libcst as cst
 from libcst._nodes.internal import CodegenState
 
 from torchlint.diagnostics import Span
+from torchlint.effort import Effort
 from torchlint.nodes import unchecked
 from torchlint.source import line_above, line_start, line_starts
 
@@ -85,6 +86,23 @@ _DROPPED = frozenset("\x0c\r\n\t ")
 _NO_NODES = frozenset({type(None), str, bool, cst.MaybeSentinel})
 
 
+COMPOUND_STATEMENTS: frozenset[type] = frozenset(
+    {
+        *(cst.If, cst.For, cst.While, cst.With, cst.Match, cst.Try, cst.TryStar),
+        *(cst.FunctionDef, cst.ClassDef),
+    }
+)
+STATEMENTS: frozenset[type] = COMPOUND_STATEMENTS | {
+    *(cst.SimpleStatementLine, cst.Expr, cst.Assign, cst.AnnAssign, cst.AugAssign, cst.Return, cst.Raise),
+    *(cst.Assert, cst.Del, cst.Pass, cst.Break, cst.Continue, cst.Import, cst.ImportFrom),
+    *(cst.Global, cst.Nonlocal, cst.TypeAlias),
+}
+_FAR = 12
+"""How many steps up are not worth remembering."""
+_STATEMENTS = (cst.SimpleStatementLine, cst.BaseCompoundStatement)
+_AROUND_STATEMENTS = COMPOUND_STATEMENTS | {cst.SimpleStatementLine, cst.SimpleStatementSuite}
+
+
 class SyntaxTree:
     """The parsed text of one file.
 
@@ -108,6 +126,9 @@ class SyntaxTree:
         self._matched: dict[re.Pattern[str], bool] = {}
         self._lasts: dict[cst.CSTNode, int] = {}
         self._positions: dict[cst.CSTNode, int] = {}
+        self._climbs: dict[frozenset[type], dict[cst.CSTNode, cst.CSTNode]] = {}
+        self._kinds: dict[tuple[type, ...], frozenset[type]] = {}
+        self.effort = Effort()
         self._walk()
 
     def _walk(self) -> None:
@@ -136,9 +157,12 @@ class SyntaxTree:
     def nodes(self, *kinds: type[Node]) -> list[Node]:
         """All nodes of exactly these types, in source order."""
         if len(kinds) == 1:
-            return self._by_type.get(kinds[0], [])  # type: ignore[return-value]
+            one = self._by_type.get(kinds[0], [])
+            self.effort.spend(len(one) // 4)
+            return one  # type: ignore[return-value]
         found = [node for kind in kinds for node in self._by_type.get(kind, [])]
         found.sort(key=self.order.__getitem__)
+        self.effort.spend(len(found))
         return found  # type: ignore[return-value]
 
     @cached_property
@@ -159,18 +183,67 @@ class SyntaxTree:
 
     def ancestors(self, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
         """The nodes around ``node``, innermost first, without itself."""
+        self.effort.spent += 1
         parents = self.parents
         current = parents.get(node)
         while current is not None:
             yield current
             current = parents.get(current)
 
+    def climb(self, node: cst.CSTNode, stops: frozenset[type]) -> cst.CSTNode:
+        """The last node on the way up that comes before one of exactly these types, or before the end.
+
+        Long ways are remembered: of an expression of n parts each may lie n nodes deep, and so may the last
+        of n ``elif``.
+        """
+        parents = self.parents
+        for _ in range(_FAR):
+            parent = parents.get(node)
+            if parent is None or parent.__class__ in stops:
+                return node
+            node = parent
+        known = self._climbs.get(stops)
+        if known is None:
+            known = self._climbs[stops] = {}
+        passed: list[cst.CSTNode] = []
+        while True:
+            end = known.get(node)
+            if end is not None:
+                break
+            parent = parents.get(node)
+            if parent is None or parent.__class__ in stops:
+                end = node
+                break
+            passed.append(node)
+            node = parent
+        known.update(dict.fromkeys(passed, end))
+        return end
+
+    def edges(self, node: cst.CSTNode, stops: frozenset[type]) -> Iterator[tuple[cst.CSTNode, cst.CSTNode]]:
+        """The nodes of exactly these types around a node, innermost first, with the part on the way."""
+        child = self.climb(node, stops)
+        while (parent := self.parents.get(child)) is not None:
+            yield child, parent
+            child = self.climb(parent, stops)
+
     def enclosing(self, node: cst.CSTNode, *kinds: type[Node]) -> Node | None:
         """The innermost node of one of these types around ``node``, without itself."""
-        for ancestor in self.ancestors(node):
-            if isinstance(ancestor, kinds):
-                return ancestor
-        return None
+        stops = self._kinds.get(kinds)
+        if stops is None:
+            # Types that the file has, so that those of abstract bases are among them.
+            stops = frozenset(kind for kind in self._by_type if issubclass(kind, kinds))
+            self._kinds[kinds] = stops
+        return self.parents.get(self.climb(node, stops))  # type: ignore[return-value]
+
+    def standing(self, node: cst.CSTNode) -> tuple[tuple[str, ...], int]:
+        """Where a node stands, by the names of the functions and classes around it, and the place in them.
+
+        What is said once a file is said at the first place in this order, which is the same wherever in the
+        file the definitions stand: first come the file's own statements.
+        """
+        around = [item for item in self.ancestors(node) if isinstance(item, (cst.FunctionDef, cst.ClassDef))]
+        names = tuple(definition.name.value for definition in reversed(around))
+        return names, self.order[node] - (self.order[around[0]] if around else 0)
 
     def handlers(self, node: cst.CSTNode) -> Iterator[cst.ExceptHandler]:
         """The handlers around ``node`` that may catch what it raises within its function, innermost first."""
@@ -185,8 +258,10 @@ class SyntaxTree:
     def descendants(self, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
         """``node`` and the code nodes below it, in source order."""
         stack = [node]
+        effort = self.effort
         while stack:
             current = stack.pop()
+            effort.spent += 1
             yield current
             for name in _FIELDS[current.__class__]:
                 child = getattr(current, name)
@@ -224,6 +299,7 @@ class SyntaxTree:
 
     def contains(self, outer: cst.CSTNode, inner: cst.CSTNode) -> bool:
         """Whether ``inner`` is ``outer`` or lies below it."""
+        self.effort.spent += 1
         if inner is outer:
             return True
         start, place = self.order.get(outer), self.order.get(inner)
@@ -264,16 +340,12 @@ class SyntaxTree:
 
     def statement(self, node: cst.CSTNode) -> cst.CSTNode:
         """The statement line or compound statement that holds ``node`` (itself if it is one)."""
-        current: cst.CSTNode = node
-        while not isinstance(current, (cst.SimpleStatementLine, cst.BaseCompoundStatement)):
-            up = self.parents.get(current)
-            if up is None:
-                return current
-            if isinstance(up, cst.SimpleStatementSuite):
-                # ``if x: y = 1`` keeps its statements on the header's line.
-                return current
-            current = up
-        return current
+        if isinstance(node, _STATEMENTS):
+            return node
+        # ``if x: y = 1`` keeps its statements on the header's line.
+        below = self.climb(node, _AROUND_STATEMENTS)
+        around = self.parents.get(below)
+        return below if around is None or around.__class__ is cst.SimpleStatementSuite else around
 
     @cached_property
     def _spans(self) -> dict[cst.CSTNode, Span]:

@@ -135,6 +135,50 @@ def throttled_in_loop(n: int) -> str:
     return _training("        step = step + 1\n" + body).replace("    for x", "    step = 0\n    for x", 1)
 
 
+@shape(100)
+def varied_loop(n: int) -> str:
+    """One long training loop, whose statements are of many kinds."""
+    body = """
+    h$ = model(x + $).relu()
+    if loss.item() > $:
+        seen.append(h$.detach().cpu())
+    total += h$.mean()
+    weights["w$"] = torch.tensor([$, 1.0], device=device) * h$
+    for name, parameter in model.named_parameters():
+        parameter.grad.clamp_(-$, $)
+    kept = [value.item() for value in h$]
+    with torch.no_grad():
+        best = max(best, weights["w$"].sum().item())
+    print(f"{total.item():.3f} {best}", kept)
+    """
+    made = "    total, best, seen, weights = 0, 0, [], {}\n    for x"
+    return _training(_many(n, body, 8)).replace("    for x", made, 1)
+
+
+@shape(100)
+def tries_in_loop(n: int) -> str:
+    """Many ``try`` blocks in one training loop."""
+    body = """
+    try:
+        out = model(x * $)
+        print(out.sum().item())
+    except RuntimeError as error:
+        out = x
+        print(error)
+    finally:
+        torch.cuda.synchronize()
+    """
+    return _training(_many(n, body, 8))
+
+
+@shape(250)
+def comprehensions(n: int) -> str:
+    """Many comprehensions in one training loop, each over what the one before gave."""
+    return _training(
+        "        v0 = [loss]\n" + _many(n, "v$ = [v.item() + model(x).sum() for v in v$< if v > $]\n", 8)
+    )
+
+
 # --- functions -----------------------------------------------------------------------------------------
 
 
@@ -233,6 +277,35 @@ def lambdas(n: int) -> str:
     return HEAD + MODEL + _many(n, "f$ = lambda x: model(x).item()\ng$ = [f$(x) for x in range($)]\n")
 
 
+@shape(250)
+def operations(n: int) -> str:
+    """A generated file of small functions, each of which calls an operation of torch."""
+    function = """
+
+    def op_$(x, y=None, alpha=$):
+        if y is None:
+            return torch.relu(x)
+        return torch.add(x, y, alpha=alpha)
+    """
+    return HEAD + _many(n, function)
+
+
+@shape(250)
+def mutated_globals(n: int) -> str:
+    """Many globals, each changed and read by functions, and one container that all of them fill."""
+    function = """
+
+    def change$(x):
+        global state$, count
+        state$ = torch.relu(x) + state$<
+        count = count + 1
+        STATE["k$"] = state$
+        return state$.item(), STATE["k$<"]
+    """
+    states = _many(n, "state$ = torch.zeros(3)\n")
+    return HEAD + MODEL + "STATE, count = {}, 0\n" + states + _many(n, function)
+
+
 # --- classes -------------------------------------------------------------------------------------------
 
 
@@ -306,6 +379,64 @@ def inheritance(n: int) -> str:
     """A long line of classes, each derived from the one before."""
     cls = "\n\nclass Base$(Base$<):\n    def forward(self, x):\n        return super().forward(x) + $\n"
     return HEAD + _many(n, cls).replace("(Base0)", "(nn.Module)", 1)
+
+
+@shape(225)
+def mesh_of_methods(n: int) -> str:
+    """Methods of one class, each of which calls all of them: with ``2n`` calls in all."""
+    count = round((2 * n) ** 0.5)
+    calls = _many(count, "x = self.m$(x)\n", 4)
+    methods = textwrap.indent(
+        "".join(f"def m{i}(self, x):\n{calls}    return torch.relu(x) + x.item()\n\n" for i in range(count)),
+        " " * 4,
+    )
+    head = "\n\nclass Mesh(nn.Module):\n    def __init__(self):\n        super().__init__()\n\n"
+    return HEAD + head + methods + "    def forward(self, x):\n        return self.m0(x)\n"
+
+
+@shape(250)
+def chain_of_methods_called(n: int) -> str:
+    """Methods of one class that is no module, each of which calls the one before."""
+    method = "\ndef m$(self, x):\n    y = self.m$<(x)\n    return torch.relu(y) + $\n"
+    return (
+        HEAD
+        + "\n\nclass Chain:\n    def __init__(self):\n        self.scale = 0\n"
+        + _many(n, method, 4).replace("y = self.m0(x)", "y = x", 1)
+    )
+
+
+@shape(100)
+def classes_of_classes(n: int) -> str:
+    """Classes, each of which has an instance of the one before."""
+    cls = """
+
+    class Part$:
+        def __init__(self, width):
+            self.inner = Part$<(width)
+            self.weight = torch.ones(width, device=device)
+
+        def run(self, x):
+            return self.inner.run(x) * self.weight + self.inner.weight
+    """
+    return HEAD + _many(n, cls).replace("Part0(width)", "nn.Linear(width, 1)", 1)
+
+
+@shape(250)
+def deep_sequential(n: int) -> str:
+    """One ``nn.Sequential`` of many layers, of several kinds."""
+    layers = _many(n, "nn.Conv2d($, $, 3),\nnn.BatchNorm2d($),\nnn.ReLU(),\nnn.Dropout(0.$),\n", 12)
+    head = "\n\nclass Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+    made = f"        self.layers = nn.Sequential(\n{layers}        )\n"
+    return HEAD + head + made + "\n    def forward(self, x):\n        return self.layers(x)\n"
+
+
+@shape(250)
+def filled_sequential(n: int) -> str:
+    """One ``nn.Sequential`` made of a list to which many layers are appended."""
+    layers = _many(n, "layers.append(nn.Conv2d($, $, 3))\nlayers.append(nn.ReLU())\n", 8)
+    head = "\n\nclass Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+    made = f"        layers = []\n{layers}        self.layers = nn.Sequential(*layers)\n"
+    return HEAD + head + made + "\n    def forward(self, x):\n        return self.layers(x)\n"
 
 
 # --- data ----------------------------------------------------------------------------------------------
@@ -459,6 +590,41 @@ def deep_nesting(n: int) -> str:
     return HEAD + MODEL + "\n\ndef train(loader):\n" + "\n".join([*lines, *body]) + "\n"
 
 
+@shape(100)
+def sum_of_strings(n: int) -> str:
+    """One string concatenated of many parts."""
+    parts = " + ".join(f'"part{i}: " + str(loss.item())' for i in range(n))
+    return _training(f"        print({parts})\n")
+
+
+@shape(250)
+def sum_of_numbers(n: int) -> str:
+    """One sum of many different names at the top level."""
+    names = _many(n, "a$ = $\n")
+    return HEAD + MODEL + names + f"total = {' + '.join(f'a{i}' for i in range(n))}\nprint(model(total))\n"
+
+
+@shape(100)
+def chain_of_attributes(n: int) -> str:
+    """One chain of many attributes, and its call in a loop."""
+    return _training(f"        total = model{'.part' * n}(loss)\n        print(total.item())\n")
+
+
+@shape(250)
+def conditions_of_numbers(n: int) -> str:
+    """One condition of many parts, all about plain names."""
+    condition = " and ".join(f"len(x) > {i}" for i in range(n))
+    return _training(f"        if {condition}:\n            print(loss)\n")
+
+
+@shape(50)
+def elif_of_tensors(n: int) -> str:
+    """One long chain of ``elif`` that asks tensors, and computes with what the branches leave."""
+    branch = "elif loss > $:\n    out = out * $\n    weight = torch.full((3,), $, device=device)\n"
+    chain = _many(n, branch, 8).replace("        elif", "        if", 1)
+    return _training(chain + "        print(out.mean().item(), weight.sum().item())\n")
+
+
 # --- names ---------------------------------------------------------------------------------------------
 
 
@@ -518,6 +684,112 @@ def aliases(n: int) -> str:
     return HEAD + MODEL + "m0, a0 = model, torch\n" + _many(n, "m$ = m$<\na$ = a$<\nm$(a$.zeros(3)).item()\n")
 
 
+@shape(250)
+def attributes_of_name(n: int) -> str:
+    """Many attributes that are set from outside of the class and read there."""
+    body = "config.value$ = torch.zeros($, device=device)\nprint(model(config.value$).item())\n"
+    cls = "\n\nclass Config:\n    pass\n\n\nconfig = Config()\n"
+    return HEAD + MODEL + cls + _many(n, body)
+
+
+# --- two ways to the same place ------------------------------------------------------------------------
+
+# What each line makes of the one before: what follows both ways takes twice as long for each line.
+DOUBLING = {
+    "sums": "a$ = a$< + a$<",
+    "choices": "a$ = a$< if y else a$<",
+    "maxima": "a$ = max(a$<, a$<)",
+    "tensor_maxima": "a$ = torch.maximum(a$<, a$<)",
+    "texts": 'a$ = f"{a$<} {a$<}"',
+    "tuples": "a$ = (a$<, a$<)",
+    "dictionaries": 'a$ = {"a": a$<, "b": a$<}',
+    "calls": "a$ = combine(a$<, a$<)",
+    "conditions": "a$ = a$< and a$<",
+    "comparisons": "a$ = a$< < a$<",
+    "items": "a$ = a$<[a$<]",
+    "branches": "if y:\n    a$ = a$<\nelse:\n    a$ = a$<",
+    "lists": "a$ = [*a$<, *a$<]",
+}
+
+
+def doubled(n: int, line: str, start: str, end: str) -> str:
+    """A training loop with a chain of ``n`` lines, of which each uses what the one before assigns twice."""
+    lines = "".join(line.replace("$<", str(i - 1)).replace("$", str(i)) + "\n" for i in range(1, n + 1))
+    body = f"a0 = {start}\n{lines}{end.replace('$', str(n))}\n"
+    return _training(textwrap.indent(body, 8 * " ")) + "\n\ndef combine(a, b):\n    return a\n"
+
+
+def _doubling(line: str) -> Callable[[int], str]:
+    return lambda n: doubled(n, line, "loss.item()", "print(a$)")
+
+
+SHAPES.update(
+    {f"chain_of_{name}": Shape(f"chain_of_{name}", 250, _doubling(line)) for name, line in DOUBLING.items()}
+)
+
+
+def _called_twice(n: int, last: str, inner: str = "    f$<(x)\n    f$<(x)\n") -> str:
+    """Functions that call one another twice each, down to one with the statement ``last``."""
+    functions = f"\n\ndef f0(x):\n    {last}\n"
+    for i in range(1, n + 1):
+        functions += f"\n\ndef f{i}(x):\n" + inner.replace("$<", str(i - 1))
+    return functions
+
+
+@shape(100)
+def settings_below_calls(n: int) -> str:
+    """A setting of the environment below functions that call one another twice each."""
+    setting = _called_twice(n, 'os.environ["CUDA_LAUNCH_BLOCKING"] = os.environ["OMP_NUM_THREADS"] = "1"')
+    return "import os\n" + HEAD + MODEL + setting + f"\n\nf{n}(0)\n"
+
+
+@shape(100)
+def loaders_below_calls(n: int) -> str:
+    """A loader that is made below functions that call one another twice each."""
+    inner = "    a = f$<(x)\n    b = f$<(x)\n    return a if a else b\n"
+    made = _called_twice(n, "return DataLoader(x, batch_size=2)", inner)
+    loop = f"\n\nfor x in f{n}(torch.zeros(3)):\n    model(x.to(device)).sum().backward()\n"
+    return HEAD + MODEL + made + loop
+
+
+@shape(100)
+def loaders_handed_down(n: int) -> str:
+    """A loader that functions hand on twice each, down to a loop over its batches."""
+    loop = "for y in x:\n        model(y.to(device)).sum().backward()\n        optimizer.step()"
+    return HEAD + MODEL + _called_twice(n, loop) + f"\n\nf{n}(DataLoader(torch.zeros(3)))\n"
+
+
+@shape(100)
+def waits_below_calls(n: int) -> str:
+    """A wait for the device below functions that call one another twice each."""
+    return _training(f"        f{n}(loss)\n") + _called_twice(n, "print(x.item())")
+
+
+@shape(100)
+def tuples_of_tuples(n: int) -> str:
+    """Attributes that hold one another twice each."""
+    lines = "".join(f"        self.a{i} = (self.a{i - 1}, self.a{i - 1})\n" for i in range(1, n + 1))
+    start = "class Nested(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+    return (
+        HEAD
+        + f"\n\n{start}        self.a0 = torch.zeros(3)\n{lines}"
+        + f"\n    def forward(self, x):\n        return self.a{n}, x.item()\n"
+    )
+
+
+@shape(100)
+def items_added_up(n: int) -> str:
+    """Many numbers of the device that are added to one sum in a loop."""
+    body = _training(_many(n, "total += model(x).mean().item()\n", 8))
+    return body.replace("    for x", "    total = 0\n    for x", 1)
+
+
+@shape(2000)
+def plain_assignments(n: int) -> str:
+    """Nothing but assignments of one name to another."""
+    return "import torch\n" + "x = y\n" * n
+
+
 # --- programs ------------------------------------------------------------------------------------------
 
 
@@ -557,6 +829,24 @@ def compiled(n: int) -> str:
 def suppressed(n: int) -> str:
     """Many findings that comments silence."""
     return _training(_many(n, "print(loss.item())  # noqa: TL202\n", 8))
+
+
+@shape(2500)
+def suppressed_codes(n: int) -> str:
+    """One comment that names many codes."""
+    codes = ", ".join(f"TL{100 + i % 900}" for i in range(n))
+    return _training(f"        print(loss.item())  # noqa: {codes}\n")
+
+
+@shape(250)
+def autocast_switches(n: int) -> str:
+    """Many ``with torch.autocast(...)`` in one loop, inside of one another by twos."""
+    body = """
+    with torch.autocast("cuda"):
+        with torch.no_grad():
+            print(model(x * $).sum().item())
+    """
+    return _training(_many(n, body, 8))
 
 
 @shape(250)

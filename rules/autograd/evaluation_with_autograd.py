@@ -61,7 +61,9 @@ def evaluation_with_autograd(call: cst.Call, module: Module) -> Iterator[Finding
     ## Fix safety
     A function that does nothing but evaluate gets the decorator `@torch.no_grad()`, below the decorators it
     has; elsewhere the loop, or the forward passes beside each other, go into a `with torch.no_grad():` block,
-    or into `with torch.set_grad_enabled(phase == "train"):` where one loop trains and validates.
+    or into `with torch.set_grad_enabled(phase == "train"):` where one loop trains and validates. Blocks
+    `with torch.no_grad():` that stand in it, or right before or behind it, become part of it; no fix where a
+    comment would go with one of them.
     Safe, unless a tensor with its graph may get out of the file: a function returns it that other files may
     call, because its name has no leading underscore and it stands in no other function; it is kept in an
     attribute, put into a container of the caller or given to its callback. Those might backpropagate it. What
@@ -98,7 +100,8 @@ def _without_autograd(region: Region, module: Module) -> Fix | None:
             return None
         make = module.unsafe if region.escapes or suspends else module.safe
         decorator = module.add_decorator(function, f"{spelling.text}()")
-        return make(f"Add `@{spelling.text}()`", decorator, spelling.edits)
+        needless = module.dissolve_in(function.body, lambda block: _is_off(block, function, module))
+        return make(f"Add `@{spelling.text}()`", decorator, needless, spelling.edits)
     if not region.statements or any(_suspends(statement, module) for statement in region.statements):
         return None
     if region.training is not None:
@@ -111,7 +114,24 @@ def _without_autograd(region: Region, module: Module) -> Fix | None:
         return None
     make = module.unsafe if region.escapes else module.safe
     header = f"with {spelling.text}({argument}):"
-    return make(f"Wrap in `{header}`", module.wrap(region.statements, header), spelling.edits)
+    if region.training is not None:
+        wrapped = module.wrap(region.statements, header)
+    else:
+        around = module.function(region.statements[0])
+        wrapped = module.wrap_with(region.statements, header, lambda block: _is_off(block, around, module))
+    return make(f"Wrap in `{header}`", wrapped, spelling.edits)
+
+
+def _is_off(block: cst.With, function: cst.CSTNode | None, module: Module) -> bool:
+    """Whether a block of this function only switches autograd off, which nothing in the file switches on."""
+    if module.tree.mentions("enable_grad") or module.tree.mentions("set_grad_enabled"):
+        return False
+    match block.items:
+        case [cst.WithItem(item=cst.Call(args=[]) as context, asname=None)] if block.asynchronous is None:
+            pass
+        case _:
+            return False
+    return module.function(block) is function and module.qualified(context.func) == "torch.no_grad"
 
 
 def _suspends(node: cst.CSTNode, module: Module) -> bool:

@@ -9,6 +9,7 @@ from torchlint.rule import ERROR, WARNING, Finding, rule
 from torchlint.semantics.module import Module
 from torchlint.semantics.names import BindingKind
 from torchlint.semantics.places import Grad, Phase
+from torchlint.semantics.remembered import solved
 from torchlint.semantics.retention import (
     Kept,
     handed_in,
@@ -67,7 +68,9 @@ def graph_kept_across_steps(node: cst.AugAssign | cst.Assign | cst.Call, module:
     ## Fix safety
     Safe: the value is the same, and the finding is only made where no backward pass of the file uses what is
     kept. Unsafe where the file calls `retain_grad()`, for what is detached has no gradient of its own, where
-    it asks a tensor for `requires_grad` or `grad_fn`, and for a list or dict that the caller handed in.
+    it asks a tensor for `requires_grad` or `grad_fn`, and for a list or dict that the caller handed in. It is
+    unsafe, too, where no backward pass frees the graph and a tensor that has it may leave the file, in an
+    attribute or returned by a function that other files may call: they might backpropagate it.
     No fix where the value is a number or None on some path, which has no `detach`.
     `.detach()` is preferred to `.item()`, which would wait for the device in every step.
 
@@ -92,12 +95,19 @@ def graph_kept_across_steps(node: cst.AugAssign | cst.Assign | cst.Call, module:
         # What is kept may be asked for its own gradient later, or be backpropagated by who handed it in.
         told = module.tree.mentions("retain_grad(") or module.backpropagation.asked_for
         told = told or _is_summand(part, module)  # another term of the sum may be a number
+        # A graph that no backward has freed can still be backpropagated by who gets it.
+        function = module.function(node)
+        told = told or (
+            severity is ERROR
+            and isinstance(function, cst.FunctionDef)
+            and module.evaluation.gives_away(function)
+        )
         make = module.unsafe if told or handed_in(item.place, module) else module.safe
         yield Finding(
             item.stored,
             f"`{name}` keeps the autograd graph of every step, and {rest}",
             fix=None
-            if may_be_no_tensor(part, module) or module.backpropagation.holds_losses(part)
+            if may_be_no_tensor(module, part) or module.backpropagation.holds_losses(part)
             else make("Detach what is kept", module.replace(part, _detached(part, module))),
             severity=severity,
             remedy=_remedy(part, module),
@@ -192,7 +202,7 @@ def _has_graph(node: cst.BaseExpression, module: Module) -> bool:
         return False
     if module.backpropagation.holds_losses(node):
         return True
-    if _is_part(node, module) and not module.backpropagation.is_loss(node):
+    if _is_part(module, node) and not module.backpropagation.is_loss(node):
         return False
     value = module.value(node)
     if value.kind is Kind.TENSOR and not value.leaf and value.graph is Graph.ATTACHED:
@@ -205,10 +215,11 @@ def _has_graph(node: cst.BaseExpression, module: Module) -> bool:
     return module.backpropagation.is_loss(node)
 
 
-def _is_part(node: cst.BaseExpression, module: Module) -> bool:
+@solved(False)
+def _is_part(module: Module, node: cst.BaseExpression) -> bool:
     """Whether a value is one of several that a call gives, and neither its name nor the file tells which."""
     if isinstance(node, cst.Subscript):
-        return module.value(node.value).kind is Kind.BATCH or _is_part(node.value, module)
+        return module.value(node.value).kind is Kind.BATCH or _is_part(module, node.value)
     if not isinstance(node, cst.Name) or "loss" in node.value.lower():
         return False
     for binding in module.bindings(node):
@@ -241,7 +252,7 @@ def _returns_tensors(function: cst.CSTNode, path: tuple[object, ...], module: Mo
     for value in returns:
         if not isinstance(value, cst.Tuple) or not -len(value.elements) <= path[0] < len(value.elements):
             return False
-        if _is_part(value.elements[path[0]].value, module):
+        if _is_part(module, value.elements[path[0]].value):
             return False
     return True
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import libcst as cst
 
@@ -65,9 +66,11 @@ def legacy_variable(node: cst.Call | cst.Subscript | cst.Assign, module: Module)
     that it has no graph and that nobody could tell the two apart: neither is told to need a gradient, asked
     for one, given another size or handed back. Else it is `x.detach()`; `requires_grad=True` becomes
     `.requires_grad_()`. Unsafe where `requires_grad=` may be no bool, and where a `try` around it may be
-    there for what is no tensor. The import is left to tools that remove unused ones. `loss.data[0]` becomes
-    `loss.item()`: safe for a loss of torch, unsafe where only the name and a `backward()` tell that it is one
-    number. No fix for `volatile=True`, since it takes a `with torch.no_grad():` around what follows.
+    there for what is no tensor. A statement by which names would only get themselves, such as
+    `x, y = Variable(x), Variable(y)`, goes whole. The import is left to tools that remove unused ones.
+    `loss.data[0]` becomes `loss.item()`: safe for a loss of torch, unsafe where only the name and a
+    `backward()` tell that it is one number. No fix for `volatile=True`, since it takes a
+    `with torch.no_grad():` around what follows.
 
     ## References
     - [Variable (deprecated)](https://docs.pytorch.org/docs/stable/autograd.html#variable-deprecated)
@@ -94,7 +97,7 @@ def _made(call: cst.Call, module: Module) -> Iterator[Finding]:
             remedy = "Use the tensor itself, and compute with it in a block `with torch.no_grad():`"
             yield Finding(call, _IGNORED, severity=ERROR, remedy=remedy)
             return
-    fix = _without(call, given, module) if given is not None else None
+    fix = _without(call, module)
     yield Finding(call, "`Variable` has been a tensor since torch 0.4; the call only detaches", fix=fix)
 
 
@@ -111,8 +114,66 @@ def _arguments(call: cst.Call) -> dict[str, cst.BaseExpression] | None:
     return given if "data" in given else None
 
 
-def _without(call: cst.Call, given: dict[str, cst.BaseExpression], module: Module) -> Fix | None:
-    """What gives the same tensor without the call."""
+@dataclass(frozen=True, slots=True)
+class _Instead:
+    """The code that gives the same tensor as a `Variable`, and whether that is certain."""
+
+    code: str
+    sure: bool
+
+
+def _without(call: cst.Call, module: Module) -> Fix | None:
+    """What gives the same tensor without the call; where names then get themselves, without the statement."""
+    instead = _instead(call, module)
+    if instead is None:
+        return None
+    statement = module.tree.parent(call)
+    if isinstance(statement, cst.Element):
+        statement = module.tree.parent(module.tree.parent(statement) or statement)
+    if isinstance(statement, cst.Assign):
+        needless = _renewed(statement, module)
+        if needless is not None:
+            make = module.safe if all(each.sure for each in needless) else module.unsafe
+            return make("Remove the statement", module.remove_statement(statement))
+    make = module.safe if instead.sure else module.unsafe
+    return make("Use the tensor itself", module.replace(call, instead.code))
+
+
+def _renewed(statement: cst.Assign, module: Module) -> list[_Instead] | None:
+    """What takes the place of the calls by which a statement sets names to themselves; None if it does not.
+
+    ``x, y = Variable(x), Variable(y)``
+    """
+    if len(statement.targets) != 1:
+        return None
+    match statement.targets[0].target, statement.value:
+        case (cst.Tuple() | cst.List()) as names, (cst.Tuple() | cst.List()) as values:
+            targets: list[cst.BaseExpression] = [each.value for each in names.elements]
+            sources: list[cst.BaseExpression] = [each.value for each in values.elements]
+            if any(isinstance(each, cst.StarredElement) for each in (*names.elements, *values.elements)):
+                return None
+        case name, value:
+            targets, sources = [name], [value]
+    if len(targets) != len(sources):
+        return None
+    needless: list[_Instead] = []
+    for target, source in zip(targets, sources, strict=True):
+        if not isinstance(target, cst.Name):
+            return None
+        if isinstance(source, cst.Call) and module.qualified(source.func) == _VARIABLE:
+            instead = _instead(source, module)
+            if instead is None or instead.code != target.value:
+                return None
+            needless.append(instead)
+        elif not (isinstance(source, cst.Name) and source.value == target.value):
+            return None
+    return needless
+
+
+def _instead(call: cst.Call, module: Module) -> _Instead | None:
+    given = _arguments(call)
+    if given is None:
+        return None
     data = given["data"]
     value = module.value(data)
     if value.known and not value.tensorlike:
@@ -133,14 +194,10 @@ def _without(call: cst.Call, given: dict[str, cst.BaseExpression], module: Modul
         code += f".requires_grad_({module.source(told)})"
     if not module.tree.takes_dot(data) and code == module.source(data):
         code = f"({code})" if not _stands_alone(call, module) or "\n" in code else code
-    match module.tree.parent(call):
-        case cst.Assign(targets=[cst.AssignTarget(target=cst.Name(name))]) as statement if name == code:
-            return module.safe("Remove the statement", module.remove_statement(statement))
     # `requires_grad_(1)` raises, and so does `detach` of what is no tensor, but in another way.
     switch = told is None or isinstance(constant, bool) or module.value(told).kind is Kind.BOOL
     sure = switch and (fresh or not any(module.tree.handlers(call)))
-    make = module.safe if sure else module.unsafe
-    return make("Use the tensor itself", module.replace(call, code))
+    return _Instead(code, sure)
 
 
 def _stands_alone(call: cst.Call, module: Module) -> bool:

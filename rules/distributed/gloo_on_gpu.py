@@ -67,7 +67,7 @@ def gloo_on_gpu(call: cst.Call, module: Module) -> Iterator[Finding]:
     if group is None or group.backend != "gloo" or group.alone or depends_on_machine(module, group):
         return
     if group.optional and any(
-        other.named is group.named and module.tree.order[other.call] < module.tree.order[call]
+        other.named is group.named and module.tree.standing(other.call) < module.tree.standing(call)
         for other in groups(module)
     ):
         # One option, one finding.

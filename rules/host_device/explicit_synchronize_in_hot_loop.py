@@ -12,6 +12,7 @@ from torchlint.semantics.clocks import SAYS_MEASURING, reads_clock
 from torchlint.semantics.host_device.remedies import as_spelt, inline, step_of
 from torchlint.semantics.module import Module
 from torchlint.semantics.places import Hot, Phase
+from torchlint.semantics.remembered import remembered
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.synchronisation import (
     explicit_wait,
@@ -81,7 +82,7 @@ def explicit_synchronize_in_hot_loop(call: cst.Call, module: Module) -> Iterator
     if not explicit_wait(module, call) or not module.accelerated:
         return
     hot = waiting_place(module, call)
-    if hot is None or _measures(module, call, hot) or _awaits_copy(module, call):
+    if hot is None or _measures(module, call, hot) or _awaits_copy(module, module.function(call)):
         return
     message = f"`{module.tree.source(call.func)}()` makes the host wait for the device {when(module, hot)}"
     code = inline(module, call)
@@ -94,7 +95,7 @@ def explicit_synchronize_in_hot_loop(call: cst.Call, module: Module) -> Iterator
 def _is_timed(module: Module, call: cst.Call) -> bool:
     """Whether the loop around a wait reads a clock."""
     around = module.loops(call)
-    return bool(around) and any(_reads_clock(module, node) for node in module.tree.descendants(around[0]))
+    return bool(around) and module.tree.holds(around[0], _readings(module))
 
 
 def _measures(module: Module, call: cst.Call, hot: Hot) -> bool:
@@ -113,10 +114,9 @@ def _measures(module: Module, call: cst.Call, hot: Hot) -> bool:
 def _is_timed_from(module: Module, call: cst.Call, hot: Hot, scope: cst.CSTNode) -> bool:
     """Whether a clock is read in the loop, or once it is over: a reading far above times something else."""
     order = module.tree.order
-    return any(
-        _reads_clock(module, node) and (order[node] > order[call] or module.tree.contains(hot.loop, node))
-        for node in module.tree.descendants(scope)
-    )
+    read = module.tree.within(scope, _readings(module))
+    # The last one says whether any is behind the wait.
+    return bool(read) and (order[read[-1]] > order[call] or module.tree.holds(hot.loop, read))
 
 
 def _measures_next(module: Module, call: cst.Call) -> bool:
@@ -144,35 +144,58 @@ def _measures_next(module: Module, call: cst.Call) -> bool:
     return False
 
 
-def _awaits_copy(module: Module, call: cst.Call) -> bool:
-    """Whether the function starts copies to the host that have to be complete before they are read."""
-    function = module.function(call)
+@remembered
+def _awaits_copy(module: Module, function: cst.FunctionDef | cst.Lambda | None) -> bool:
+    """Whether a function starts copies to the host that have to be complete before they are read."""
     if function is None:
         return False
-    owner = module.classes.owner(function)
-    on_host = owner is not None and module.classes.info(owner).kind is Kind.OPTIMIZER
-    nodes = [*module.tree.descendants(function)]
-    for inner in tuple(nodes):
+    tree = module.tree
+    places: dict[cst.CSTNode, None] = {function: None}
+    for call in tree.within(function, tree.nodes(cst.Call)):
         # The copies may be made by a helper.
-        callee = module.callee(inner) if isinstance(inner, cst.Call) else None
-        if isinstance(callee, cst.FunctionDef) and callee is not function:
-            nodes += module.tree.descendants(callee)
-    for node in nodes:
-        if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute):
-            if on_host and node.func.attr.value == "to" and to_host(module, node):
-                return True  # an optimizer that steps on the host
-            given = {arg.keyword.value: arg.value for arg in node.args if arg.keyword is not None}
-            if "non_blocking" in given and module.value(given["non_blocking"]).constant is not False:
-                if node.func.attr.value == "copy_":
-                    return True
-                if node.func.attr.value == "to" and any(names_host(module, arg.value) for arg in node.args):
-                    return True
-    return False
-
-
-def _reads_clock(module: Module, node: cst.CSTNode) -> bool:
-    if not isinstance(node, cst.Call):
-        return False
-    if isinstance(node.func, cst.Attribute) and node.func.attr.value == "elapsed_time":
+        callee = module.callee(call)
+        if isinstance(callee, cst.FunctionDef):
+            places[callee] = None
+    if any(tree.holds(place, _copies(module)) for place in places):
         return True
-    return reads_clock(module, node) or _MEMORY_READ.search(last_name(node.func) or "") is not None
+    owner = module.classes.owner(function)
+    if owner is None or module.classes.info(owner).kind is not Kind.OPTIMIZER:
+        return False
+    moved = tree.calls_by_name.get("to", ())
+    # An optimizer that steps on the host.
+    return any(
+        isinstance(call.func, cst.Attribute) and to_host(module, call)
+        for place in places
+        for call in tree.within(place, moved)
+    )
+
+
+@remembered
+def _copies(module: Module) -> list[cst.Call]:
+    """The copies for which the host does not wait, in source order."""
+    return [
+        call
+        for call in module.tree.nodes(cst.Call)
+        if isinstance(call.func, cst.Attribute) and _copies_unawaited(module, call, call.func.attr.value)
+    ]
+
+
+def _copies_unawaited(module: Module, call: cst.Call, name: str) -> bool:
+    if name not in ("copy_", "to"):
+        return False
+    given = {arg.keyword.value: arg.value for arg in call.args if arg.keyword is not None}
+    if "non_blocking" not in given or module.value(given["non_blocking"]).constant is False:
+        return False
+    return name == "copy_" or any(names_host(module, arg.value) for arg in call.args)
+
+
+@remembered
+def _readings(module: Module) -> list[cst.Call]:
+    """The calls that read a clock or how much memory is taken, in source order."""
+    return [call for call in module.tree.nodes(cst.Call) if _reads_clock(module, call)]
+
+
+def _reads_clock(module: Module, call: cst.Call) -> bool:
+    if isinstance(call.func, cst.Attribute) and call.func.attr.value == "elapsed_time":
+        return True
+    return reads_clock(module, call) or _MEMORY_READ.search(last_name(call.func) or "") is not None

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.rule import NOTE, WARNING, Finding, rule
+from torchlint.semantics.accumulation import changed_later
 from torchlint.semantics.host_device.collection import collect_on_device
 from torchlint.semantics.host_device.remedies import (
     as_spelt,
@@ -103,7 +104,10 @@ def host_copy_in_hot_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
 
     A loop that only collects copies, joined by one `torch.cat`, `torch.stack`, `np.concatenate` or
     `np.stack` behind it, is rewritten to copy once. The fix is unsafe: the results of all iterations stay in
-    device memory until then. Nothing is offered for other uses of the copy.
+    device memory until then. A view of a part of a tensor, such as `hidden[:, 0]`, would keep the memory of
+    the whole tensor, so that `hidden[:, 0].clone()` is collected, and so is a clone of a tensor that is
+    changed in place later. What a model returns is taken for tensors of their own. Nothing is offered for
+    other uses of the copy.
 
     ## References
 
@@ -168,7 +172,7 @@ def _remedy(module: Module, call: cst.Call, tensor: cst.BaseExpression, hot: Hot
         return f"Read it every 100 steps, {now_and_then(module, hot)}"
     if in_forward(hot):
         return f"Remove `{step_of(module, call)}` and compute on the device"
-    kept = without_graph(module, tensor)
+    kept = without_graph(module, tensor, copied=changed_later(module, tensor))
     if isinstance(small_statement(module, call), cst.Return):
         return f"Return {kept} and let the caller copy it, once at the end, with `.cpu()`"
     if _handed_over(module, call):

@@ -71,7 +71,7 @@ def item_in_hot_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
     total = 0.0
     for x, y in loader:
         loss = step(x, y)
-        total += loss.detach()
+        total += loss.detach().float()
     print(f"{total / len(loader):.4f}")
     ```
 
@@ -82,12 +82,24 @@ def item_in_hot_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
 
     ## Fix safety
 
-    A running total or a list keeps the tensor instead of the number. The fix is safe if whatever reads the
-    total or the list afterwards is arithmetic, formatting (`f"{x:.3f}"`) or a conversion (`float(x)`), and
-    unsafe if a tensor could be told from a number: it is returned, printed bare, stored, or handed to other
-    code. The sum is then made in the tensor's precision instead of a Python float's. No fix is offered where
-    a tensor on the device would raise (NumPy, JSON, plots), where the tensor is changed in place later, and
-    where nothing is accumulated.
+    A running total or a list keeps the tensor instead of the number. Where the total is printed, returned,
+    written or handed on behind the loop, the fix makes a number of it, `float(total)` or `int(correct)`, so
+    that the rest of the program gets what it got. Only formatting (`f"{x:.3f}"`), arithmetic and comparisons
+    of floating point that end in it take the tensor itself. The fix is safe if all reads of the total are
+    seen, or if a list only meets such arithmetic.
+
+    Whole numbers, such as counts of hits, stay exact: they are summed in 64 bits, and are numbers of Python
+    again before any arithmetic. Floating point is summed in single precision, `loss.detach().float()`, even
+    if the loss is in half precision, where a number of Python has double precision (and so has the total in a
+    file that uses double precision on tensors). Expect the last digits of a mean to differ: of some thousand
+    terms from the sixth or seventh on, of millions of terms that are never reset earlier. Where not a single
+    batch came, a total that began as `0` is read as `0.0`.
+
+    Unsafe where the file does not show whether a tensor holds whole numbers or floating point, since it may
+    be in half precision, where its shape is unknown, where a list is returned, and for totals in attributes
+    and dictionaries, which other code may read. No fix is offered where those or a list are seen to be
+    plotted, dumped or given to NumPy, where the total is shown in each iteration, so that nothing would be
+    gained, where the tensor is changed in place later, and where nothing is accumulated.
 
     ## References
 

@@ -39,6 +39,7 @@ _DOUBLES = frozenset({"torch.double", "torch.float64"})
     on=cst.Call,
     mentions=("torch", ".cuda(|.to(|.type("),
     remedy="Make it with `device=…` and leave the move out",
+    follows=("TL208",),
 )
 def tensor_created_on_host(call: cst.Call, module: Module) -> Iterator[Finding]:
     """## What it does

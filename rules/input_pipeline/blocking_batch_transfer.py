@@ -17,6 +17,7 @@ from torchlint.semantics.module import Module
     fix="safe",
     on=cst.Call,
     mentions=("pin_memory|non_blocking", ".to(|.cuda("),
+    follows=("TL102",),
 )
 def blocking_batch_transfer(call: cst.Call, module: Module) -> Iterator[Finding]:
     """

@@ -11,7 +11,7 @@ from torchlint.rule import NOTE, WARNING, Finding, rule
 from torchlint.semantics.activations import Activation, activation
 from torchlint.semantics.algebra import argument, one_line, removable
 from torchlint.semantics.constancy import same_later
-from torchlint.semantics.fallbacks import known_to_author
+from torchlint.semantics.model.fallbacks import known_to_author
 from torchlint.semantics.module import Module
 
 

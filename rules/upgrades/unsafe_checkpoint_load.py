@@ -8,7 +8,7 @@ import libcst as cst
 
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.module import Module
-from torchlint.semantics.upgrades.pickled import loads_object, saves_objects
+from torchlint.semantics.upgrades.pickled import loads_object, saved_as, saves_objects
 from torchlint.semantics.upgrading import stands_in
 
 
@@ -98,12 +98,10 @@ def _is_own(call: cst.Call, module: Module) -> bool:
     if loaded is None:
         return False
     scope = module.tree.root if function is None else function
-    return any(
-        isinstance(node, cst.Call)
-        and module.qualified(node.func) == "torch.save"
-        and len(node.args) > 1
-        and module.source(node.args[1].value) == module.source(loaded)
-        and module.tree.order[node] < module.tree.order[call]
-        and (function is not None or module.tree.enclosing(node, cst.FunctionDef) is None)
-        for node in module.tree.descendants(scope)
-    )
+    before = module.tree.order[call]
+    for save in module.tree.within(scope, saved_as(module).get(module.source(loaded), [])):
+        if module.tree.order[save] > before:
+            return False
+        if function is not None or module.tree.enclosing(save, cst.FunctionDef) is None:
+            return True
+    return False

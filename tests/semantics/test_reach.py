@@ -8,9 +8,10 @@ import libcst as cst
 import pytest
 
 from torchlint.options import LintSettings
+from torchlint.semantics.fixpoint import Answers
 from torchlint.semantics.module import Module
 from torchlint.semantics.reach import Reach, gathered
-from torchlint.semantics.remembered import remembered
+from torchlint.semantics.remembered import remembered, solved
 from torchlint.syntax import SyntaxTree
 
 PROGRAM = """
@@ -114,7 +115,7 @@ def test_each_node_is_looked_at_once() -> None:
     assert sorted(seen) == sorted(GRAPH)
 
 
-def test_answers_are_kept_unless_values_are_being_worked_out(module: Module) -> None:
+def test_answers_are_kept_unless_they_rest_on_open_questions(module: Module) -> None:
     asked: list[str] = []
 
     @remembered
@@ -122,13 +123,47 @@ def test_answers_are_kept_unless_values_are_being_worked_out(module: Module) -> 
         asked.append(name)
         return len(name)
 
+    answers = Answers(nothing=0, unknown=0)
+
     def work_out(question: str) -> int:
         return length(module, question)
 
     assert [length(module, "one"), length(module, "one")] == [3, 3]
     assert asked == ["one"]
-    from torchlint.semantics.fixpoint import Answers
-
-    module.fixpoint.ask("three", work_out, Answers(nothing=0, unknown=0))
+    module.fixpoint.ask(("", module.tree.root, "three"), lambda _: length(module, "three"), answers)
     assert length(module, "three") == 5
-    assert asked == ["one", "three", "three"]
+    assert asked == ["one", "three"]
+
+    steps: list[int] = []
+
+    @remembered
+    def following(module: Module, most: int) -> int:
+        steps.append(most)
+        answer: int = module.fixpoint.ask(circle, work_out_circle, answers)
+        return min(most, answer + 1)
+
+    def work_out_circle(_: object) -> int:
+        # Both ways meet in the same answer, which is worked out once as long as the circle says the same.
+        return max(following(module, 3), following(module, 3))
+
+    circle = ("", module.tree.root, "circle")
+    assert module.fixpoint.ask(circle, work_out_circle, answers) == 3
+    assert following(module, 3) == 3
+    assert steps == [3, 3, 3, 3, 3]
+
+
+def test_a_question_may_lead_back_to_itself(module: Module) -> None:
+    onward = {name: name.value for name in module.tree.nodes(cst.Name)}
+    asked: list[str] = []
+
+    @solved(frozenset())
+    def reached(module: Module, name: cst.Name, beside: str) -> frozenset[str]:
+        asked.append(name.value)
+        others = [other for other in onward if onward[other] < name.value or onward[other] == beside]
+        return frozenset({name.value}).union(*(reached(module, other, beside) for other in others))
+
+    last = max(onward, key=lambda name: name.value)
+    first = min(onward, key=lambda name: name.value)
+    assert reached(module, last, last.value) == frozenset(onward.values())
+    assert reached(module, first, last.value) == frozenset(onward.values())
+    assert len(asked) < 4 * len(onward)

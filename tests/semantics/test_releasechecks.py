@@ -307,6 +307,11 @@ UNDER = cases(
         if torch.__version__ >= '2':
             raise RuntimeError
         mark()
+    # early return by the name of an imported function
+    def f():
+        if is_torch_greater_or_equal("2.0"):
+            return 1
+        mark()
     # early continue
     for x in y:
         if NEW:
@@ -322,7 +327,7 @@ UNDER = cases(
     # skip
     def test():
         if hasattr(torch, 'x'):
-            pytest.skip('x')
+            self.skipTest('x')
         mark()
     # assert
     def f():
@@ -361,7 +366,7 @@ UNDER = cases(
     else:
         mark()
     # skipif
-    @pytest.mark.skipif(torch.__version__ >= '2', reason='x')
+    @unittest.skipIf(torch.__version__ >= '2', reason='x')
     def test():
         mark()
     # skipIf of a class
@@ -374,7 +379,7 @@ UNDER = cases(
     def test():
         mark()
     # pytestmark
-    pytestmark = pytest.mark.skipif(torch.__version__ < '2')
+    pytestmark = mark.skipif(torch.__version__ < '2')
     def test():
         mark()
     # match
@@ -559,6 +564,11 @@ FREE = cases(
     # oldest release, asserted
     assert torch.__version__ >= '1.8'
     mark()
+    # oldest release, by the name of an imported flag
+    from .imports import _TORCH_GREATER_EQUAL_2_3
+    if not _TORCH_GREATER_EQUAL_2_3:
+        raise ImportError
+    mark()
     # needs a function
     if not hasattr(torch, 'compile'):
         raise RuntimeError
@@ -603,7 +613,7 @@ FREE = cases(
     def f():
         mark()
     # skipif of something else
-    @pytest.mark.skipif(not torch.cuda.is_available(), reason='')
+    @unittest.skipIf(not torch.cuda.is_available(), reason='')
     def f():
         mark()
     # point

@@ -43,7 +43,7 @@ def train(model, loader, optimizer):
         loss.backward()
         optimizer.step()
         total += loss.item()
-    return total
+    return locals()
 
 
 attention = nn.MultiheadAttention(8, 2)
@@ -198,7 +198,7 @@ async def test_an_unsafe_fix_is_named_so(editor: Editor, uri: str) -> None:
     fix, _ = await editor.actions(uri, around(BAD, "loss.item()"), types.CodeActionKind.QuickFix)
     assert fix.title.endswith("(unsafe fix)")
     assert fix.is_preferred is False
-    assert editor.applied(uri, fix.edit) == BAD.replace("loss.item()", "loss.detach()")
+    assert editor.applied(uri, fix.edit) == BAD.replace("loss.item()", "loss.detach().float()")
 
 
 async def test_actions_are_of_the_newest_text(editor: Editor, uri: str) -> None:
@@ -206,7 +206,7 @@ async def test_actions_are_of_the_newest_text(editor: Editor, uri: str) -> None:
     assert await editor.told(uri) == []
     editor.replace(uri, BAD)
     fix, _ = await editor.actions(uri, around(BAD, "loss.item()"), types.CodeActionKind.QuickFix)
-    assert editor.applied(uri, fix.edit) == BAD.replace("loss.item()", "loss.detach()")
+    assert editor.applied(uri, fix.edit) == BAD.replace("loss.item()", "loss.detach().float()")
 
 
 async def check_fix_all(editor: Editor, uri: str) -> None:

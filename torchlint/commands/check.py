@@ -168,6 +168,8 @@ class _Outcome:
     settings: Mapping[Path, LintSettings] = field(default_factory=dict)
     known: dict[Path, frozenset[str]] = field(default_factory=dict)
     silenced: int = 0
+    later: int = 0
+    settled: int = 0
     seconds: Counter[str] = field(default_factory=Counter)
 
     def add(self, result: Result) -> None:
@@ -175,6 +177,8 @@ class _Outcome:
         self.diagnostics += result.diagnostics
         self.known[result.path] = result.known
         self.silenced += result.silenced
+        self.later += result.later.total()
+        self.settled += result.settled.total()
         self.seconds.update(result.seconds)
         if result.applied:
             self.applied[result.path] = result.applied
@@ -496,6 +500,8 @@ def _report(
         rules=rules,
         enabled=outcome.enabled,
         applied=outcome.applied,
+        later=outcome.later,
+        settled=outcome.settled,
         unsafe_fixes=chosen.unsafe_fixes,
         root=directory,
         project=_project(directory),

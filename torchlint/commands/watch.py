@@ -65,7 +65,7 @@ class Memory:
                 result = next(results)
                 # What torchlint wrote itself is no change, and was told of once.
                 state = _state(path) if result.written else states[path]
-                told = replace(result, applied=Counter(), written=False) if result.written else result
+                told = _of_now(result) if result.written else result
                 self._kept[path] = state, settings[path], mode, told
                 yield result
             else:
@@ -157,3 +157,9 @@ def follow(check: Callable[[], None], terminal: Terminal, steps: Iterator[None])
             Failure(str(error)).show(color=terminal.color)
         if not terminal.quiet:
             terminal.err("Watching for changes; Ctrl-C ends it.\n")
+
+
+def _of_now(result: Result) -> Result:
+    """What is left of a file, without what was done to get there."""
+    nothing = Counter[str]()
+    return replace(result, applied=nothing, later=nothing, settled=nothing, written=False)

@@ -43,7 +43,8 @@ class Text(Protocol):
 class Report:
     """What a run found, ready to be shown.
 
-    ``diagnostics`` are what remains, sorted. ``applied`` counts the fixes of each file by code.
+    ``diagnostics`` are what remains, sorted. ``applied`` counts the fixes of each file by code. Other
+    fixes have brought up ``later`` of them, and made another ``settled`` findings needless.
     ``source`` gives the text of a file that has findings, None if it cannot be read. ``enabled`` are the
     codes that were looked for. Paths are shown relative to ``root``; trackers of findings know files
     relative to ``project``, ``root`` if that is None. A finding less severe than ``fail_on`` fails no run.
@@ -61,6 +62,8 @@ class Report:
     fail_on: Severity = Severity.WARNING
     color: bool = False
     width: int = 160
+    later: int = 0
+    settled: int = 0
 
     def fixable(self, diagnostic: Diagnostic) -> bool:
         """Whether ``--fix``, with the unsafe fixes if this run counts them, would fix it."""

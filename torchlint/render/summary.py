@@ -13,7 +13,9 @@ def render(report: Report) -> str:
     remaining = len(report.diagnostics)
     fixed = sum(sum(counts.values()) for counts in report.applied.values())
     if fixed:
-        out = f"Found {plural(remaining + fixed, 'problem')} ({fixed} fixed, {remaining} remaining).\n"
+        found = plural(remaining + fixed + report.settled, "problem")
+        told = [f"{fixed} fixed", *_by_other_fixes(report), f"{remaining} remaining"]
+        out = f"Found {found} ({', '.join(told)}).\n"
     elif remaining:
         counts = Counter(item.severity for item in report.diagnostics)
         parts = [
@@ -42,6 +44,16 @@ def _available(report: Report) -> tuple[int, int]:
     return fixable, unsafe
 
 
+def _by_other_fixes(report: Report) -> list[str]:
+    """How the number of fixes made comes from the number of fixable findings that a check tells."""
+    told = []
+    if report.later:
+        told.append(f"{report.later} of them brought up by other fixes")
+    if report.settled:
+        told.append(f"{report.settled} more settled by other fixes")
+    return told
+
+
 def render_fix_only(report: Report, *, written: bool) -> str:
     """What was fixed, or with ``--diff`` would be."""
     fixed = sum(sum(counts.values()) for counts in report.applied.values())
@@ -50,7 +62,10 @@ def render_fix_only(report: Report, *, written: bool) -> str:
     if fixed:
         told = f"{verb} {plural(fixed, 'problem')}"
         more = "additional fix" if unsafe == 1 else "additional fixes"
-        return told + (f" ({unsafe} {more} available with `--unsafe-fixes`)" if unsafe else "") + ".\n"
+        asides = _by_other_fixes(report)
+        if unsafe:
+            asides.append(f"{unsafe} {more} available with `--unsafe-fixes`")
+        return told + (f" ({', '.join(asides)})" if asides else "") + ".\n"
     if not unsafe:
         return ""
     told = "No problems fixed" if written else "No problems would be fixed"

@@ -7,17 +7,19 @@ nobody looks at before the loop is over.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint.diagnostics import Edit, Fix
+from torchlint.diagnostics import Edit, Fix, Span
 from torchlint.semantics.api.results import FUNCTIONAL_LOSSES, NN_LOSSES
 from torchlint.semantics.names import Binding, BindingKind
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.retention import may_be_no_tensor
-from torchlint.semantics.usage import Effect, accumulator_start, tensor_instead_of_number
+from torchlint.semantics.totals import NARROW, Content, Reads, content, read_with, reads, summed
+from torchlint.semantics.usage import Effect, accumulator_start, tensor_at, tensor_instead_of_number
 from torchlint.semantics.values import Kind
 
 if TYPE_CHECKING:
@@ -31,9 +33,8 @@ _REDUCTIONS = frozenset(
 )
 _RESHAPING = frozenset({"view", "reshape", "unsqueeze", "expand", "repeat", "flatten"})
 _KEEPERS = frozenset({"append", "appendleft", "insert", "add", "put", "setdefault"})
-_NARROW = re.compile(
-    r"\.(half|bfloat16|byte|char)\(\)|set_default_dtype|\.to\([^()]*\b(half|float16|bfloat16|u?int8)\b"
-)
+_DOUBLE = re.compile(r"torch\.(float64|double)\b|\.double\(\)")
+_WIDE = frozenset({"torch.float32", "torch.float64"})
 _DEVICES = re.compile(r"['\"]cuda(?::(\d+))?['\"]")
 _NORMS = frozenset({"torch.nn.utils.clip_grad_norm_", "torch.nn.utils.get_total_norm"})
 
@@ -45,24 +46,56 @@ def keep_on_device(module: Module, call: cst.Call, tensor: cst.BaseExpression) -
     """
     if not _plain_conversion(module, call) or not module.value(tensor).known:
         return None
+    if module.value(tensor).dtype in NARROW:
+        return None
     accumulator = _accumulator(module, call)
     if accumulator is None or _changed_in_place(module, tensor, accumulator):
         return None
-    if isinstance(call.func, cst.Name) and may_be_no_tensor(tensor, module):
+    if isinstance(call.func, cst.Name) and may_be_no_tensor(module, tensor):
         # ``float()`` takes a number as well, which has no ``detach``.
         return None
     if not accumulator.many and _aliased(module, accumulator.written):
         return None
-    effect = _effect(module, accumulator)
     single = is_single_number(module, tensor)
-    if effect is Effect.BREAKS or (accumulator.many and not single):
+    if accumulator.many and not single:
         # A list may well hold tokens or indices, which are wanted as numbers.
         return None
-    edits = _detached(module, call, tensor)
+    held = content(module, tensor)
+    found: Reads | None
+    if accumulator.many or not _is_local(module, accumulator):
+        found = Reads(_effect(module, call, accumulator))
+    else:
+        assert isinstance(accumulator.written, cst.Name)
+        total = summed(module, call, tensor, accumulator.written)
+        found = reads(module, call, accumulator.written, total)
+        if found is not None:
+            found = replace(found, effect=min(found.effect, _start(module, accumulator.written)))
+        if held is Content.WHOLE:
+            # A total of whole numbers would not take floating point in place.
+            held = total
+    if found is None or found.effect is Effect.BREAKS:
+        return None
+    edits = _detached(module, call, tensor, widened=held is Content.FLOATING)
     message = "Accumulate the tensor and read it after the loop"
-    if effect is Effect.NONE and single and not _of_many_kinds(module):
-        return module.safe(message, edits)
-    return module.unsafe(message, edits)
+    exact = held is Content.FLOATING or (held is Content.WHOLE and not accumulator.many)
+    if found.effect is Effect.NONE and single and exact and not _on_many_devices(module):
+        return module.safe(message, edits, found.edits)
+    return module.unsafe(message, edits, found.edits)
+
+
+def _is_local(module: Module, accumulator: _Accumulator) -> bool:
+    """Whether a total is a variable of the function, or the module, that adds to it."""
+    binding = module.binding_of(accumulator.written)
+    return (
+        isinstance(accumulator.target, cst.Name)
+        and binding is not None
+        and module.names.scope(accumulator.written) is binding.scope
+    )
+
+
+def _start(module: Module, written: cst.BaseExpression) -> Effect:
+    binding = module.binding_of(written)
+    return Effect.NOTICED if binding is None else accumulator_start(module, binding)
 
 
 def _plain_conversion(module: Module, call: cst.Call) -> bool:
@@ -72,21 +105,29 @@ def _plain_conversion(module: Module, call: cst.Call) -> bool:
     return module.qualified(call.func) == "builtins.float"
 
 
-def _detached(module: Module, call: cst.Call, tensor: cst.BaseExpression) -> Edits | None:
-    """The edits that put the tensor without its graph where ``call`` made a number of it."""
+def _detached(module: Module, call: cst.Call, tensor: cst.BaseExpression, *, widened: bool) -> Edits | None:
+    """The edits that put the tensor without its graph where ``call`` made a number of it.
+
+    ``widened``: in single precision at least, in which a sum does not stop growing after some hundred terms;
+    in double precision where the file uses that on tensors.
+    """
     code = module.tree.source(tensor)
+    width = ".double()" if _DOUBLE.search(module.tree.text) else ".float()"
+    widening = width if widened and module.value(tensor).dtype not in _WIDE else ""
+    end = module.tree.span(call).end
     match tensor:
         case (
             cst.Call(func=cst.Attribute(attr=cst.Name(value="detach")))
             | cst.Attribute(attr=cst.Name(value="data"))
         ):
-            return module.replace(call, code)
+            return module.replace(call, f"{code}{widening}")
     match call.func:
         case cst.Attribute(attr=cst.Name(value="item") as method):
             # The name alone, so that the layout around it stays.
-            return module.replace(method, "detach")
+            renamed = module.replace(method, "detach")
+            return renamed and (*renamed, *((Edit(Span(end, end), widening),) if widening else ()))
     tight = module.tree.takes_dot(tensor)
-    return module.replace(call, f"{code}.detach()" if tight else f"({code}).detach()")
+    return module.replace(call, f"{code}.detach(){widening}" if tight else f"({code}).detach(){widening}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,14 +181,20 @@ def _assigned(module: Module, node: cst.BinaryOperation) -> cst.Name | None:
     return None
 
 
-def _effect(module: Module, accumulator: _Accumulator) -> Effect:
+def _effect(module: Module, call: cst.Call, accumulator: _Accumulator) -> Effect:
     target = accumulator.target
     if isinstance(target, cst.Subscript):
-        return Effect.NOTICED if module.value(target.value).kind in (Kind.DICT, Kind.LIST) else Effect.BREAKS
+        if module.value(target.value).kind not in (Kind.DICT, Kind.LIST):
+            return Effect.BREAKS
+        return min(Effect.NOTICED, _in_place_of_items(module, call, target))
     value = module.value(target)
     if isinstance(target, cst.Attribute):
         fits = value.kind in ((Kind.LIST,) if accumulator.many else (Kind.NUMBER, Kind.TENSOR, Kind.UNKNOWN))
-        return Effect.NOTICED if fits else Effect.BREAKS
+        if not fits:
+            return Effect.BREAKS
+        name = target.attr.value
+        attributes = (a for a in module.tree.nodes(cst.Attribute) if a.attr.value == name)
+        return min(Effect.NOTICED, _at(module, call, attributes, accumulator.many))
     if not isinstance(target, cst.Name):
         return Effect.BREAKS
     if accumulator.many:
@@ -165,6 +212,37 @@ def _effect(module: Module, accumulator: _Accumulator) -> Effect:
         effects = [tensor_instead_of_number(module, other, many=False) for other in others]
         return min([Effect.NOTICED, *effects])
     return min(accumulator_start(module, binding), tensor_instead_of_number(module, binding, many=False))
+
+
+def _in_place_of_items(module: Module, call: cst.Call, item: cst.Subscript) -> Effect:
+    """The effect of tensors as the items of a list or dictionary that ``item`` is one of."""
+    holder = item.value
+    if not isinstance(holder, cst.Name):
+        return Effect.NOTICED
+    worst = Effect.NONE
+    for binding in module.bindings(holder):
+        for use in module.uses(binding):
+            part = module.tree.parent(use)
+            if isinstance(part, cst.Subscript) and part.value is use:
+                worst = min(worst, _at(module, call, (part,), many=False))
+            else:
+                worst = min(worst, _at(module, call, (use,), many=True))
+    return worst
+
+
+def _at(module: Module, call: cst.Call, places: Iterable[cst.BaseExpression], many: bool) -> Effect:
+    """The effect of tensors where these expressions are read; that breaks also if it gains nothing."""
+    worst = Effect.NONE
+    for place in places:
+        parent = module.tree.parent(place)
+        if isinstance(parent, (cst.AssignTarget, cst.AugAssign)) and parent.target is place:
+            continue
+        if isinstance(parent, cst.Attribute) and parent.attr.value in ("append", "clear"):
+            continue
+        if read_with(module, call, place):
+            return Effect.BREAKS
+        worst = min(worst, tensor_at(module, place, many=many))
+    return worst
 
 
 def _changed_in_place(module: Module, tensor: cst.BaseExpression, accumulator: _Accumulator) -> bool:
@@ -240,10 +318,9 @@ def _written_by(module: Module, arg: cst.Arg, hops: int) -> bool:
     )
 
 
-def _of_many_kinds(module: Module) -> bool:
-    """Whether the file computes in a narrow dtype, or on several devices, whatever a value shows of it."""
-    text = module.tree.text
-    return _NARROW.search(text) is not None or len({index or "0" for index in _DEVICES.findall(text)}) > 1
+def _on_many_devices(module: Module) -> bool:
+    """Whether the file computes on several devices, whatever a value shows of it."""
+    return len({index or "0" for index in _DEVICES.findall(module.tree.text)}) > 1
 
 
 def _aliased(module: Module, target: cst.BaseExpression) -> bool:
@@ -335,6 +412,7 @@ def _grows_after(module: Module, read: cst.CSTNode, add: cst.AugAssign, resets: 
 # --- tensors of no dimension ------------------------------------------------------------------------
 
 
+@remembered
 def is_single_number(module: Module, node: cst.BaseExpression, hops: int = _HOPS) -> bool:
     """Whether a tensor provably has no dimension, so that it formats and adds up like a number."""
     match node:
@@ -393,6 +471,7 @@ def _reduces(module: Module, loss: cst.Call) -> bool:
     return reduction.absent or reduction.constant in ("mean", "sum", "batchmean")
 
 
+@remembered
 def _shaped(module: Module, node: cst.BaseExpression | None, hops: int) -> bool:
     """Whether a tensor, single as it may be, is seen to be given a dimension."""
     match node:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from torchlint.semantics.names import Binding
 
 _DEPTH = 12
+_MOST_FACTORS = 64
 _ATOMS = (cst.Name, cst.Attribute, cst.Call, cst.Subscript, cst.Integer, cst.Float)
 
 
@@ -63,9 +64,13 @@ def product(
             exponent = operations.integer(operation.operands[1])
             if exponent is not None and 1 < exponent <= 4:
                 left = inner(operation.operands[0])
+                if len(left.factors) > _MOST_FACTORS:
+                    return Product(1.0, (node,))
                 found = Product(left.number**exponent, left.factors * exponent)
         case "square":
             left = inner(operation.operands[0])
+            if len(left.factors) > _MOST_FACTORS:
+                return Product(1.0, (node,))
             found = Product(left.number**2, left.factors * 2)
     if found is None:
         return Product(1.0, (node,))

@@ -19,7 +19,7 @@ from torchlint.semantics.values import (
     UNKNOWN,
     Kind,
     Value,
-    join_solid,
+    join,
 )
 
 _WORDS = {
@@ -62,7 +62,7 @@ class Annotations:
                     return UNKNOWN
                 return _WORDS.get(text.rpartition(".")[2].strip("'\""), UNKNOWN)
             case cst.BinaryOperation(operator=cst.BitOr()):
-                return join_solid((self.promised(node.left), self.promised(node.right)))
+                return join((self.promised(node.left), self.promised(node.right)))
             case cst.Subscript():
                 return self._generic(node)
             case cst.Name(value="None"):
@@ -86,7 +86,7 @@ class Annotations:
             if isinstance(element.slice, cst.Index)
         ]
         if head in ("Optional", "Union", "Final", "Annotated", "ClassVar") and inner:
-            return join_solid(inner[:1] if head == "Annotated" else inner)
+            return join(inner[:1] if head == "Annotated" else inner)
         if head in ("List", "list", "Sequence", "Iterable", "Iterator", "Set", "set", "Collection") and inner:
             kind = Kind.ITERATOR if head in ("Iterable", "Iterator") else Kind.LIST
             return Value(kind, item=inner[0] if inner[0].known else None)

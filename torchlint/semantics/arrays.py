@@ -16,12 +16,14 @@ import libcst as cst
 from torchlint.semantics import dtypes
 from torchlint.semantics.api.results import LEGACY_CONSTRUCTORS
 from torchlint.semantics.names import Binding, BindingKind
+from torchlint.semantics.remembered import remembered
 from torchlint.semantics.values import Kind, item_of
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
 
 _DEPTH = 8
+_MOST_ITEMS = 10_000
 
 
 def _listed(namespace: str, names: str) -> frozenset[str]:
@@ -97,6 +99,7 @@ class Arrays:
     alike: bool
 
 
+@remembered
 def array(module: Module, node: cst.BaseExpression, depth: int = 0) -> Array | None:
     """What an expression is that certainly is a NumPy array, and no scalar; None for all others."""
     if depth > _DEPTH:
@@ -298,6 +301,7 @@ def named_dtype(module: Module, node: cst.BaseExpression) -> str | None:
 # --- lists -------------------------------------------------------------------------------------------
 
 
+@remembered
 def list_of_arrays(module: Module, node: cst.BaseExpression, depth: int = 0) -> Arrays | None:
     """What a list or tuple of arrays, or of such lists, holds; None for what is not certainly one."""
     held = _held(module, node) if depth <= _DEPTH else None
@@ -315,6 +319,8 @@ def list_of_arrays(module: Module, node: cst.BaseExpression, depth: int = 0) -> 
         if inner is None:
             return None
         items += inner.items
+        if len(items) > _MOST_ITEMS:
+            return None
         filled, alike = filled and inner.filled, alike and inner.alike
     if not items:
         return None
@@ -322,6 +328,7 @@ def list_of_arrays(module: Module, node: cst.BaseExpression, depth: int = 0) -> 
     return Arrays(tuple(items), filled, alike or (len(shared) == 1 and None not in shared))
 
 
+@remembered
 def _held(module: Module, node: cst.BaseExpression) -> tuple[Sequence[cst.BaseExpression], bool] | None:
     """The expressions that a list is made of, and whether it certainly has an item."""
     match node:

@@ -7,7 +7,7 @@ taken together with its bases and subclasses in the file, since they share the o
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -27,6 +27,7 @@ class SelfAttributes:
     def __init__(self, module: Module) -> None:
         self.module, self.tree, self.names = module, module.tree, module.names
         self._families: dict[cst.ClassDef, tuple[cst.ClassDef, ...]] = {}
+        self._bound: dict[str, dict[cst.ClassDef | None, list[AttributeBinding]]] = {}
 
     def enclosing_class(self, node: cst.CSTNode) -> cst.ClassDef | None:
         """The class whose ``self`` a method around ``node`` has."""
@@ -93,34 +94,62 @@ class SelfAttributes:
                 found.setdefault(attribute.attr.value, []).append(attribute)
         return found
 
-    def is_own(self, attribute: cst.Attribute) -> bool:
-        return self.is_self(attribute.value)
-
     @cached_property
-    def _reads_by_class(self) -> dict[cst.ClassDef, list[cst.Attribute]]:
-        found: dict[cst.ClassDef, list[cst.Attribute]] = {}
-        for attributes in self.attribute_reads.values():
+    def _reads_by_class(self) -> dict[cst.ClassDef, dict[str, list[cst.Attribute]]]:
+        found: dict[cst.ClassDef, dict[str, list[cst.Attribute]]] = {}
+        for name, attributes in self.attribute_reads.items():
             for attribute in attributes:
                 owner = self.self_class(attribute)
                 if owner is not None:
-                    found.setdefault(owner, []).append(attribute)
+                    found.setdefault(owner, {}).setdefault(name, []).append(attribute)
         return found
 
-    def self_reads(self, owner: cst.ClassDef) -> list[cst.Attribute]:
-        """The reads of attributes of ``self`` in a class and its family."""
-        return [read for member in self.family(owner) for read in self._reads_by_class.get(member, ())]
+    def self_reads(self, owner: cst.ClassDef, name: str) -> list[cst.Attribute]:
+        """The reads of ``self.<name>`` in a class and its family; ``name`` may have ``*`` in it."""
+        pattern = name_pattern(name) if "*" in name else None
+        found: list[cst.Attribute] = []
+        for member in self.family(owner):
+            reads = self._reads_by_class.get(member, {})
+            if pattern is None:
+                found += reads.get(name, ())
+            else:
+                for other, attributes in reads.items():
+                    found += attributes if pattern.fullmatch(other) else ()
+        return found
+
+    def foreign_reads(self, name: str) -> list[cst.Attribute]:
+        """The reads of an attribute of this name that are none of ``self``."""
+        return self._foreign_reads.get(name, [])
 
     @cached_property
-    def _set_by_name(self) -> list[tuple[cst.ClassDef, str, cst.BaseExpression]]:
-        """``setattr(self, name, value)``, ``self.add_module(name, value)``: class, pattern and value."""
-        found = []
+    def _foreign_reads(self) -> dict[str, list[cst.Attribute]]:
+        found: dict[str, list[cst.Attribute]] = {}
+        for name, attributes in self.attribute_reads.items():
+            foreign = [attribute for attribute in attributes if not self.is_self(attribute.value)]
+            if foreign:
+                found[name] = foreign
+        return found
+
+    def _bindings(self, name: str) -> dict[cst.ClassDef | None, list[AttributeBinding]]:
+        """The assignments to an attribute of this name, by the class of whose ``self`` it is one."""
+        found = self._bound.get(name)
+        if found is None:
+            found = self._bound[name] = {}
+            for binding in self.names.attributes.get(name, ()):
+                found.setdefault(self.self_class(binding.target), []).append(binding)
+        return found
+
+    @cached_property
+    def _set_by_name(self) -> dict[cst.ClassDef, list[tuple[str, cst.BaseExpression]]]:
+        """``setattr(self, name, value)``, ``self.add_module(name, value)``: by class, pattern and value."""
+        found: dict[cst.ClassDef, list[tuple[str, cst.BaseExpression]]] = {}
         for call in self.tree.nodes(cst.Call):
             buffer = isinstance(call.func, cst.Attribute) and call.func.attr.value == "register_buffer"
             argument = call.args[1 if buffer else -1] if len(call.args) > 1 else None
             name = self.registered_name(argument) if argument is not None else None
             owner = self.enclosing_class(call) if name is not None else None
             if name is not None and owner is not None and argument is not None:
-                found.append((owner, name, argument.value))
+                found.setdefault(owner, []).append((name, argument.value))
         return found
 
     def registered_name(self, argument: cst.Arg) -> str | None:
@@ -151,22 +180,21 @@ class SelfAttributes:
             return []
         family = self.family(owner)
         found: list[cst.BaseExpression] = []
-        pattern = name_pattern(name)
-        for attribute, bindings in self.names.attributes.items():
-            if not pattern.fullmatch(attribute):
-                continue
-            for binding in bindings:
-                if self.self_class(binding.target) not in family:
-                    if "*" not in name and self.may_belong(binding.target, family):
-                        return []
-                    continue
+        names: Iterable[str] = (name,)
+        if "*" in name:
+            names = filter(name_pattern(name).fullmatch, self.names.attributes)
+        for attribute in names:
+            bound = self._bindings(attribute)
+            if "*" not in name and any(self.may_belong(b.target, family) for b in bound.get(None, ())):
+                return []
+            bindings = [binding for member in family for binding in bound.get(member, ())]
+            for binding in sorted(bindings, key=lambda b: self.tree.order[b.target]):
                 value = _assigned_value(binding)
                 if value is None:
                     return []
                 found.append(value)
-        for holder, registered, value in self._set_by_name:
-            if holder in family and may_be_same(registered, name):
-                found.append(value)
+        registered = [item for member in family for item in self._set_by_name.get(member, ())]
+        found += [value for other, value in registered if may_be_same(other, name)]
         return found
 
     def may_belong(self, attribute: cst.CSTNode, family: Collection[cst.ClassDef]) -> bool:

@@ -8,7 +8,7 @@ those that autograd knows); a helper of the file or of the project, ``reduce_ten
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
@@ -18,6 +18,8 @@ import libcst as cst
 from torchlint.semantics.conventions import OPTIONS_NAME
 from torchlint.semantics.names import BindingKind
 from torchlint.semantics.passes import option_default
+from torchlint.semantics.reach import components
+from torchlint.semantics.remembered import remembered
 from torchlint.semantics.spellings import given_as, last_name
 from torchlint.semantics.values import MISSING, Device, Kind
 
@@ -263,9 +265,26 @@ class Collectives:
         What goes over parameters or gradients, or runs a model, is no such helper.
         """
         if function not in self._communicating:
-            self._communicating[function] = None  # a function that calls itself is none
-            self._communicating[function] = self._communicates(function)
+            for members in components(function, self._helpers_of, self._communicating):
+                self._work_out(members)
         return self._communicating[function]
+
+    def _helpers_of(self, function: cst.FunctionDef) -> Iterator[cst.FunctionDef]:
+        """The functions that one may exchange something by."""
+        for call in self.tree.within(function.body, self.tree.nodes(cst.Call)):
+            callee = self.module.callee(call) if last_name(call.func) in self._names else None
+            if isinstance(callee, cst.FunctionDef):
+                yield callee
+
+    def _work_out(self, members: Sequence[cst.FunctionDef]) -> None:
+        """Ask functions that call one another, in rounds, by what was found in the rounds before."""
+        self._communicating.update(dict.fromkeys(members))
+        waiting = members
+        while waiting:
+            asked = {function: self._communicates(function) for function in waiting}
+            found = {function: inner for function, inner in asked.items() if inner is not None}
+            self._communicating.update(found)
+            waiting = [function for function in waiting if function not in found] if found else []
 
     def _communicates(self, function: cst.FunctionDef) -> Collective | None:
         statements = 0
@@ -370,6 +389,7 @@ def group_made(module: Module, call: cst.Call) -> Group | None:
     return Group(call, backend, named, is_default, alone, optional)
 
 
+@remembered
 def _backend(
     module: Module, node: cst.BaseExpression, hops: int = 4
 ) -> tuple[str | None, cst.BaseExpression | None, bool]:
@@ -428,13 +448,14 @@ def _of_binding(
 
 def goes_over_accelerator(module: Module, group: Group) -> cst.CSTNode | None:
     """A place where tensors of an accelerator go over a group; None if the file shows none."""
+    calls: list[cst.Call] = []
     for call in module.tree.nodes(cst.Call):
         found = collective(module, call)
         if found is None or found.sent is None or found.of_objects:
             continue
         if group.is_named_by(module, found.group) and _on_accelerator(module, found.sent):
-            return call
-    return None
+            calls.append(call)
+    return min(calls, key=module.tree.standing, default=None)
 
 
 def _on_accelerator(module: Module, node: cst.BaseExpression) -> bool:

@@ -191,3 +191,16 @@ def asked_by_name(function: str, texts: Sequence[str]) -> str | None:
         if found is not None and (found[2] or words & {"version", "compare"} or len(texts) > 1):
             return found[1]
     return None
+
+
+_NEWER_WORDS = frozenset(
+    {"greater", "ge", "gt", "gte", "least", "newer", "after", "since", "new", "plus", "above"}
+)
+_OLDER_WORDS = frozenset({"less", "lt", "le", "lte", "older", "before", "old", "legacy", "below"})
+
+
+def newer_by_name(name: str) -> bool | None:
+    """Whether ``TORCH_GREATER_EQUAL_2_0`` and its like are true of newer releases; None if not clear."""
+    words = {word.lower() for word in _WORD.findall(name)}
+    newer, older = not words.isdisjoint(_NEWER_WORDS), not words.isdisjoint(_OLDER_WORDS)
+    return None if newer is older else newer

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint.semantics.attributes import SEQUENTIAL, may_be_same, name_pattern
+from torchlint.semantics.attributes import SEQUENTIAL, may_be_same
 from torchlint.semantics.biases import Biases
 from torchlint.semantics.layers import (
     FILLING_METHODS,
@@ -91,6 +91,7 @@ class Dataflow:
         self.biases = Biases(module, self.attributes)
         self.operations = Operations(module)
         self._visiting: set[tuple[str, cst.CSTNode]] = set()
+        self._steps: dict[cst.Call, tuple[list[Step], dict[cst.CSTNode, int], bool]] = {}
 
     def after_layer(self, call: cst.Call) -> Trail:
         """All that takes what the layer made by ``call`` computes."""
@@ -183,23 +184,20 @@ class Dataflow:
         owner = self.attributes.enclosing_class(at)
         if owner is None:
             return
-        pattern = name_pattern(name)
-        for read in self.attributes.self_reads(owner):
-            if pattern.fullmatch(read.attr.value):
-                yield from self._places(read)
+        for read in self.attributes.self_reads(owner, name):
+            yield from self._places(read)
         for call, wanted in self.attributes.getattrs(owner):
             if may_be_same(name, wanted):
                 yield from self._places(call)
         if "*" not in name:
             family = self.attributes.family(owner)
-            for attribute in self.attributes.attribute_reads.get(name, ()):
-                if not self.attributes.is_own(attribute):
-                    above = self.tree.parent(attribute)
-                    # ``model.conv.bias`` outside of the class: whose attribute it is cannot be seen.
-                    bias = isinstance(above, cst.Attribute) and above.attr.value == "bias"
-                    apart = self._taken_apart(attribute) and self.attributes.may_belong(attribute, family)
-                    if bias or apart:
-                        yield attribute
+            for attribute in self.attributes.foreign_reads(name):
+                above = self.tree.parent(attribute)
+                # ``model.conv.bias`` outside of the class: whose attribute it is cannot be seen.
+                bias = isinstance(above, cst.Attribute) and above.attr.value == "bias"
+                apart = self._taken_apart(attribute) and self.attributes.may_belong(attribute, family)
+                if bias or apart:
+                    yield attribute
 
     def _taken_apart(self, attribute: cst.Attribute) -> bool:
         """Whether code outside of a class applies or watches one of its layers: ``model.conv(x)``."""
@@ -290,15 +288,23 @@ class Dataflow:
 
     def _after_step(self, node: cst.BaseExpression, call: cst.Call) -> Iterator[Consumer]:
         """What comes behind an argument of ``nn.Sequential(...)``, and what reads it out of there."""
-        steps = argument_steps(call.args)
-        index = next(i for i, step in enumerate(steps) if step.node is node)
-        known = not any(step.many for step in steps)
+        steps, places, known = self._argument_steps(call)
+        index = places[node]
         if self._is_rearranged(call):
             yield _SOMETHING
             return
         yield from self._exposed(call, index if known else None, len(steps))
         if not (yield from self._first_of(steps[index + 1 :])):
             yield from self._after_end_of(call)
+
+    def _argument_steps(self, call: cst.Call) -> tuple[list[Step], dict[cst.CSTNode, int], bool]:
+        """The arguments of a call as steps, the number of each, and whether each is one step."""
+        found = self._steps.get(call)
+        if found is None:
+            steps = argument_steps(call.args)
+            places: dict[cst.CSTNode, int] = {step.node: i for i, step in enumerate(steps)}
+            found = self._steps[call] = steps, places, not any(step.many for step in steps)
+        return found
 
     def _is_rearranged(self, call: cst.Call) -> bool:
         """Whether layers are taken out of a sequence, or replaced, after it is made."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.semantics.names import Binding, BindingKind
+from torchlint.semantics.remembered import remembered
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.transfers import transferred
 from torchlint.semantics.values import Device, Kind
@@ -161,6 +162,7 @@ class Datasets:
         """Whether the data is there already, so that fetching an item is only picking a row."""
         return self._rows_only(node, 0)
 
+    @remembered
     def _rows_only(self, node: cst.BaseExpression, depth: int) -> bool:
         if depth > 6:
             return False
@@ -241,6 +243,7 @@ class Datasets:
         """Whether the items of a dataset are tensors that are on an accelerator already."""
         return self._default_is_accelerator or self._data_on_accelerator(node, 0)
 
+    @remembered
     def _data_on_accelerator(self, node: cst.BaseExpression, depth: int) -> bool:
         if depth > 6:
             return False
@@ -385,6 +388,7 @@ class Datasets:
                 return True
         return True
 
+    @remembered
     def _is_plain_source(self, node: cst.BaseExpression, depth: int) -> bool:
         """Whether what is iterated is a file, a range, a list: nothing that could know about workers."""
         if depth > 6:

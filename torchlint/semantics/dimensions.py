@@ -11,6 +11,7 @@ from torchlint.semantics.api import results
 from torchlint.semantics.attributes import part_of
 from torchlint.semantics.conventions import CRITERION_NAME, LOSS_NAME
 from torchlint.semantics.names import BindingKind, dotted_text
+from torchlint.semantics.remembered import remembered
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import Kind
 
@@ -26,6 +27,7 @@ _KEEPING = frozenset({"data", "detach", "clone", "cpu", "cuda", "to", "float", "
 _HOPS = 6
 
 
+@remembered
 def has_no_dimension(module: Module, node: cst.BaseExpression, hops: int = _HOPS) -> bool | None:
     """Whether an expression is a tensor without dimensions, for certain (True) or going by its name (None).
 
@@ -129,6 +131,7 @@ def _all_without(module: Module, nodes: Sequence[cst.BaseExpression | None], hop
     return _both(node is not None and has_no_dimension(module, node, hops - 1) for node in nodes)
 
 
+@remembered
 def is_row(module: Module, node: cst.BaseExpression, hops: int = _HOPS) -> bool:
     """Whether a tensor certainly has one dimension, by what makes it."""
     if hops <= 0:

@@ -15,6 +15,7 @@ import libcst as cst
 
 from torchlint import rewriting
 from torchlint.diagnostics import Edit
+from torchlint.semantics.remembered import remembered, solved
 from torchlint.semantics.values import Device, Kind
 
 if TYPE_CHECKING:
@@ -35,7 +36,6 @@ _ONLY_NAMING = frozenset(
 _FOR_OTHERS = re.compile(r"\bsubprocess\b|\bPopen\b|\bspawn\b|\bexecv|\bProcess\(|os\.system|\bray\.")
 
 
-_DEPTH = 6
 _FUNCTIONS = (cst.FunctionDef, cst.Lambda)
 _OF_DEVICES = re.compile(r"cuda|gpu|device|accelerator", re.IGNORECASE)
 _TORCH = frozenset({"torch", "torchvision", "torchaudio"})
@@ -122,58 +122,52 @@ def inherited_by_others(module: Module) -> bool:
 def found_before(
     module: Module, node: cst.CSTNode, wanted: Callable[[Module, cst.CSTNode], bool]
 ) -> cst.CSTNode | None:
-    """What is wanted and certainly runs before ``node``; None if nothing is seen to."""
-    return _found_before(module, node, wanted, frozenset())
+    """What is wanted and certainly runs before ``node``; None if nothing is seen to.
 
-
-def _found_before(
-    module: Module,
-    node: cst.CSTNode,
-    wanted: Callable[[Module, cst.CSTNode], bool],
-    seen: frozenset[cst.CSTNode],
-) -> cst.CSTNode | None:
-    """What is wanted and runs before ``node``: above it in its blocks, or above all calls of its function."""
+    It stands above the node in its blocks, or above all calls of its function.
+    """
     child = node
     for parent in module.tree.ancestors(node):
         if isinstance(parent, _FUNCTIONS):
-            return _found_before_calls(module, parent, wanted, seen)
+            return next(iter(_found_before_calls(module, parent, wanted)), None)
         if isinstance(parent, (cst.IndentedBlock, cst.SimpleStatementLine, cst.Module)):
             for statement in parent.body:
                 if statement is child:
                     break
-                found = _first(module, statement, wanted, seen)
+                found = _first(module, statement, wanted)
                 if found is not None:
                     return found
         child = parent
     return None
 
 
+@solved(())
 def _found_before_calls(
-    module: Module,
-    function: cst.FunctionDef | cst.Lambda,
-    wanted: Callable[[Module, cst.CSTNode], bool],
-    seen: frozenset[cst.CSTNode],
-) -> cst.CSTNode | None:
-    """What is wanted and runs before every call of a function that sets a variable."""
-    if function in seen:
-        return None
+    module: Module, function: cst.FunctionDef | cst.Lambda, wanted: Callable[[Module, cst.CSTNode], bool]
+) -> tuple[cst.CSTNode, ...]:
+    """What is wanted and runs before every call of a function that sets a variable, if anything does."""
     calls = module.callers(function)
     if calls:
-        found = [_found_before(module, call, wanted, seen | {function}) for call in calls]
-        return None if None in found else found[0]
+        found = [found_before(module, call, wanted) for call in calls]
+        return () if None in found or found[0] is None else (found[0],)
     # Others call it, once the whole module has run.
+    return _first_of_module(module, wanted)
+
+
+@remembered
+def _first_of_module(
+    module: Module, wanted: Callable[[Module, cst.CSTNode], bool]
+) -> tuple[cst.CSTNode, ...]:
+    """What is wanted and runs when the file is imported, if anything does."""
     for statement in module.tree.root.body:
-        made = None if is_main_guard(statement) else _first(module, statement, wanted, seen | {function})
+        made = None if is_main_guard(statement) else _first(module, statement, wanted)
         if made is not None:
-            return made
-    return None
+            return (made,)
+    return ()
 
 
 def _first(
-    module: Module,
-    node: cst.CSTNode,
-    wanted: Callable[[Module, cst.CSTNode], bool],
-    seen: frozenset[cst.CSTNode],
+    module: Module, node: cst.CSTNode, wanted: Callable[[Module, cst.CSTNode], bool]
 ) -> cst.CSTNode | None:
     """The first part of a statement that is wanted, or that calls a function of the file which holds it."""
     if isinstance(node, (*_FUNCTIONS, cst.ClassDef, cst.ExceptHandler)):
@@ -183,15 +177,22 @@ def _first(
     if isinstance(node, cst.If) and not (is_main_guard(node) or _OF_DEVICES.search(module.source(node.test))):
         return None
     for part in module.tree.parts(node):
-        found = _first(module, part, wanted, seen)
+        found = _first(module, part, wanted)
         if found is not None:
             return found
     if isinstance(node, cst.Call):
         callee = module.callee(node)
-        if isinstance(callee, cst.FunctionDef) and callee not in seen and len(seen) < _DEPTH:
-            if _first(module, callee.body, wanted, seen | {callee}) is not None:
-                return node
+        if isinstance(callee, cst.FunctionDef) and _comes_to(module, callee, wanted):
+            return node
     return None
+
+
+@solved(False)
+def _comes_to(
+    module: Module, function: cst.FunctionDef, wanted: Callable[[Module, cst.CSTNode], bool]
+) -> bool:
+    """Whether what is wanted runs when a function does."""
+    return _first(module, function.body, wanted) is not None
 
 
 def is_main_guard(node: cst.CSTNode) -> bool:

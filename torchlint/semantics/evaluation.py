@@ -15,7 +15,7 @@ from torchlint.semantics.asides import Asides
 from torchlint.semantics.conventions import COPY_NAME, OTHER_FRAMEWORKS
 from torchlint.semantics.names import BindingKind
 from torchlint.semantics.places import Grad, Phase
-from torchlint.semantics.remembered import remembered
+from torchlint.semantics.remembered import remembered, solved
 from torchlint.semantics.retention import kept
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.untrained import Untrained
@@ -163,6 +163,10 @@ class Evaluation:
                         return False
                     passes = True
         return passes
+
+    def gives_away(self, function: cst.FunctionDef) -> bool:
+        """Whether code that this file does not show may get a tensor with its graph from a function."""
+        return self._escapes(function, function.body)
 
     def _is_tried_again(self, call: cst.Call) -> bool:
         """Whether a handler runs the same model once more: some compute gradients of their own."""
@@ -564,6 +568,7 @@ class Evaluation:
             return False
         return any(self._is_random(argument.value, _HOPS + 1) for argument in call.args)
 
+    @remembered
     def _is_random(self, node: cst.BaseExpression, hops: int) -> bool:
         """Whether random numbers, or a constant, are all that a value is made from."""
         for inner in (node, *self.tree.descendants(node)):
@@ -593,6 +598,7 @@ class Evaluation:
                 pass
         return all(self._is_inspected(read) for read in reads)
 
+    @solved(True)
     def _is_inspected(self, read: cst.CSTNode) -> bool:
         """``y.shape``, ``y[0].size()``, ``type(y)``; a loop over a result looks at its parts."""
         parent = self.tree.parent(read)
@@ -845,6 +851,7 @@ class Evaluation:
             binding.kind is BindingKind.PARAMETER for binding in self.module.bindings(node)
         )
 
+    @remembered
     def is_evident(self, node: cst.BaseExpression, function: cst.FunctionDef, depth: int = 0) -> bool:
         """Whether more than a name of many meanings (``predict``, ``evaluate``) speaks for evaluation.
 
@@ -994,6 +1001,7 @@ class Evaluation:
                         return True
         return False
 
+    @remembered
     def _hands_out_graph(self, function: cst.FunctionDef, hops: int = _HOPS) -> bool:
         """Whether code that the file does not show may get a tensor with its graph from a function."""
         if not self._returns_graph(function):

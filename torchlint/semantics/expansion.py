@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.diagnostics import Edit, Fix
+from torchlint.semantics.remembered import remembered
 from torchlint.semantics.values import Kind
 
 if TYPE_CHECKING:
@@ -171,6 +172,7 @@ def _is_literal_one(node: cst.BaseExpression) -> bool:
 # --- shapes -----------------------------------------------------------------------------------------
 
 
+@remembered
 def shape_of(module: Module, node: cst.BaseExpression, hops: int = _HOPS) -> Shape | None:
     """What is known of the dimensions of a tensor, by what made it; None if nothing says it is a tensor."""
     found = _made_shape(module, node, hops) if hops > 0 else None

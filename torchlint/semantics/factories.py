@@ -15,6 +15,7 @@ from torchlint import rewriting
 from torchlint.diagnostics import Edit
 from torchlint.semantics.api.results import FACTORIES, LEGACY_CONSTRUCTORS, LIKE_FACTORIES, RANDOM_FACTORIES
 from torchlint.semantics.arrays import array
+from torchlint.semantics.remembered import solved
 from torchlint.semantics.transfers import move_to_accelerator
 from torchlint.semantics.values import Device, Kind
 
@@ -186,6 +187,7 @@ def _cpu(module: Module, node: cst.BaseExpression) -> bool:
     return value.kind is Kind.DEVICE and value.device is Device.CPU
 
 
+@solved(False)
 def moved_later(module: Module, made: cst.BaseExpression) -> bool:
     """Whether the tensor that ``made`` makes is moved to an accelerator at once, or before any other use.
 

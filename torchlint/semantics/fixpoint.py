@@ -66,11 +66,33 @@ class Fixpoint(Generic[Q, A]):
         """What answers rest on: the open questions that were asked for each, with what they said, and it."""
         self._asked: list[tuple[_Question, A]] = []
         """The open questions that the one in work has asked so far, and what they said."""
+        self.leaning: dict[Any, tuple[list[tuple[_Question, A]], Any]] = {}
+        """What others keep that rests on open questions: these, with what they said, and it."""
 
     @property
     def busy(self) -> bool:
         """Whether a question is being worked out, so that what is found may rest on an open one."""
         return bool(self._open)
+
+    def begin(self) -> int:
+        """Where to begin, after some work, to tell which open questions were asked for it."""
+        return len(self._asked)
+
+    def grounds_since(self, begin: int) -> list[tuple[_Question, A]]:
+        """The open questions that have been asked since then, each once, with what they said."""
+        asked = self._asked
+        if len(asked) == begin:
+            return []
+        asked[begin:] = {question[0]: (question, said) for question, said in asked[begin:]}.values()
+        return asked[begin:]
+
+    def still(self, grounds: Sequence[tuple[_Question, A]]) -> bool:
+        """Whether questions still say what they said; they count as asked by the one in work."""
+        for question, then in grounds:
+            now = self.ask(*question)
+            if now is not then and now != then:
+                return False
+        return True
 
     def ask(self, key: Q, work_out: Callable[[Q], A], answers: Answers[A]) -> A:
         """The answer to a question; inside a component that is still open, what it says so far."""
@@ -108,6 +130,8 @@ class Fixpoint(Generic[Q, A]):
             self._bounds.pop()
             self._open.pop()
             del self._numbers[key]
+            if not self._open:
+                self.leaning.clear()
             answer = self.settled[key] = answers.unknown if answer is answers.nothing else answer
             return answer
         self._current[key] = answer
@@ -179,6 +203,7 @@ class Fixpoint(Generic[Q, A]):
         self._bounds.clear()
         for table in (self._numbers, self._current, self._previous, self._leaned, self._grounds):
             table.clear()
+        self.leaning.clear()
         self._working.clear()
 
     def _solve(self, base: int) -> None:
@@ -235,6 +260,8 @@ class Fixpoint(Generic[Q, A]):
             self._forget(table, members)
         del self._open[base:]
         self._bounds.pop()
+        if not self._open:
+            self.leaning.clear()
 
     @staticmethod
     def _forget(table: dict[Q, Any], members: Sequence[_Question]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ from torchlint.semantics.conventions import MODEL_USE
 from torchlint.semantics.fixpoint import Answers
 from torchlint.semantics.names import BindingKind
 from torchlint.semantics.reach import gathered
+from torchlint.semantics.remembered import remembered
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.throttling import FUNCTIONS, Function
 from torchlint.semantics.values import MISSING, Kind
@@ -59,7 +61,8 @@ _SUSPECTS = re.compile(r"no_?grad|inference|eval_?mode|evaluating|disable_grad|g
 
 _Setters = dict[cst.CSTNode | None, list[tuple[cst.CSTNode, Grad | None]]]
 _SETTERS_KNOWN: Answers[_Setters] = Answers(nothing={}, unknown={})
-_ENTRIES = Answers(nothing=Grad.UNKNOWN, unknown=Grad.UNKNOWN)
+_NO_MODES: frozenset[Grad] = frozenset()
+_STARTS = Answers(nothing=_NO_MODES, unknown=_NO_MODES)
 
 
 def _in_common(modes: frozenset[Grad]) -> Grad:
@@ -71,7 +74,7 @@ class GradModes:
     """The grad modes of one file, worked out on demand."""
 
     def __init__(self, model: Model) -> None:
-        self.model = model
+        self.model = self.module = model
         self.tree = model.tree
         self.names = model.names
         self._modes: dict[cst.CSTNode, Grad] = {}
@@ -96,12 +99,8 @@ class GradModes:
 
     def _inside(self, node: cst.CSTNode) -> tuple[Grad | None, Function | None]:
         """What the function around ``node`` itself does to the mode there, and that function."""
-        child = node
         setters = self._setters
-        for parent in self.tree.ancestors(node):
-            if parent.__class__ not in _HOLDERS:
-                child = parent
-                continue
+        for child, parent in self.tree.edges(node, _HOLDERS):
             if isinstance(parent, FUNCTIONS) and child is parent.body:
                 return (self._stated(node, parent, parent) if setters else None), parent
             if isinstance(parent, cst.With):
@@ -109,7 +108,6 @@ class GradModes:
                 if held is not None:
                     stated = self._stated(node, parent, self.model.function(parent)) if setters else None
                     return (stated or held), None
-            child = parent
         return (self._stated(node, self.tree.root, None) if setters else None), None
 
     def _held(self, block: cst.With, child: cst.CSTNode) -> Grad | None:
@@ -181,17 +179,22 @@ class GradModes:
     def _stated(self, node: cst.CSTNode, limit: cst.CSTNode, function: Function | None) -> Grad | None:
         """What the statements of the same function above ``node`` leave in force, inside ``limit``."""
         order = self.tree.order
-        settings = [
-            (call, mode)
-            for call, mode in self._setters.get(function, ())
-            if (limit is self.tree.root or self.tree.contains(limit, call))
-            and (call not in self._regions or self.tree.contains(self._regions[call], node))
-        ]
+        settings = self._setters.get(function, [])
+        if limit is not self.tree.root:
+            first = bisect_left(settings, order[limit], key=lambda setting: order[setting[0]])
+            last = self.tree.last(limit)
+            settings = settings[first : bisect_right(settings, last, key=lambda setting: order[setting[0]])]
+        if self._regions:
+            settings = [
+                (call, mode)
+                for call, mode in settings
+                if call not in self._regions or self.tree.contains(self._regions[call], node)
+            ]
         if not settings:
             return None
-        before = [(call, mode) for call, mode in settings if order[call] < order[node]]
+        before = bisect_left(settings, order[node], key=lambda setting: order[setting[0]])
         if before:
-            call, mode = before[-1]
+            call, mode = settings[before - 1]
             block = self.tree.parent(self.tree.statement(call))
             if block is not None and self.tree.contains(block, node):
                 return mode
@@ -216,6 +219,7 @@ class GradModes:
 
     # ------------------------------------------------------------------ contexts
 
+    @remembered
     def _context(self, node: cst.CSTNode, depth: int = 0) -> Grad | None:
         """What entering this context manager does; None: nothing to the grad mode."""
         if depth > 4:
@@ -303,12 +307,16 @@ class GradModes:
         if not self.model.fixpoint.busy:
             # Nothing that is asked now rests on half an answer, so that all on the way may be remembered.
             return _in_common(gathered(function, self._started_in, self._starts))
-        found: Grad = self.model.fixpoint.ask(("entry", function), self._find_entry, _ENTRIES)
+        return _in_common(self._modes_at_start(function))
+
+    def _modes_at_start(self, function: Function) -> frozenset[Grad]:
+        """The modes in which a function starts, asked while values are being worked out."""
+        found: frozenset[Grad] = self.model.fixpoint.ask(("starts", function), self._find_modes, _STARTS)
         return found
 
-    def _find_entry(self, question: tuple[str, Function]) -> Grad:
-        _, function = question
-        return _in_common(gathered(function, self._started_in, {}))
+    def _find_modes(self, question: tuple[str, Function]) -> frozenset[Grad]:
+        modes, onward = self._started_in(question[1])
+        return frozenset(modes).union(*map(self._modes_at_start, dict.fromkeys(onward)))
 
     def _started_in(self, function: Function) -> tuple[list[Grad], list[Function]]:
         """The modes in which a function starts, and the functions that it starts in the mode of."""

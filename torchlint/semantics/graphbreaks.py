@@ -20,6 +20,7 @@ import libcst as cst
 from torchlint.semantics.api.compiler import ASKING, DRAWN_NUMBERS, LOGGING_METHODS, UNTRACED
 from torchlint.semantics.api.results import READING_SCALARS, SIZED_BY_SCALARS
 from torchlint.semantics.callstate import grown
+from torchlint.semantics.remembered import remembered
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.synchronisation import (
     asking_function,
@@ -160,6 +161,7 @@ _REDUCTIONS = frozenset(
 _DEPTH = 6
 
 
+@remembered
 def _reduced(module: Module, node: cst.BaseExpression, depth: int = _DEPTH) -> bool:
     """Whether a value of unknown kind is what a reduction gives: ``x.sum() > 0`` for whatever ``x``.
 

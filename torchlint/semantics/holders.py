@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.semantics.names import BindingKind
+from torchlint.semantics.remembered import remembered
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import Kind
 
@@ -71,6 +72,7 @@ class Holders:
     def holds_model(self, node: cst.BaseExpression, hops: int = _HOPS) -> bool:
         return self._holds(node, (Kind.OPTIMIZER, Kind.PARAMETERS, Kind.MODULE), hops)
 
+    @remembered
     def _holds(self, node: cst.BaseExpression, kinds: tuple[Kind, ...], hops: int) -> bool:
         """Whether an expression is, or may be an object that holds, something of these kinds."""
         value = self.module.value(node)

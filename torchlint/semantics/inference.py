@@ -9,12 +9,13 @@ functions of the file. Where the trail ends the answer is ``UNKNOWN``.
 from __future__ import annotations
 
 from ast import literal_eval
-from collections.abc import Callable, Sequence
-from functools import cache, cached_property
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache, cached_property, partial, reduce
 from typing import Any
 
 import libcst as cst
 
+from torchlint.effort import ExhaustedError
 from torchlint.semantics.annotations import Annotations
 from torchlint.semantics.api import results
 from torchlint.semantics.callgraph import CallGraph
@@ -36,7 +37,7 @@ from torchlint.semantics.conventions import (
 from torchlint.semantics.evaluator import Function
 from torchlint.semantics.fixpoint import Answers, Fixpoint
 from torchlint.semantics.library import DISTRIBUTION_METHODS, MODULE_CONTAINERS, Library
-from torchlint.semantics.names import Binding, BindingKind, Names, dotted_text
+from torchlint.semantics.names import AttributeBinding, Binding, BindingKind, Names, dotted_text
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import (
     BATCH,
@@ -56,11 +57,11 @@ from torchlint.semantics.values import (
     Graph,
     Kind,
     Value,
+    bounded,
     dict_item,
     item_of,
     join,
     join_devices,
-    join_solid,
     solid,
 )
 from torchlint.syntax import SyntaxTree
@@ -68,8 +69,9 @@ from torchlint.syntax import SyntaxTree
 # The evaluator recurses through definitions. No program that people write comes near this depth; a lower
 # limit that some do reach makes the answers depend on which question was asked first.
 _MAX_DEPTH = 500
-_MAX_CALL_SITES = 12
 _VALUES = Answers(nothing=BOTTOM, unknown=UNKNOWN)
+# The join of more values than these is worked out once for all places that ask for it.
+_FEW = 8
 
 
 class Inference:
@@ -81,12 +83,14 @@ class Inference:
 
     def __init__(self, tree: SyntaxTree, names: Names, classes: Classes) -> None:
         self.tree = tree
+        self.effort = tree.effort
         self.names = names
         self.classes = classes
         self.grad_off: Callable[[cst.CSTNode], bool] = lambda node: False
         self.fixpoint: Fixpoint[Any, Any] = Fixpoint(self._place_of, depth=_MAX_DEPTH)
         self._settled: dict[Any, Any] = self.fixpoint.settled
         self._instances: dict[cst.ClassDef, Value] = {}
+        self._fills: dict[Binding, list[cst.BaseExpression]] = {}
         self.library = Library(self)
         self.annotations = Annotations(self, self.library)
         self.callgraph = CallGraph(self)
@@ -100,6 +104,10 @@ class Inference:
         A definition that depends on itself (``x = f(x)`` in a loop) contributes nothing of its own: its
         value is the least that agrees with everything else that it depends on.
         """
+        effort = self.effort
+        effort.spent += 1
+        if effort.spent > effort.limit:
+            raise ExhaustedError
         known: Value | None = self._settled.get(node)
         if known is None:
             if node.__class__ in _LITERALS:
@@ -108,15 +116,21 @@ class Inference:
                 known = self.fixpoint.ask(node, self._evaluate, _VALUES)
         return known
 
-    def _place_of(self, question: cst.CSTNode | tuple[str, cst.CSTNode]) -> tuple[int, str]:
-        """Where in the file a question stands: a node for its value, or what else is asked of it."""
-        if isinstance(question, tuple):
-            return self.tree.order[question[1]], question[0]
-        return self.tree.order[question], ""
+    def _place_of(self, question: Any) -> tuple[int, str]:
+        """Where in the file a question stands: a node for its value, or what else is asked of it.
+
+        That is a tuple of what is asked, the node, or a definition, and what more the question names.
+        """
+        if isinstance(question, cst.CSTNode):
+            return self.tree.order[question], ""
+        label, about, *more = question
+        place = self.tree.order[about.node if isinstance(about, Binding) else about]
+        return place, f"{label}{more}" if more else label
 
     def _evaluate(self, node: cst.CSTNode) -> Value:
+        self.effort.spent += 3
         work_out = _BY_TYPE.get(node.__class__)
-        return work_out(self, node) if work_out is not None else UNKNOWN
+        return bounded(work_out(self, node)) if work_out is not None else UNKNOWN
 
     def _number(self, node: cst.Integer | cst.Float | cst.Imaginary) -> Value:
         return NUMBER._replace(constant=_literal(node.value))
@@ -130,17 +144,17 @@ class Inference:
         return self.library.operate(self.value(node.left), self.value(node.right), node)
 
     def _either(self, node: cst.BooleanOperation) -> Value:
-        return join_solid((self.value(node.left), self.value(node.right)))
+        return join((self.value(node.left), self.value(node.right)))
 
     def _choice(self, node: cst.IfExp) -> Value:
-        return join_solid((self.value(node.body), self.value(node.orelse)))
+        return join((self.value(node.body), self.value(node.orelse)))
 
     def _dict(self, node: cst.Dict) -> Value:
         items = [
             self.value(e.value) if isinstance(e, cst.DictElement) else dict_item(self.value(e.value))
             for e in node.elements
         ]
-        return Value(Kind.DICT, item=join_solid(items) if items else None, origin=node)
+        return Value(Kind.DICT, item=join(items) if items else None, origin=node)
 
     def _comprehension(self, node: cst.ListComp | cst.SetComp | cst.GeneratorExp) -> Value:
         kind = Kind.ITERATOR if isinstance(node, cst.GeneratorExp) else Kind.LIST
@@ -190,7 +204,8 @@ class Inference:
             return BOOL._replace(constant=not operand.constant) if known else BOOL
         if operand.kind is Kind.NUMBER and isinstance(node.operator, cst.Minus):
             number = operand.constant
-            return NUMBER._replace(constant=-number if isinstance(number, (int, float)) else MISSING)
+            negated = -number if isinstance(number, (int, float)) else MISSING
+            return NUMBER._replace(constant=negated, literal=operand.literal)
         if isinstance(node.operator, cst.BitInvert) and operand.dtype == "torch.bool":
             return operand
         return self.library.tensor(operand) if operand.tensorlike else operand
@@ -252,8 +267,10 @@ class Inference:
             return self.library.named(dotted) if dotted is not None else self.clues.by_name(node.value, node)
         if len(bindings) == 1:
             result = self.binding(bindings[0])
+        elif len(bindings) <= _FEW:
+            result = join(map(self.binding, bindings))
         else:
-            result = join_solid(map(self.binding, bindings))
+            result = self._of_several(bindings)
         if result is BOTTOM:
             return result
         if self._type_tests and (result.tensorlike or result.kind is Kind.UNKNOWN):
@@ -286,6 +303,18 @@ class Inference:
                 return result.on(Device.CPU)
         return self._filled(node, bindings, result)
 
+    def _of_several(self, bindings: tuple[Binding, ...]) -> Value:
+        """The join of several definitions of one name; of all that there are it is asked for many reads."""
+        first = bindings[0]
+        if bindings is not self.names.definitions(first.scope, first.name):
+            return join(map(self.binding, bindings))
+        return self._joined("definitions", first.node, partial(map, self.binding, bindings))
+
+    def _joined(self, question: str, node: cst.CSTNode, values: Callable[[], Iterable[Value]]) -> Value:
+        """The join of values of which many places ask, worked out once for the same question and node."""
+        found: Value = self.fixpoint.ask((question, node), lambda _: join(values()), _VALUES)
+        return found
+
     def _left_torch(self, binding: Binding) -> bool:
         """``out = out.cpu().tolist()``: what was asked of the variable before says nothing of it now."""
         if binding.kind is not BindingKind.ASSIGN or binding.path or not isinstance(binding.value, cst.Call):
@@ -305,7 +334,7 @@ class Inference:
         if len(bindings) == 1:
             return False
         values = [self.binding(binding) for binding in bindings]
-        return any(value.kind is Kind.NUMBER and value.constant is MISSING for value in values)
+        return any(value.kind is Kind.NUMBER and not value.starts for value in values)
 
     @cached_property
     def _type_tests(self) -> dict[str, list[tuple[cst.Call, list[cst.BaseExpression]]]]:
@@ -340,7 +369,7 @@ class Inference:
                 and holder is not None
                 and not any(self.tree.contains(holder, b.node) for b in bindings)
             ):
-                shown = join_solid(self.annotations.promised(part) for part in types)
+                shown = join(self.annotations.promised(part) for part in types)
                 if shown is not BOTTOM and shown.kind in _HOST_KINDS:
                     return shown
         return None
@@ -406,13 +435,30 @@ class Inference:
             for b in bindings
         ):
             return value
-        items: list[Value] = []
-        for read in self.names.reads.get(node.value, ()):
-            appended = self.appended(read)
-            if appended is not None and set(self.names.bindings(read)) & set(bindings):
-                items.append(self.value(appended))
-        filled = join_solid(items)
-        return value._replace(item=filled, elements=None) if items and filled is not BOTTOM else value
+        first = bindings[0]
+        if len(bindings) == 1:
+            question, appended = "filled", self._appended_to(first)
+        else:
+            question = "filled by all"
+            found = {item for binding in bindings for item in self._appended_to(binding)}
+            appended = sorted(found, key=self.tree.order.__getitem__)
+        if not appended:
+            return value
+        values = partial(map, self.value, appended)
+        shared = len(bindings) == 1 or bindings is self.names.definitions(first.scope, first.name)
+        if shared and len(appended) > _FEW:
+            filled = self._joined(question, first.node, values)
+        else:
+            filled = join(values())
+        return value._replace(item=filled, elements=None) if filled is not BOTTOM else value
+
+    def _appended_to(self, binding: Binding) -> list[cst.BaseExpression]:
+        """What is appended to the list that a definition may stand for, in source order."""
+        known = self._fills.get(binding)
+        if known is None:
+            found = map(self.appended, self.names.uses(binding))
+            known = self._fills[binding] = [item for item in found if item is not None]
+        return known
 
     def appended(self, read: cst.CSTNode) -> cst.BaseExpression | None:
         """The expression ``x`` when ``read`` is the list in ``read.append(x)``."""
@@ -452,6 +498,8 @@ class Inference:
             case BindingKind.CLASS:
                 assert isinstance(binding.node, cst.ClassDef)
                 return Value(Kind.CLASS, definition=binding.node)
+            case BindingKind.MANY:
+                return self._of_several(self.names.definitions(binding.scope, binding.name))
             case BindingKind.DECLARE:
                 return self.annotations.of_binding(binding) or UNKNOWN
             case _:
@@ -621,7 +669,7 @@ class Inference:
             return None
         found: list[Value] = []
         sites = self.callgraph.callers(function)
-        for call in sites[:_MAX_CALL_SITES]:
+        for call in sites:
             argument = self.callgraph.bound_to(call, function).get(name)
             if argument.node is not None:
                 found.append(self.value(argument.node))
@@ -630,7 +678,7 @@ class Inference:
             elif param.default is not None:
                 found.append(self.value(param.default))
         if found:
-            return join_solid(found)
+            return join(found)
         if not sites and param.default is not None:
             default = self.value(param.default)
             if default.kind in (Kind.STRING, Kind.DEVICE) and default.device is not Device.UNKNOWN:
@@ -638,7 +686,7 @@ class Inference:
                 return Value(default.kind, device=Device.ACCELERATOR)
             # A default of None or of an empty string says nothing about what callers pass.
             if default.kind in (Kind.NUMBER, Kind.BOOL, Kind.DTYPE) or default.device is not Device.UNKNOWN:
-                return default._replace(constant=MISSING)
+                return default._replace(constant=MISSING, literal=False)
         return None
 
     def _hook_parameter(self, function: cst.FunctionDef, name: str, param: cst.Param) -> Value:
@@ -806,11 +854,11 @@ class Inference:
                     return Value(Kind.DEVICE, device=Device.ACCELERATOR)
                 if attr in ("trainer", "logger", "hparams"):
                     return UNKNOWN
-            for heir in self.classes.heirs(base.definition)[:4]:
-                # A mixin or abstract base asks for what its heirs in this file define.
-                own = self._instance_attribute(self.classes.info(heir), attr, base)
-                if own is not None:
-                    return own
+            # A mixin or abstract base asks for what its heirs in this file define.
+            heirs = map(self.classes.info, self.classes.heirs(base.definition))
+            defined = [self._instance_attribute(heir, attr, base) for heir in heirs]
+            if any(own is not None for own in defined):
+                return join(own for own in defined if own is not None)
         receiver = self.library.receiver(base)
         fact = results.ATTRIBUTES.get(receiver, {}).get(attr)
         if fact is not None:
@@ -843,14 +891,32 @@ class Inference:
             if any(_decorator_name(d) in ("property", "cached_property") for d in method.decorators):
                 return self.returned(method)
             return Value(Kind.FUNCTION, definition=method, receiver=base)
+        assigned = self.classes.attribute_bindings(info, attr)
+        # What only adds to what is there says nothing of it.
+        if any(b.value is not None and b.kind is not BindingKind.AUGMENT for b in assigned):
+            if len(assigned) <= _FEW:
+                joined = self._assigned_to_attribute(assigned)
+            else:
+                question = f"attribute {attr}"
+                joined = self._joined(question, info.node, lambda: [self._assigned_to_attribute(assigned)])
+            if joined is not BOTTOM and joined.kind is Kind.MODULE and joined.device is Device.UNKNOWN:
+                return joined.on(base.device) if base.device is Device.CPU else joined
+            return joined
+        shared = self._class_attribute(info, attr)
+        if shared.known:
+            return shared
+        return self._registered(info, attr)
+
+    def _assigned_to_attribute(self, bindings: Iterable[AttributeBinding]) -> Value:
+        """What the assignments to an attribute, one of which does more than add to it, make of it."""
         found: list[Value] = []
-        for assigned in self.classes.attribute_bindings(info, attr):
+        added: list[Value] = []
+        for assigned in bindings:
             if assigned.value is None:
                 continue
             value = self.value(assigned.value)
             if assigned.kind is BindingKind.AUGMENT:
-                if found:
-                    found.append(self.library.operate(join_solid(found), value))
+                added.append(value)
                 continue
             if assigned.kind is BindingKind.LOOP:
                 value = self.iterated(value)
@@ -860,21 +926,16 @@ class Inference:
                 if isinstance(holder, cst.AnnAssign):
                     value = self.annotations.promised(holder.annotation.annotation)
             found.append(value)
-        if found:
-            joined = join_solid(found)
-            if joined is not BOTTOM and joined.kind is Kind.MODULE and joined.device is Device.UNKNOWN:
-                return joined.on(base.device) if base.device is Device.CPU else joined
-            return joined
-        shared = self._class_attribute(info, attr)
-        if shared.known:
-            return shared
-        return self._registered(info, attr)
+        if found and added:
+            # Any method may come first: what all of them leave is the sum.
+            found.append(reduce(self.library.operate, added, join(found)))
+        return join(found)
 
     def _class_attribute(self, info: ClassInfo, attr: str) -> Value:
         for ancestor in info.lineage:
             bindings = self.names.scope_of(ancestor.node).bindings.get(attr)
             if bindings:
-                return join_solid(self.binding(b) for b in bindings)
+                return join(self.binding(b) for b in bindings)
         return UNKNOWN
 
     def _registered(self, info: ClassInfo, attr: str) -> Value | None:
@@ -927,13 +988,28 @@ class Inference:
         spelt = dotted_text(node)
         if spelt is None:
             return UNKNOWN
-        found = [
-            self.unpacked(self.value(b.value), b.path)
-            for b in self.names.attributes.get(node.attr.value, ())
-            if b.kind is BindingKind.ASSIGN and b.value is not None and dotted_text(b.target) == spelt
-        ]
-        result = join_solid(found) if found else UNKNOWN
-        return UNKNOWN if result is BOTTOM else result
+        assigned = self._assignments_by_spelling.get(spelt)
+        if assigned is None:
+            return UNKNOWN
+        values = partial(map, self._assigned_value, assigned)
+        few = len(assigned) <= _FEW
+        return solid(join(values()) if few else self._joined("spelt", assigned[0].target, values))
+
+    def _assigned_value(self, binding: AttributeBinding) -> Value:
+        assert binding.value is not None
+        return self.unpacked(self.value(binding.value), binding.path)
+
+    @cached_property
+    def _assignments_by_spelling(self) -> dict[str, list[AttributeBinding]]:
+        """The plain assignments to attributes by how they are spelt, in the order in which they stand."""
+        found: dict[str, list[AttributeBinding]] = {}
+        for bindings in self.names.attributes.values():
+            for binding in bindings:
+                if binding.kind is BindingKind.ASSIGN and binding.value is not None:
+                    spelt = dotted_text(binding.target)
+                    if spelt is not None:
+                        found.setdefault(spelt, []).append(binding)
+        return found
 
     # ------------------------------------------------------------------ subscripts
 
@@ -976,11 +1052,12 @@ class Inference:
     def _stored(self, node: cst.Subscript) -> Value:
         """``d[key]`` where the file stores something under the same spelling of the key."""
         spelt = self.tree.source(node)
-        found: list[Value] = []
-        for assign in self._subscript_stores.get(spelt, ()):
-            found.append(self.value(assign.value))
-        result = join_solid(found) if found else UNKNOWN
-        return UNKNOWN if result is BOTTOM else result
+        stores = self._subscript_stores.get(spelt)
+        if stores is None:
+            return UNKNOWN
+        values = partial(map, self.value, [assign.value for assign in stores])
+        few = len(stores) <= _FEW
+        return solid(join(values()) if few else self._joined(f"stored {spelt}", stores[0], values))
 
     @cached_property
     def _subscript_stores(self) -> dict[str, list[cst.Assign]]:
@@ -1085,15 +1162,15 @@ class Inference:
             if isinstance(e, cst.Yield) and e.value is not None
         ]
         if yielded:
-            item = join_solid(yielded)
+            item = join(yielded)
             return Value(Kind.ITERATOR, item=item if item is not BOTTOM and item.known else None)
         values = [self.value(e.value) for e in exits if isinstance(e, cst.Return) and e.value is not None]
-        result = join_solid(values) if values else UNKNOWN if _is_abstract(function) else NONE
+        result = join(values) if values else UNKNOWN if _is_abstract(function) else NONE
         if result is not BOTTOM and result.kind is Kind.UNKNOWN and function.returns is not None:
             declared = self.annotations.promised(function.returns.annotation)
             several = [value for value in values if value.kind is Kind.TUPLE]
             if several and declared.tensorlike:
-                return join_solid(several)  # one of the ways out keeps the promise; the others are unpacked
+                return join(several)  # one of the ways out keeps the promise; the others are unpacked
             # What returns something does not return None, whatever it declares.
             return declared if declared.kind is not Kind.NONE else UNKNOWN
         return result

@@ -9,6 +9,7 @@ import libcst as cst
 
 from torchlint.semantics.attributes import SEQUENTIAL, SelfAttributes, part_of, pattern_of
 from torchlint.semantics.names import Binding, BindingKind
+from torchlint.semantics.remembered import remembered
 from torchlint.semantics.sequences import Filling, Step, argument_steps, literal_steps, trace
 from torchlint.syntax import alike
 
@@ -65,6 +66,7 @@ class Layers:
 
     # ------------------------------------------------------------------ what an expression holds
 
+    @remembered
     def makers(self, node: cst.BaseExpression, depth: int = 0) -> list[cst.Call] | None:
         """The constructor calls that can have made the layer ``node``; None if some are out of sight."""
         if depth > 12:
@@ -84,7 +86,7 @@ class Layers:
                     if layers is None:
                         return None
                     found += layers
-                return found
+                return list(dict.fromkeys(found))
             case cst.Attribute() if self.attributes.self_class(node) is not None:
                 values = self.attributes.attribute_values(node, node.attr.value)
                 return self._all_layers(values, depth) if values else None
@@ -132,6 +134,7 @@ class Layers:
             return self.makers(value, depth + 1) if value is not None else None
         return None
 
+    @remembered
     def _members(self, node: cst.BaseExpression, depth: int = 0) -> list[cst.BaseExpression] | None:
         """The elements of a container or list, in no order; None if some are out of sight."""
         if depth > 8:
@@ -166,7 +169,7 @@ class Layers:
                 if found is None or added is None:
                     return None
                 more = self._flat(added, depth)
-                return None if more is None else found + more
+                return None if more is None else list(dict.fromkeys(found + more))
             case _:
                 return None
 
@@ -180,7 +183,7 @@ class Layers:
             if members is None:
                 return None
             found += members
-        return found
+        return list(dict.fromkeys(found))
 
     def made(self, node: cst.BaseExpression) -> list[cst.BaseExpression] | None:
         """The expressions assigned to a name or attribute; None if another kind of binding counts."""
@@ -221,9 +224,8 @@ class Layers:
         assert isinstance(owner, cst.Attribute)
         found: list[Step] = []
         holder = self.attributes.self_class(owner)
-        for read in self.attributes.self_reads(holder) if holder is not None else ():
-            if read.attr.value != owner.attr.value:
-                continue
+        reads = self.attributes.self_reads(holder, owner.attr.value) if holder is not None else ()
+        for read in reads:
             above = self.tree.parent(read)
             if isinstance(above, cst.AugAssign) and above.target is read:
                 found.append(Step(above.value, True))
@@ -274,6 +276,7 @@ class Layers:
             )
         return None
 
+    @remembered
     def _containers_of_owner(self, owner: cst.BaseExpression, depth: int) -> list[cst.Call] | None:
         if self.attributes.is_self(owner):
             return []
@@ -296,6 +299,7 @@ class Layers:
                     found += containers
         return list(dict.fromkeys(found))
 
+    @remembered
     def _containers_of_list(self, node: cst.BaseExpression, depth: int) -> list[cst.Call] | None:
         if depth > 12:
             return None

@@ -547,12 +547,16 @@ class Library:
         if dotted == "builtins.filter" and len(args) > 1:
             return self._iterator(args[1])
         if dotted in ("builtins.abs", "builtins.round", "builtins.pow", "builtins.divmod"):
-            return self.tensor(*args, node=node) if first.tensorlike else first._replace(constant=MISSING)
+            return (
+                self.tensor(*args, node=node)
+                if first.tensorlike
+                else first._replace(constant=MISSING, literal=False)
+            )
         if dotted in ("builtins.sum", "builtins.max", "builtins.min"):
             item = first if len(args) > 1 and dotted != "builtins.sum" else self.evaluator.iterated(first)
             if item is BOTTOM:
                 return item
-            return item._replace(constant=MISSING)
+            return item._replace(constant=MISSING, literal=False)
         if dotted in (
             "builtins.list",
             "builtins.tuple",

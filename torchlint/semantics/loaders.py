@@ -22,6 +22,7 @@ from torchlint.diagnostics import Edit
 from torchlint.semantics.conventions import CRITERION_NAME
 from torchlint.semantics.datasets import Datasets
 from torchlint.semantics.names import Binding, BindingKind
+from torchlint.semantics.remembered import solved
 from torchlint.semantics.transfers import transferred
 from torchlint.semantics.values import MISSING, Device, Kind
 
@@ -127,6 +128,7 @@ class Transfer:
 
 
 _NOWHERE = Sources()
+_NONE_SO_FAR = Sources((), True)
 
 
 class Loaders:
@@ -135,8 +137,6 @@ class Loaders:
     def __init__(self, module: Module) -> None:
         self.module, self.tree, self.names = module, module.tree, module.names
         self.data = Datasets(module)
-        self._pending: set[cst.CSTNode] = set()
-        self._batches: dict[cst.CSTNode, Sources] = {}
 
     # ------------------------------------------------------------------ constructors
 
@@ -204,6 +204,7 @@ class Loaders:
         ]
         return True if given and all(self.module.value(v).constant is True for v in given) else None
 
+    @solved(False)
     def _asks_for_cuda(self, node: cst.BaseExpression) -> bool:
         """Whether an expression is true on an accelerator only, if the program may use it."""
         match node:
@@ -223,19 +224,21 @@ class Loaders:
             case _:
                 return False
 
-    def _displays(self, node: cst.BaseExpression) -> Iterator[cst.Dict]:
+    @solved(())
+    def _displays(self, node: cst.BaseExpression) -> tuple[cst.Dict, ...]:
         """The dict displays that a mapping is made of, in one branch or another, or is updated with."""
+        found: list[cst.Dict] = []
         match node:
             case cst.Dict():
-                yield node
+                found.append(node)
             case cst.IfExp():
-                yield from self._displays(node.body)
-                yield from self._displays(node.orelse)
+                found += self._displays(node.body)
+                found += self._displays(node.orelse)
             case cst.Name():
                 for binding in self.names.bindings(node):
                     if binding.kind is BindingKind.ASSIGN and binding.value is not None and not binding.path:
                         if not isinstance(binding.value, cst.Name):
-                            yield from self._displays(binding.value)
+                            found += self._displays(binding.value)
                     for use in self.names.uses(binding):
                         match self.tree.parent(use):
                             case cst.Attribute(attr=cst.Name("update")) as update:
@@ -243,11 +246,12 @@ class Loaders:
                                 if isinstance(updating, cst.Call) and len(updating.args) == 1:
                                     given = updating.args[0].value
                                     if not isinstance(given, cst.Name) or given.value != node.value:
-                                        yield from self._displays(given)
+                                        found += self._displays(given)
                             case _:
                                 pass
             case _:
                 pass
+        return tuple(dict.fromkeys(found))
 
     def _from_parameter(self, node: cst.BaseExpression | None) -> bool:
         """Whether a value is that of a parameter: callers of other files may pass another one."""
@@ -790,6 +794,7 @@ class Loaders:
             case _:
                 return None
 
+    @solved(False)
     def _may_be_device_type(self, node: cst.BaseExpression) -> bool:
         """``torch.cuda.FloatTensor``, or a name for it where the file finds an accelerator."""
         match node:
@@ -887,17 +892,9 @@ class Loaders:
 
     # ------------------------------------------------------------------ trails back
 
+    @solved(_NONE_SO_FAR)
     def sources(self, node: cst.BaseExpression) -> Sources:
         """The loaders that iterating ``node`` reads from."""
-        if node in self._pending:
-            return Sources((), True)
-        self._pending.add(node)
-        try:
-            return self._sources(node)
-        finally:
-            self._pending.discard(node)
-
-    def _sources(self, node: cst.BaseExpression) -> Sources:
         match node:
             case cst.Call():
                 if self.makes_loader(node):
@@ -973,23 +970,9 @@ class Loaders:
             return _join(self.sources(element.value) for element in made.elements)
         return _NOWHERE
 
+    @solved(_NONE_SO_FAR)
     def batch_sources(self, node: cst.BaseExpression) -> Sources:
         """The loaders that a batch, or a part of one in the same memory, comes from."""
-        found = self._batches.get(node)
-        if found is not None:
-            return found
-        if node in self._pending:
-            return Sources((), True)
-        self._pending.add(node)
-        try:
-            found = self._batch_sources(node)
-        finally:
-            self._pending.discard(node)
-        if not self._pending:
-            self._batches[node] = found
-        return found
-
-    def _batch_sources(self, node: cst.BaseExpression) -> Sources:
         match node:
             case cst.Name():
                 return _join(self._batch_of_binding(binding, node) for binding in self.names.bindings(node))
@@ -1021,7 +1004,7 @@ class Loaders:
             return self._item_of(value, binding.path, binding)
         if binding.kind in (BindingKind.ASSIGN, BindingKind.WALRUS) and value is not None:
             if self._derived_from_itself(binding, read):
-                return Sources((), True)
+                return _NONE_SO_FAR
             if isinstance(value, (cst.Tuple, cst.List)) and binding.path and binding.path[0] is not None:
                 if -len(value.elements) <= binding.path[0] < len(value.elements):
                     return self.batch_sources(value.elements[binding.path[0]].value)

@@ -14,6 +14,7 @@ from torchlint.semantics.api.results import FUNCTIONAL_LOSSES, NN_LOSSES
 from torchlint.semantics.conventions import CRITERION_NAME
 from torchlint.semantics.iterations import Act, Event, Iteration
 from torchlint.semantics.names import Binding, BindingKind
+from torchlint.semantics.remembered import remembered
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import MISSING, Kind
 
@@ -367,6 +368,7 @@ class _Search:
 
     # ------------------------------------------------------------------ the loss
 
+    @remembered
     def _scale(self, node: cst.BaseExpression, count: cst.BaseExpression, hops: int) -> _Scale:
         """By what an expression is divided, as far as the file shows how it is computed."""
         if hops == 0:

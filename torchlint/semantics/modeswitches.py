@@ -13,6 +13,7 @@ from torchlint.semantics.conventions import COPY_NAME, CRITERION_NAME
 from torchlint.semantics.holders import HARMLESS, LIBRARIES, Holders
 from torchlint.semantics.iterations import Act, Event, Iteration, Subject, bound_in, ends_loop
 from torchlint.semantics.names import Scope, leaves
+from torchlint.semantics.remembered import remembered
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import MISSING, Kind
 
@@ -133,8 +134,12 @@ class _Search:
                 return any(self._is_same(owner, model) for owner in owners)
         return self._is_only_model(model)
 
-    def _parts(self, node: cst.BaseExpression, hops: int) -> Iterator[cst.Attribute]:
+    @remembered
+    def _parts(self, node: cst.BaseExpression, hops: int) -> tuple[cst.Attribute, ...]:
         """The ``model.parameters`` in what an optimizer is given."""
+        return tuple(dict.fromkeys(self._parts_in(node, hops)))
+
+    def _parts_in(self, node: cst.BaseExpression, hops: int) -> Iterator[cst.Attribute]:
         for inner in self.tree.descendants(node):
             if isinstance(inner, cst.Attribute) and inner.attr.value in _PARTS:
                 yield inner

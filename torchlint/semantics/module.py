@@ -304,9 +304,10 @@ class Module:
         found = self._bound.get(call)
         if found is None:
             signature, presets = self._signature(call)
-            found = self._bound[call] = calls.bind(
-                call, signature, presets=presets, resolve=self.inference.callgraph.literal
-            )
+            found = calls.bind(call, signature, presets=presets, resolve=self.inference.callgraph.literal)
+            if not self.fixpoint.busy:
+                # Else what is called may still be half an answer.
+                self._bound[call] = found
         return found
 
     def _accepted_as(self, node: cst.BaseExpression) -> str | None:
@@ -406,6 +407,7 @@ class Module:
 
     def function(self, node: cst.CSTNode) -> Function | None:
         """The function or lambda whose body holds a node; a decorator or default is outside it."""
+        self.tree.effort.spend(1)
         scope = self.names.scope(node)
         while scope.parent is not None:
             if isinstance(scope.node, (cst.FunctionDef, cst.Lambda)):
@@ -615,6 +617,16 @@ class Module:
     def wrap(self, statements: Sequence[cst.CSTNode], header: str) -> Edits | None:
         """Put sibling statements into a block under ``header``."""
         return rewriting.wrap(self.tree, statements, header)
+
+    def wrap_with(
+        self, statements: Sequence[cst.CSTNode], header: str, alike: Callable[[cst.With], bool]
+    ) -> Edits | None:
+        """Put sibling statements under ``header``, as one with the blocks that are ``alike`` beside them."""
+        return rewriting.wrap_with(self.tree, statements, header, alike)
+
+    def dissolve_in(self, node: cst.CSTNode, alike: Callable[[cst.With], bool]) -> Edits | None:
+        """Take the blocks away that are ``alike`` and stand in ``node``, and leave what they hold."""
+        return rewriting.dissolve_in(self.tree, (node,), alike)
 
     def insert_before(self, statement: cst.CSTNode, code: str) -> Edits | None:
         """Put the lines of ``code`` above a statement; None where it is not one of a block."""

@@ -29,6 +29,10 @@ _BUILTINS = frozenset(dir(builtins))
 _COMPREHENSIONS = frozenset({cst.ListComp, cst.SetComp, cst.GeneratorExp, cst.DictComp})
 _DEFINITIONS = frozenset({cst.FunctionDef, cst.ClassDef, cst.Lambda})
 _DOTTED: frozenset[type] = frozenset({cst.Name, cst.Attribute})
+MANY = 64
+"""How many definitions that reach a read are told apart; where there are more, one stands for all of them."""
+_LIMIT = 2 * MANY
+_LONGEST = 50
 _BLOCKS: frozenset[type] = frozenset(
     {cst.IndentedBlock, cst.Module, cst.SimpleStatementLine, cst.SimpleStatementSuite}
 )
@@ -60,6 +64,7 @@ class BindingKind(Words):
     EXCEPT = "except"
     MATCH = "match"
     DELETE = "delete"
+    MANY = "many"  # more definitions than are told apart
 
 
 @dataclass(eq=False, slots=True)
@@ -133,6 +138,8 @@ class Names:
         self._uses: dict[Binding, list[cst.Name]] = {}
         self._read_from: dict[str, dict[Scope, list[cst.Name]]] = {}
         self._flows: dict[tuple[Scope, str], _Flow] = {}
+        self._definitions: dict[tuple[Scope, str], tuple[Binding, ...]] = {}
+        self._too_many: dict[tuple[Scope, str], tuple[Binding, ...]] = {}
         self._governed: dict[Binding, range] = {}
         self._qualified: dict[cst.CSTNode, str] = {}
         """The dotted names that were asked for; empty for what stands for nothing of a library."""
@@ -379,6 +386,7 @@ class Names:
 
     def bindings(self, name: cst.Name) -> tuple[Binding, ...]:
         """The definitions that can reach this read, in source order; empty for builtins and unknowns."""
+        self.tree.effort.spend(1)
         found = self._reaching.get(name)
         if found is None:
             found = self._reaching[name] = self.bindings_at(name.value, name)
@@ -395,7 +403,8 @@ class Names:
         """The definitions of ``name`` that a read at ``at`` would see.
 
         Within the scope that binds it the flow of control decides; a function or lambda that reads a
-        name of a scope around it may run at any time and sees all its definitions.
+        name of a scope around it may run at any time and sees all its definitions. Where there are more
+        than ``MANY`` of them, one of that kind stands for all definitions.
         """
         scope = self.lookup(name, at)
         if scope is None:
@@ -411,11 +420,32 @@ class Names:
             if flow is None:
                 flow = self._flows[scope, name] = _Flow(self.tree, scope, name)
             found = flow.reaching(at)
-        else:
-            found = [b for b in candidates if b.kind is not BindingKind.DELETE]
-        if len(found) < 2:
-            return tuple(found)
-        return tuple(sorted(found, key=lambda b: self.tree.order[b.node]))
+            if found is not None:
+                return tuple(found) if len(found) < 2 else tuple(sorted(found, key=self._place))
+        every = self.definitions(scope, name)
+        return every if len(every) <= MANY else self._in_place_of_all(scope, name)
+
+    def definitions(self, scope: Scope, name: str) -> tuple[Binding, ...]:
+        """All definitions of a name in a scope, deletions left out, in source order.
+
+        The same tuple each time, so that what is found out of all of them is found out once.
+        """
+        found = self._definitions.get((scope, name))
+        if found is None:
+            bindings = [b for b in scope.bindings.get(name, ()) if b.kind is not BindingKind.DELETE]
+            found = self._definitions[scope, name] = tuple(sorted(bindings, key=self._place))
+        return found
+
+    def _in_place_of_all(self, scope: Scope, name: str) -> tuple[Binding, ...]:
+        """What stands for all definitions of a name in a scope where too many of them reach a read."""
+        found = self._too_many.get((scope, name))
+        if found is None:
+            first = self.definitions(scope, name)[0]
+            found = self._too_many[scope, name] = (Binding(name, first.node, scope, BindingKind.MANY),)
+        return found
+
+    def _place(self, binding: Binding) -> int:
+        return self._order[binding.node]
 
     def _governs(self, binding: Binding, at: cst.CSTNode) -> bool:
         """Whether the only definition of a name stands above ``at``, in a block around it."""
@@ -452,13 +482,31 @@ class Names:
         """The reads that this definition reaches, in source order, nested scopes included."""
         found = self._uses.get(binding)
         if found is None:
-            for other in binding.scope.bindings.get(binding.name, ()):
-                self._uses[other] = []
+            self._find_uses(binding.scope, binding.name)
             found = self._uses.setdefault(binding, [])
-            for read in self._reads_of(binding.name).get(binding.scope, ()):
-                for reaching in self.bindings(read):
-                    self._uses[reaching].append(read)
+        self.tree.effort.spend(len(found))
         return found
+
+    def _find_uses(self, scope: Scope, name: str) -> None:
+        """Find the reads of all definitions of a name; what all of them reach is one list for all."""
+        every = self.definitions(scope, name)
+        too_many = self._in_place_of_all(scope, name) if len(every) > MANY else every
+        of_all: list[cst.Name] = []
+        of_some: dict[Binding, list[cst.Name]] = {}
+        for read in self._reads_of(name).get(scope, ()):
+            reaching = self.bindings(read)
+            if reaching is every or reaching is too_many:
+                of_all.append(read)
+            else:
+                for binding in reaching:
+                    of_some.setdefault(binding, []).append(read)
+        for binding in every:
+            own = of_some.get(binding)
+            if own is not None and of_all:
+                own = sorted((*own, *of_all), key=self._order.__getitem__)
+            self._uses[binding] = of_all if own is None else own
+        if too_many is not every:
+            self._uses[too_many[0]] = of_all
 
     def _reads_of(self, name: str) -> dict[Scope, list[cst.Name]]:
         """The reads of a spelling, in source order, by the scope that binds it for them."""
@@ -660,6 +708,17 @@ class _Reads(Mapping[str, list[cst.Name]]):
         return sum(1 for _ in self)
 
 
+# Where definitions of a name may stand, unless it is bound by a walrus.
+_FLOWING: frozenset[type] = _BLOCKS | {
+    *(cst.For, cst.While, cst.With, cst.Try, cst.TryStar, cst.ExceptHandler, cst.ExceptStarHandler),
+    *(cst.MatchCase, cst.FunctionDef, cst.Lambda, cst.ClassDef),
+}
+
+
+def _stay(node: cst.CSTNode, _: frozenset[type]) -> cst.CSTNode:
+    return node
+
+
 class _Flow:
     """Which of several definitions of one name reach a place, by the structure of the statements.
 
@@ -676,6 +735,8 @@ class _Flow:
         """Those statements of each block that bind the name, in source order."""
         self._left: dict[tuple[cst.CSTNode, bool], tuple[list[Binding], bool]] = {}
         self._rounds: dict[cst.CSTNode, list[Binding]] = {}
+        self._walrus = any(b.kind is BindingKind.WALRUS for b in scope.bindings[name])
+        """Whether expressions, and the tests of conditions, may bind the name."""
         parents, within = tree.parents, self.within
         for binding in sorted(scope.bindings[name], key=lambda b: tree.order[b.node]):
             child: cst.CSTNode = binding.node
@@ -683,6 +744,8 @@ class _Flow:
             node = parents.get(child)
             # No search goes on beyond what makes the scope.
             while node is not None and child is not scope.node:
+                if node.__class__ is cst.If and not self._walrus:
+                    node = tree.climb(node, _FLOWING)  # the first of a chain of ``elif``
                 within.setdefault(node, []).append(binding)
                 if node.__class__ in _BLOCKS:
                     statements = self._statements.setdefault(node, [])
@@ -690,17 +753,23 @@ class _Flow:
                         statements.append(child)
                 child, node = node, parents.get(node)
 
-    def reaching(self, use: cst.CSTNode) -> list[Binding]:
-        """The definitions that may be the last one before ``use``, deletions left out."""
+    def reaching(self, use: cst.CSTNode) -> list[Binding] | None:
+        """The definitions that may be the last one before ``use``, deletions left out; None if too many."""
         found: list[Binding] = []
         parents, within = self.tree.parents, self.within
-        child, parent = use, parents.get(use)
+        climb = self.tree.climb if not self._walrus else _stay
+        child = climb(use, _FLOWING)
+        parent = parents.get(child)
         while parent is not None:
             # Whatever else does not hold a definition of the name has nothing to tell of it.
             if (parent in within or parent.__class__ in _DEFINITIONS) and self._step(child, parent, found):
                 break
-            child, parent = parent, parents.get(parent)
-        return list(dict.fromkeys(b for b in found if b.kind is not BindingKind.DELETE))
+            if len(found) > _LIMIT and _are_too_many(found):
+                return None
+            child = parent if parent.__class__ is not cst.If else climb(parent, _FLOWING)
+            parent = parents.get(child)
+        distinct = dict.fromkeys(b for b in found if b.kind is not BindingKind.DELETE)
+        return list(distinct) if len(distinct) <= MANY else None
 
     def _step(self, child: cst.CSTNode, parent: cst.CSTNode, found: list[Binding]) -> bool:
         """Take up what reaches ``child`` from inside ``parent``; whether all that came before is dead."""
@@ -782,6 +851,8 @@ class _Flow:
             found.extend(live)
             if kills:
                 return True
+            if len(found) > _LIMIT and _are_too_many(found):
+                return False
         return False
 
     def _around(self, body: cst.BaseSuite) -> list[Binding]:
@@ -831,17 +902,22 @@ class _Flow:
                 return last, bool(last)
 
     def _after_if(self, node: cst.If, jumps_leave: bool) -> tuple[list[Binding], bool]:
-        live, kills = self._block(node.body, jumps_leave)
-        if isinstance(node.orelse, cst.If):
-            other, other_kills = self._after_if(node.orelse, jumps_leave)
-        elif node.orelse is not None:
-            other, other_kills = self._block(node.orelse.body, jumps_leave)
-        else:
-            other, other_kills = [], False
-        tested = self.within.get(node.test, [])[-1:]
-        if tested and not (kills and other_kills):
-            return live + other + tested, True
-        return live + other, kills and other_kills
+        chain = [node]
+        while isinstance(chain[-1].orelse, cst.If):
+            chain.append(chain[-1].orelse)
+        live: list[Binding] = []
+        kills = False
+        if chain[-1].orelse is not None:
+            live, kills = self._block(chain[-1].orelse.body, jumps_leave)
+        for test in reversed(chain):
+            branch, branch_kills = self._block(test.body, jumps_leave)
+            live = branch + live
+            _are_too_many(live)
+            kills = kills and branch_kills
+            tested = self.within.get(test.test, [])[-1:]
+            if tested and not kills:
+                live, kills = live + tested, True
+        return live, kills
 
     def _after_loop(self, node: cst.For | cst.While, jumps_leave: bool) -> tuple[list[Binding], bool]:
         live = list(self._around(node.body))
@@ -885,6 +961,13 @@ class _Flow:
         return live, total and all_kill
 
 
+def _are_too_many(found: list[Binding]) -> bool:
+    """Whether more definitions were found than are told apart; what is there twice is dropped."""
+    if len(found) > _LIMIT:
+        found[:] = list(dict.fromkeys(found))[: _LIMIT + 1]
+    return len(found) > MANY
+
+
 def leaves(body: cst.BaseSuite, *, jumps_leave: bool = True) -> bool:
     """Whether control certainly does not run off the end of this block.
 
@@ -922,13 +1005,15 @@ def all_parameters(params: cst.Parameters) -> Iterator[cst.Param]:
 
 
 def dotted_text(node: cst.CSTNode) -> str | None:
-    """``a.b.c`` for a chain of plain attributes; None for anything else."""
+    """``a.b.c`` for a chain of plain attributes of usual length; None for anything else."""
     if type(node) is cst.Name:  # most often
         return node.value
     parts: list[str] = []
     while type(node) is cst.Attribute:
         parts.append(node.attr.value)
         node = node.value
+        if len(parts) > _LONGEST:
+            return None
     if type(node) is not cst.Name:
         return None
     parts.append(node.value)

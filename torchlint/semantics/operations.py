@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.semantics.names import Binding, BindingKind
+from torchlint.semantics.remembered import remembered
 from torchlint.semantics.values import Kind
 
 if TYPE_CHECKING:
@@ -277,6 +278,7 @@ class Operations:
 
     # ------------------------------------------------------------------ numbers
 
+    @remembered
     def number(self, node: cst.CSTNode | None, hops: int = _HOPS) -> float | None:
         """The Python number that an expression is for certain; also ``math.sqrt(2 / math.pi)``."""
         if node is None or not hops:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchlint.semantics.remembered import remembered
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import Kind
 
@@ -58,6 +59,7 @@ def _makers(module: Module, node: cst.BaseExpression) -> list[cst.Call]:
     return [node] if isinstance(node, cst.Call) else []
 
 
+@remembered
 def _pads(module: Module, function: cst.FunctionDef | cst.Lambda, depth: int) -> cst.CSTNode | None:
     """Where a function pads to the longest, itself or in another function of the file."""
     calls = [node for node in module.tree.descendants(function.body) if isinstance(node, cst.Call)]

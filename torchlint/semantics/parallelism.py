@@ -18,6 +18,7 @@ import libcst as cst
 
 from torchlint.semantics.layers import RETURNS_SELF
 from torchlint.semantics.names import Binding, BindingKind
+from torchlint.semantics.remembered import solved
 from torchlint.semantics.spellings import given_as, last_name
 from torchlint.semantics.values import UNKNOWN, Kind, Value
 from torchlint.semantics.words import Words
@@ -146,6 +147,7 @@ class Wraps:
 
 
 _NONE = Wraps()
+_NONE_SO_FAR = Wraps((), True)
 
 
 class Parallelism:
@@ -153,17 +155,16 @@ class Parallelism:
 
     def __init__(self, module: Module) -> None:
         self.module, self.tree, self.names = module, module.tree, module.names
-        self._found: dict[cst.CSTNode, Wraps] = {}
-        self._pending: set[cst.CSTNode] = set()
 
     # ------------------------------------------------------------------ wrappers
 
     @cached_property
     def wrappers(self) -> tuple[Wrapper, ...]:
-        """All calls of the file that wrap a model or shard it in place, in source order."""
+        """All calls of the file that wrap a model or shard it in place, by where they stand."""
         if not self.tree.matches(_WRAPS):
             return ()
-        return tuple(wrapper for call in self.tree.nodes(cst.Call) for wrapper in self._made(call))
+        made = [wrapper for call in self.tree.nodes(cst.Call) for wrapper in self._made(call)]
+        return tuple(sorted(made, key=lambda wrapper: self.tree.standing(wrapper.call)))
 
     @cached_property
     def _by_call(self) -> dict[cst.Call, tuple[Wrapper, ...]]:
@@ -173,7 +174,7 @@ class Parallelism:
         return found
 
     def of(self, *wrappings: Wrapping) -> tuple[Wrapper, ...]:
-        """The wrappers of some kinds, in source order."""
+        """The wrappers of some kinds, by where they stand."""
         return tuple(wrapper for wrapper in self.wrappers if wrapper.wrapping in wrappings)
 
     def wrapper(self, call: cst.Call) -> Wrapper | None:
@@ -242,22 +243,9 @@ class Parallelism:
 
         What ``fully_shard`` is given counts before the call, too.
         """
-        found = self._found.get(node)
-        if found is not None:
-            return found
-        if not self.wrappers:
-            return _NONE
-        if node in self._pending:
-            return Wraps((), True)
-        self._pending.add(node)
-        try:
-            found = self._wraps(node)
-        finally:
-            self._pending.discard(node)
-        if not self._pending:
-            self._found[node] = found
-        return found
+        return self._wraps(node) if self.wrappers else _NONE
 
+    @solved(_NONE_SO_FAR)
     def _wraps(self, node: cst.BaseExpression) -> Wraps:
         match node:
             case cst.Call():

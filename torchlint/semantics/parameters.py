@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchlint.semantics.remembered import remembered
+
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
 
@@ -89,6 +91,7 @@ class _Parameters:
 
     # ------------------------------------------------------------------ one collection of parameters
 
+    @remembered
     def _tells(self, node: cst.BaseExpression, hops: int) -> bool:
         parent = self.tree.parent(node)
         match parent:
@@ -130,6 +133,7 @@ class _Parameters:
             return any(a is not arg and not self._goes_along(a.value, hops) for a in call.args)
         return name in _SAME and self._tells(call, hops)
 
+    @remembered
     def _goes_along(self, node: cst.BaseExpression, hops: int) -> bool:
         """Whether what is zipped with parameters comes from parameters, one each."""
         if re.search(r"param|grad|state_dict", self.tree.source(node)):
@@ -247,6 +251,7 @@ class _Parameters:
 
     # ------------------------------------------------------------------ layers by their place
 
+    @remembered
     def _takes_by_place(self, node: cst.BaseExpression, hops: int) -> bool:
         """Whether some of the layers are cut out of a model: ``list(net.children())[:-1]``."""
         parent = self.tree.parent(node)

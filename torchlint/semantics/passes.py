@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.semantics.names import Binding, BindingKind
+from torchlint.semantics.remembered import remembered, solved
 from torchlint.semantics.spellings import last_name
 
 if TYPE_CHECKING:
@@ -82,20 +83,22 @@ def _workers_of_dictionary(module: Module, call: cst.Call) -> Workers | None:
     return None
 
 
-def _elements(module: Module, node: cst.BaseExpression) -> Iterator[cst.DictElement]:
+@solved(())
+def _elements(module: Module, node: cst.BaseExpression) -> tuple[cst.DictElement, ...]:
     """What is in a dictionary that is written out, in one branch or in another."""
+    found: list[cst.DictElement] = []
     match node:
         case cst.Dict():
-            yield from (element for element in node.elements if isinstance(element, cst.DictElement))
+            found += (element for element in node.elements if isinstance(element, cst.DictElement))
         case cst.IfExp():
-            yield from _elements(module, node.body)
-            yield from _elements(module, node.orelse)
+            found += (*_elements(module, node.body), *_elements(module, node.orelse))
         case cst.Name():
             for binding in module.bindings(node):
                 if binding.kind is BindingKind.ASSIGN and isinstance(binding.value, (cst.Dict, cst.IfExp)):
-                    yield from _elements(module, binding.value)
+                    found += _elements(module, binding.value)
         case _:
             pass
+    return tuple(dict.fromkeys(found))
 
 
 def option_default(module: Module, name: str) -> cst.BaseExpression | None:
@@ -169,6 +172,7 @@ class _Search:
     def _is_it(self, node: cst.BaseExpression) -> bool:
         return self.constructor in self.module.loaders.sources(node).calls
 
+    @remembered
     def around(
         self, place: cst.CSTNode, iterated: cst.BaseExpression, depth: int
     ) -> cst.For | cst.While | None:

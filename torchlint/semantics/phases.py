@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from torchlint.semantics.conventions import MODEL_USE
 from torchlint.semantics.names import dotted_text
-from torchlint.semantics.reach import gathered
+from torchlint.semantics.reach import components
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.throttling import FUNCTIONS, LOOPS, Function
 from torchlint.semantics.values import MISSING, Kind
@@ -116,10 +116,9 @@ class Phases:
         self._shown: dict[cst.CSTNode, tuple[Phase | None, Function | None]] = {}
         self._functions: dict[Function, Phase] = {}
         self._prescribed: dict[Function, Phase | None] = {}
-        self._asking: set[Function] = set()
-        self._gathered: dict[Function, frozenset[Phase]] = {}
-        self._passed_over = 0
-        """How often a function was met whose phase was just being asked."""
+        self._runs: dict[Function, tuple[set[Phase], list[Function]]] = {}
+        self._handed_on: dict[Function, frozenset[Phase]] = {}
+        """What the phase of a function means for those that it calls."""
         self._steps: dict[cst.CSTNode | None, list[tuple[cst.Call, bool]]] | None = None
         self._switches: dict[Function | None, list[tuple[int, cst.Call, Phase]]] | None = None
         self._trained: dict[Function | None, tuple[list[int], list[int]]] = {}
@@ -448,7 +447,7 @@ class Phases:
             waiting: list[tuple[cst.Call, bool]] = [
                 (call, True) for call in self.tree.nodes(cst.Call) if is_training_step(self.model, call)
             ]
-            seen: set[Function] = set()
+            seen: set[tuple[Function, bool]] = set()
             while waiting:
                 call, certain = waiting.pop()
                 child: cst.CSTNode = call
@@ -460,8 +459,8 @@ class Phases:
                         self._steps.setdefault(parent, []).append((call, certain))
                     elif isinstance(parent, FUNCTIONS) and child is parent.body:
                         self._steps.setdefault(parent, []).append((call, certain))
-                        if parent not in seen and not self._is_forward(parent):
-                            seen.add(parent)
+                        if (parent, certain) not in seen and not self._is_forward(parent):
+                            seen.add((parent, certain))
                             waiting.extend((caller, certain) for caller in self.model.callers(parent))
                         break
                     child = parent
@@ -482,47 +481,42 @@ class Phases:
     def _of_function(self, function: Function) -> Phase:
         found = self._functions.get(function)
         if found is None:
-            self._asking.add(function)
-            own = self._own_phase(function)
-            phases = {own} if own is not None else self._of_callers(function)
-            if len(phases) > 1:
-                # What the module level does once beside it does not change what a helper is for.
-                phases.discard(Phase.SETUP)
-            found = phases.pop() if len(phases) == 1 else Phase.UNKNOWN
-            if self._infers(function) and found in (Phase.UNKNOWN, Phase.SETUP) and len(phases) < 2:
-                found = Phase.EVALUATION
-            self._functions[function] = found
-            self._asking.discard(function)
+            for members in components(function, self._asked_for, self._functions):
+                self._decide(members)
+            found = self._functions[function]
         return found
 
-    def _of_callers(self, function: Function) -> set[Phase]:
-        """The phases of all that calls a function, as far as that is up to the callers in their turn."""
-        before = self._passed_over
-        shown, outers = self._run_in(function)
-        found = set(shown)
-        known = dict(self._gathered) if self._asking - {function} else self._gathered
-        for outer in outers:
-            found |= gathered(outer, self._shown_by, known)
-        if before != self._passed_over:
-            # Part of it rests on a question that is still open.
-            self._gathered = {}
-        return found
+    def _asked_for(self, function: Function) -> list[Function]:
+        """The functions whose phases one has, if it shows none itself."""
+        return [] if self._own_phase(function) is not None else self._run_in(function)[1]
 
-    def _shown_by(self, function: Function) -> tuple[list[Phase], list[Function]]:
-        """The phase that a function shows, or else those of its callers, and the callers left to ask."""
-        own = self._own_phase(function)
-        if own is None and self._infers(function):
-            if function not in self._asking:
-                own = self._of_function(function)
-            else:
-                self._passed_over += 1
-        return ([own], []) if own is not None else self._run_in(function)
+    def _decide(self, members: Sequence[Function]) -> None:
+        """Give functions that call one another in circles the phases of all that calls them from outside."""
+        own = self._own_phase(members[0])
+        found = {own} if own is not None else set()
+        for function in members if own is None else ():
+            shown, outers = self._run_in(function)
+            found.update(shown, *(self._handed_on[outer] for outer in outers if outer not in members))
+        phases = frozenset(found)
+        if len(found) > 1:
+            # What the module level does once beside it does not change what a helper is for.
+            found.discard(Phase.SETUP)
+        common = next(iter(found)) if len(found) == 1 else Phase.UNKNOWN
+        evaluates = len(found) < 2 and common in (Phase.UNKNOWN, Phase.SETUP)
+        for function in members:
+            infers = self._infers(function)
+            phase = self._functions[function] = Phase.EVALUATION if infers and evaluates else common
+            self._handed_on[function] = frozenset({phase}) if infers and own is None else phases
 
-    def _run_in(self, function: Function) -> tuple[list[Phase], list[Function]]:
+    def _run_in(self, function: Function) -> tuple[set[Phase], list[Function]]:
         """The phases in which a function is called, as far as the places show them, and the other callers."""
-        around = [self._local(place) for place in self._places(function)]
-        shown = [local or Phase.SETUP for local, outer in around if local is not None or outer is None]
-        return shown, [outer for local, outer in around if local is None and outer is not None]
+        found = self._runs.get(function)
+        if found is None:
+            around = [self._local(place) for place in self._places(function)]
+            shown = {local or Phase.SETUP for local, outer in around if local is not None or outer is None}
+            outers = dict.fromkeys(outer for local, outer in around if local is None and outer is not None)
+            found = self._runs[function] = shown, list(outers)
+        return found
 
     def _infers(self, function: Function) -> bool:
         """Whether a function goes by the name of what models do when they are used."""

@@ -11,8 +11,8 @@ from __future__ import annotations
 import enum
 import re
 from collections import deque
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
 from typing import Any, Protocol, TypeAlias, cast
@@ -37,7 +37,8 @@ from torchlint.semantics.gradmode import Grad, GradModes
 from torchlint.semantics.names import BindingKind, Names
 from torchlint.semantics.origins import hands_over_model, runs_given_model
 from torchlint.semantics.phases import Phase, Phases, is_training_step
-from torchlint.semantics.reach import gathered
+from torchlint.semantics.reach import components, gathered
+from torchlint.semantics.remembered import remembered, solved
 from torchlint.semantics.repetition import repeats_part
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.throttling import (
@@ -135,6 +136,13 @@ class _Work:
         self.training_steps = self.training_steps or other.training_steps
         self.batches = self.batches or other.batches
 
+    def grown_to(self, other: _Work) -> _Work:
+        """All of both, with the reason of this one unless the other is more work."""
+        grown = replace(self, starts=self.starts or other.starts)
+        grown.add(other)
+        grown.add_inner(other)
+        return grown
+
 
 _NO_WORK = _Work()
 _START = _Work(starts=True)
@@ -142,12 +150,17 @@ _START = _Work(starts=True)
 # The tests of the branches around a place that ask for a parameter, and how each must come out.
 _Conditions: TypeAlias = "tuple[tuple[cst.BaseExpression, bool], ...]"
 
+# A function, whether it runs for each item that it yields, and on which conditions.
+_Run: TypeAlias = "tuple[Function, bool, _Conditions]"
+_UNASKED = object()
+
 # How many calls deep a step of training may be split up into functions.
 _STEP_HOPS = 3
 
 _BLOCKS: frozenset[type] = frozenset({cst.IndentedBlock, cst.SimpleStatementSuite})
 _FUNCTIONS: frozenset[type] = frozenset(FUNCTIONS)
 _REPEATING: frozenset[type] = frozenset(LOOPS)
+_LOOP_BOUNDS = _BLOCKS | _FUNCTIONS | _REPEATING | {cst.CompFor}
 
 
 class Places:
@@ -161,6 +174,8 @@ class Places:
         self._block_loops: dict[cst.CSTNode, list[Loop]] = {}
         self._work: dict[cst.CSTNode, _Work] = {}
         self._hot: dict[cst.CSTNode, Hot | None] = {}
+        self._hot_places: dict[cst.CSTNode, tuple[Hot | None, Function | None]] = {}
+        self._runs: dict[tuple[cst.CSTNode, Function], _Run] = {}
         self._hot_functions: dict[tuple[Function, bool, _Conditions], Hot | None] = {}
         self._guarded: dict[cst.CSTNode, bool] = {}
         self._computing: dict[cst.CSTNode, bool] = {}
@@ -175,20 +190,20 @@ class Places:
         """
         found: list[Loop] = []
         parents = self.tree.parents
-        grandchild: cst.CSTNode | None = None
-        child = node
-        parent = parents.get(child)
-        while parent is not None:
+        before: cst.CSTNode | None = None
+        while True:
+            child = self.tree.climb(node, _LOOP_BOUNDS)
+            parent = parents.get(child)
             # Exact types instead of isinstance: these walks are the most frequent thing done here.
             kind = parent.__class__
+            if parent is None or (kind in _FUNCTIONS and getattr(parent, "body", None) is child):
+                return found
             if kind in _BLOCKS:
                 return [*found, *self._loops_around(parent)]
-            if kind in _REPEATING and repeats_part(parent, child, grandchild):
+            # Of a comprehension the first iterable is told by the node before.
+            if kind in _REPEATING and repeats_part(parent, child, before if child is node else None):
                 found.append(cast(Loop, parent))
-            elif kind in _FUNCTIONS and getattr(parent, "body", None) is child:
-                break
-            grandchild, child, parent = child, parent, parents.get(parent)
-        return found
+            before, node = child, parent
 
     def _loops_around(self, block: cst.CSTNode) -> list[Loop]:
         found = self._block_loops.get(block)
@@ -244,10 +259,37 @@ class Places:
     def _work_of(self, holder: cst.CSTNode) -> _Work:
         found = self._work.get(holder)
         if found is None:
-            # A function that calls itself adds nothing by that.
-            self._work[holder] = _NO_WORK
-            found = self._work[holder] = self._add_up(holder)
+            for members in components(holder, self._leads_to, self._work):
+                self._work_out(members)
+            found = self._work[holder]
         return found
+
+    def _leads_to(self, holder: cst.CSTNode) -> list[cst.CSTNode]:
+        """The loops and functions whose work is part of that of a loop or function."""
+        calls, inner = self._held.get(holder, ([], []))
+        callees = (self.module.callee(call) for call in calls)
+        return [*inner, *(callee for callee in callees if callee is not None)]
+
+    def _work_out(self, members: Sequence[cst.CSTNode]) -> None:
+        """Add up the work of loops and functions that lead to one another, from none at all.
+
+        All of them take a step at a time, by what the others did until then, so that none comes first.
+        """
+        if len(members) == 1 and members[0] not in self._leads_to(members[0]):
+            self._work[members[0]] = self._add_up(members[0])
+            return
+        self._work.update(dict.fromkeys(members, _NO_WORK))
+        led_to_by: dict[cst.CSTNode, list[cst.CSTNode]] = {member: [] for member in members}
+        for member in members:
+            for other in self._leads_to(member):
+                if other in led_to_by:
+                    led_to_by[other].append(member)
+        waiting: Iterable[cst.CSTNode] = members
+        while waiting:
+            found = {member: self._work[member].grown_to(self._add_up(member)) for member in waiting}
+            grown = {member: work for member, work in found.items() if work != self._work[member]}
+            self._work.update(grown)
+            waiting = dict.fromkeys(other for member in grown for other in led_to_by[member])
 
     def _add_up(self, holder: cst.CSTNode) -> _Work:
         work = _Work()
@@ -396,6 +438,7 @@ class Places:
             return True
         return any((last_name(part) or "").endswith("loaders") for part in _iterated(iterable))
 
+    @solved(False)
     def _is_loader(self, node: cst.BaseExpression) -> bool:
         value = self.module.value(node)
         if value.kind is Kind.LOADER:
@@ -455,8 +498,7 @@ class Places:
     def _find_hot(self, node: cst.CSTNode) -> Hot | None:
         found, function = self._hot_here(node)
         if (found is None or self._heat_of(found) is not Heat.HOT) and function is not None:
-            conditions = self._conditions(node, function)
-            found = self._hot_function(function, self._streams(node, function), conditions) or found
+            found = self._hot_function(self._run_of(node, function)) or found
         return found
 
     def _heat_of(self, hot: Hot) -> Heat:
@@ -465,6 +507,12 @@ class Places:
 
     def _hot_here(self, node: cst.CSTNode) -> tuple[Hot | None, Function | None]:
         """The hot loop around ``node`` in its function, and the function if its callers matter, too."""
+        found = self._hot_places.get(node)
+        if found is None:
+            found = self._hot_places[node] = self._find_hot_here(node)
+        return found
+
+    def _find_hot_here(self, node: cst.CSTNode) -> tuple[Hot | None, Function | None]:
         if self._throttling.on_host(node):
             return None, None
         function = self.module.function(node)
@@ -504,16 +552,15 @@ class Places:
     def _reason(self, loop: Loop) -> str:
         return self._work_of(loop).reason or "the loop goes over batches that the model works on"
 
-    def _hot_function(self, function: Function, streaming: bool, conditions: _Conditions) -> Hot | None:
+    def _hot_function(self, key: _Run) -> Hot | None:
         """As ``hot``, for what a function does when it is called (or when it yields) on some conditions."""
-        key = (function, streaming, conditions)
         if key not in self._hot_functions:
             self._hot_functions[key] = self._search_callers(*key)
         return self._hot_functions[key]
 
     def _search_callers(self, function: Function, streaming: bool, conditions: _Conditions) -> Hot | None:
         start = (function, streaming, conditions)
-        seen: set[tuple[Function, bool, _Conditions]] = {start}
+        seen: set[_Run] = {start}
         waiting: deque[tuple[Function, bool, _Conditions, tuple[cst.BaseExpression, ...]]] = deque(
             [(*start, ())]
         )
@@ -534,11 +581,20 @@ class Places:
                         return hot
                     warm = warm or hot
                 if outer is not None:
-                    key = (outer, self._streams(place, outer), self._conditions(place, outer))
+                    key = self._run_of(place, outer)
                     if key not in seen:
                         seen.add(key)
-                        waiting.append((*key, onward))
+                        if self._hot_functions.get(key, _UNASKED) is not None:
+                            waiting.append((*key, onward))
         return warm
+
+    def _run_of(self, place: cst.CSTNode, function: Function) -> _Run:
+        """The run of a function that comes to a place of it."""
+        found = self._runs.get((place, function))
+        if found is None:
+            found = function, self._streams(place, function), self._conditions(place, function)
+            self._runs[place, function] = found
+        return found
 
     def _conditions(self, node: cst.CSTNode, function: Function) -> _Conditions:
         """The branches around ``node`` that are taken by what the function gets for its parameters."""
@@ -662,6 +718,7 @@ class Places:
         tests = owner is not None and owner.name.value.startswith("Test")
         return work.trains and not (work.starts or work.batches or tests or self.module.callers(function))
 
+    @remembered
     def _steps_optimizer(self, function: Function, hops: int = _STEP_HOPS) -> bool:
         """Whether a function steps an optimizer, outside of loops, or calls one of the file that does."""
         calls = self._held.get(function, ([], []))[0]

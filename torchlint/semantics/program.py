@@ -27,6 +27,7 @@ from torchlint.semantics.layers import RETURNS_SELF
 from torchlint.semantics.names import Binding, BindingKind
 from torchlint.semantics.phases import Phase
 from torchlint.semantics.reachedlayers import ReachedLayers
+from torchlint.semantics.remembered import remembered
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.throttling import Function
 from torchlint.semantics.values import Kind, Value
@@ -195,7 +196,7 @@ class Program:
         passes = self.module.backpropagation.passes
         if not passes or not self._on_gpu:
             return None
-        for backward in passes:
+        for backward in sorted(passes, key=lambda backward: self.tree.standing(backward.call)):
             hot = self.module.hot(backward.call)
             loop = hot.loop if hot is not None else None
             if not isinstance(loop, StatementLoop) and loop not in self.module.iterations.processes:
@@ -214,9 +215,12 @@ class Program:
         """A model of its own that a program which trains none runs again and again on an accelerator."""
         if not self._on_gpu or self.module.backpropagation.happens:
             return None
-        for call in self.tree.nodes(cst.Call):
-            if not isinstance(call.func, (cst.Name, cst.Attribute)) or not self.module.may_repeat(call):
-                continue
+        repeated = [
+            call
+            for call in self.tree.nodes(cst.Call)
+            if isinstance(call.func, (cst.Name, cst.Attribute)) and self.module.may_repeat(call)
+        ]
+        for call in sorted(repeated, key=self.tree.standing):
             value = self.module.value(call.func)
             if value.kind is not Kind.MODULE or value.receiver is not None or not call.args:
                 continue
@@ -287,12 +291,12 @@ class Program:
     def _trained(self, loop: StatementLoop | cst.FunctionDef) -> Iterator[Trained]:
         """The models whose parameters optimizers are given, else those whose results are backpropagated."""
         found: dict[str, Trained] = {}
-        for attribute in self.tree.nodes(cst.Attribute):
-            if attribute.attr.value in _PARTS and self._is_optimized(attribute):
-                value = self.module.value(attribute.value)
-                spelt = self.module.source(attribute.value)
-                if value.kind is Kind.MODULE and not COPY_NAME.search(spelt):
-                    found.setdefault(spelt, Trained(attribute.value, value))
+        parts = [part for part in self.tree.nodes(cst.Attribute) if part.attr.value in _PARTS]
+        for attribute in sorted(filter(self._is_optimized, parts), key=self.tree.standing):
+            value = self.module.value(attribute.value)
+            spelt = self.module.source(attribute.value)
+            if value.kind is Kind.MODULE and not COPY_NAME.search(spelt):
+                found.setdefault(spelt, Trained(attribute.value, value))
         if not found:
             for call in self.forward_passes(loop):
                 spelt = self.module.source(call.func)
@@ -357,9 +361,13 @@ class Program:
 
     def makers(self, model: Trained) -> list[cst.Call]:
         """The calls that make a model, as far as the file shows; those of what wraps it left out."""
-        return list(dict.fromkeys(self._made(model.node, _HOPS)))
+        return list(self._made(model.node, _HOPS))
 
-    def _made(self, node: cst.BaseExpression, hops: int) -> Iterator[cst.Call]:
+    @remembered
+    def _made(self, node: cst.BaseExpression, hops: int) -> tuple[cst.Call, ...]:
+        return tuple(dict.fromkeys(self._making(node, hops)))
+
+    def _making(self, node: cst.BaseExpression, hops: int) -> Iterator[cst.Call]:
         if not hops:
             return
         match node:
@@ -414,9 +422,13 @@ class Program:
     def put_on_device(self, model: Trained) -> cst.Call | None:
         """The call that puts a model on the device, as a statement or in the assignment of its variable."""
         spelt = self.module.source(model.node)
-        for call in self.tree.nodes(cst.Call):
-            if not isinstance(call.func, cst.Attribute) or call.func.attr.value not in ("to", "cuda"):
-                continue
+        moving = [
+            call
+            for call in self.tree.nodes(cst.Call)
+            if isinstance(call.func, cst.Attribute) and call.func.attr.value in ("to", "cuda")
+        ]
+        for call in sorted(moving, key=self.tree.standing):
+            assert isinstance(call.func, cst.Attribute)
             statement = self.tree.parent(call)
             while isinstance(statement, (cst.Attribute, cst.Call)):
                 statement = self.tree.parent(statement)

@@ -154,12 +154,21 @@ def _clears(module: Module, node: cst.CSTNode) -> bool:
     around = loops[0] if loops else module.function(node)
     if around is None:
         return False
-    for call in module.tree.descendants(around):
-        if isinstance(call, cst.Call) and not module.throttled(call):
-            name = last_name(call.func) or ""
-            if module.qualified(call.func) == "gc.collect" or re.search(r"empty_(\w+_)?cache$", name):
-                return True
-    return False
+    return module.tree.holds(around, _clearing(module))
+
+
+@remembered
+def _clearing(module: Module) -> list[cst.Call]:
+    """The calls that collect garbage or empty caches each time, in source order."""
+    return [
+        call
+        for call in module.tree.nodes(cst.Call)
+        if module.qualified(call.func) == "gc.collect" or _CLEARS.search(last_name(call.func) or "")
+        if not module.throttled(call)
+    ]
+
+
+_CLEARS = re.compile(r"empty_(\w+_)?cache$")
 
 
 # --- to write results -------------------------------------------------------------------------------
@@ -173,16 +182,20 @@ def writes_results(module: Module, hot: Hot) -> bool:
     Written in each round, or, by a loop that goes over something else than a loader, where a switch asks
     for it. An evaluation that can save its predictions as well is there for its numbers.
     """
-    if not isinstance(hot.loop, (cst.For, cst.While)) or module.phase(hot.loop.body) is Phase.TRAINING:
+    return isinstance(hot.loop, (cst.For, cst.While)) and _writes_in_rounds(module, hot.loop)
+
+
+@remembered
+def _writes_in_rounds(module: Module, loop: cst.For | cst.While) -> bool:
+    if module.phase(loop.body) is Phase.TRAINING:
         return False
-    switched = not module.over_loader(hot.loop)
+    switched = not module.over_loader(loop)
     return any(
-        isinstance(node, cst.Call)
-        and writes_out(module, node)
-        and not _to_the_terminal(node)
-        and (switched or not _behind_switch(module, node, hot.loop))
-        and not module.throttled(node)
-        for node in module.tree.descendants(hot.loop.body)
+        writes_out(module, call)
+        and not _to_the_terminal(call)
+        and (switched or not _behind_switch(module, call, loop))
+        and not module.throttled(call)
+        for call in module.tree.within(loop.body, module.tree.nodes(cst.Call))
     )
 
 
@@ -211,16 +224,21 @@ def in_writer(module: Module, node: cst.CSTNode) -> bool:
 
 def below_saving(module: Module, node: cst.CSTNode) -> bool:
     """Whether a switch such as ``save_images`` or ``capture_video`` asks for what is done at ``node``."""
-    child = node
-    for parent in module.tree.ancestors(node):
-        if isinstance(parent, (cst.If, cst.IfExp)) and child is parent.body:
+    for child, around in module.tree.edges(node, _BRANCHES):
+        # The block of a branch, instead of the branch: one of n ``elif`` has n conditions around it.
+        parent = module.tree.parent(around) if isinstance(around, cst.BaseSuite) else around
+        if isinstance(parent, (cst.If, cst.IfExp)) and parent.body in (child, around):
             word = last_name(parent.test)
             if word is not None and _SAVING.search(word):
                 return True
         if isinstance(parent, (cst.FunctionDef, cst.Lambda)):
             return False
-        child = parent
     return False
+
+
+_BRANCHES: frozenset[type] = frozenset(
+    {cst.IndentedBlock, cst.SimpleStatementSuite, cst.IfExp, cst.FunctionDef, cst.Lambda}
+)
 
 
 # --- to compute on the host -------------------------------------------------------------------------
@@ -366,6 +384,7 @@ def _filled_in(module: Module, pairs: cst.Call) -> bool:
     return isinstance(call, cst.Call) and module.qualified(call.func) in ("builtins.list", "builtins.dict")
 
 
+@remembered
 def _iterated(module: Module, node: cst.BaseExpression, hops: int) -> bool:
     child: cst.CSTNode = node
     for parent in module.tree.ancestors(node):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Container, Hashable, Iterable, Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
 
@@ -81,6 +81,46 @@ def runs(module: Module) -> dict[cst.CSTNode, list[cst.Call]]:
     return found
 
 
+def components(
+    start: Node, onward: Callable[[Node], Iterable[Node]], known: Container[Node]
+) -> Iterator[list[Node]]:
+    """What is reached from ``start`` and not ``known`` yet, in strongly connected components.
+
+    Each has the nodes that lead to one another, and comes after all those that it leads to (R. E. Tarjan,
+    Depth-first search and linear graph algorithms, 1972). The order within one depends on ``start``.
+    """
+    numbers: dict[Node, int] = {}
+    lows: dict[Node, int] = {}
+    open_nodes: dict[Node, None] = {}
+    under_way: list[tuple[Node, Iterator[Node]]] = []
+
+    def enter(node: Node) -> None:
+        numbers[node] = lows[node] = len(numbers)
+        open_nodes[node] = None
+        under_way.append((node, iter(onward(node))))
+
+    if start not in known:
+        enter(start)
+    while under_way:
+        node, following = under_way[-1]
+        for other in following:
+            if other in open_nodes:
+                lows[node] = min(lows[node], numbers[other])
+            elif other not in numbers and other not in known:
+                enter(other)
+                break
+        else:
+            under_way.pop()
+            if under_way:
+                holder = under_way[-1][0]
+                lows[holder] = min(lows[holder], lows[node])
+            if lows[node] == numbers[node]:
+                members: list[Node] = []
+                while node in open_nodes:
+                    members.append(open_nodes.popitem()[0])
+                yield members
+
+
 def gathered(
     start: Node,
     look: Callable[[Node], tuple[Iterable[Fact], Iterable[Node]]],
@@ -89,44 +129,21 @@ def gathered(
     """All facts at ``start`` and at what is reached from there; ``look`` tells the facts and the next ones.
 
     ``known`` has the answers of before, and is given those for everything on the way: nodes that lead to one
-    another have the same (R. E. Tarjan, Depth-first search and linear graph algorithms, 1972).
+    another have the same.
     """
-    found: dict[Node, set[Fact]] = {}
-    numbers: dict[Node, int] = {}
-    lows: dict[Node, int] = {}
-    places: dict[Node, int] = {}
-    component: list[Node] = []
-    under_way: list[tuple[Node, Iterator[Node]]] = []
+    seen: dict[Node, tuple[Iterable[Fact], list[Node]]] = {}
 
-    def enter(node: Node) -> None:
-        facts, onward = look(node)
-        numbers[node] = lows[node] = len(numbers)
-        found[node] = set(facts)
-        places[node] = len(component)
-        component.append(node)
-        under_way.append((node, iter(onward)))
+    def onward(node: Node) -> list[Node]:
+        facts, following = look(node)
+        seen[node] = facts, list(following)
+        return seen[node][1]
 
-    if start not in known:
-        enter(start)
-    while under_way:
-        node, onward = under_way[-1]
-        for following in onward:
-            if following in known:
-                found[node] |= known[following]
-            elif following in numbers:
-                lows[node] = min(lows[node], numbers[following])
-            else:
-                enter(following)
-                break
-        else:
-            under_way.pop()
-            if lows[node] == numbers[node]:
-                members = component[places[node] :]
-                del component[places[node] :]
-                facts = frozenset(fact for member in members for fact in found[member])
-                known.update(dict.fromkeys(members, facts))
-            if under_way:
-                holder = under_way[-1][0]
-                lows[holder] = min(lows[holder], lows[node])
-                found[holder] |= found[node] if node not in known else known[node]
+    for members in components(start, onward, known):
+        found: set[Fact] = set()
+        for member in members:
+            facts, following = seen.pop(member)
+            found.update(facts)
+            for other in following:
+                found |= known.get(other, frozenset())
+        known.update(dict.fromkeys(members, frozenset(found)))
     return known[start]

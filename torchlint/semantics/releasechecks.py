@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint.semantics.conventions import asked_by_name, release_by_name
+from torchlint.semantics.conventions import asked_by_name, newer_by_name, release_by_name
 from torchlint.semantics.names import Binding, BindingKind, all_parameters, leaves
 from torchlint.semantics.spellings import last_name
 from torchlint.target import TORCH
@@ -48,6 +48,11 @@ class _Says(enum.Enum):
     RELEASE = "release"  # which one it is: a version, or a part of one
     ANSWER = "answer"  # whether it is such a one
     FUNCTION = "function"  # called, it gives one of these
+
+
+# An attribute that is assigned: the class around, and its name.
+_Attribute = tuple[cst.ClassDef | None, str]
+_Part = cst.CSTNode | _Attribute
 
 
 class ReleaseChecks:
@@ -113,19 +118,22 @@ class ReleaseChecks:
     def _followed(self) -> dict[str, set[cst.CSTNode]]:
         """By library: all expressions that tell something of its release."""
         found: dict[str, set[cst.CSTNode]] = {}
-        seen: set[tuple[cst.CSTNode, str, _Says]] = set()
-        waiting = list(self._sources())
+        seen: set[tuple[_Part, str, _Says]] = set()
+        waiting: list[tuple[_Part, str, _Says]] = list(self._sources())
         while waiting:
             node, family, says = waiting.pop()
             if (node, family, says) in seen:
                 continue
             seen.add((node, family, says))
+            if isinstance(node, tuple):
+                waiting.extend((read, family, says) for read in self._attributes.get(node, ()))
+                continue
             if says is not _Says.FUNCTION:
                 found.setdefault(family, set()).add(node)
             waiting.extend((onward, family, now) for onward, now in self._onward(node, says))
         return found
 
-    def _sources(self) -> Iterator[tuple[cst.CSTNode, str, _Says]]:
+    def _sources(self) -> Iterator[tuple[_Part, str, _Says]]:
         """The expressions that ask for a release themselves, with the library."""
         for attribute in self.tree.nodes(cst.Attribute):
             name = attribute.attr.value
@@ -240,7 +248,7 @@ class ReleaseChecks:
                 found.add(text)
         return frozenset(found)
 
-    def _onward(self, node: cst.CSTNode, says: _Says) -> Iterator[tuple[cst.CSTNode, _Says]]:
+    def _onward(self, node: cst.CSTNode, says: _Says) -> Iterator[tuple[_Part, _Says]]:
         """Where else an expression tells what it tells: the reads of what it is assigned to, and so on."""
         child = node
         for above in self.tree.ancestors(node):
@@ -288,7 +296,7 @@ class ReleaseChecks:
                     return
             child = above
 
-    def _set_in(self, suites: Iterable[cst.BaseSuite]) -> Iterator[tuple[cst.CSTNode, _Says]]:
+    def _set_in(self, suites: Iterable[cst.BaseSuite]) -> Iterator[tuple[_Part, _Says]]:
         """What is set to True, False or None under a check, and what functions return there."""
         for suite in suites:
             for line in suite.body:
@@ -304,25 +312,33 @@ class ReleaseChecks:
                             if function is not None:
                                 yield from self._named(function)
 
-    def _reads(self, targets: Iterable[cst.CSTNode], says: _Says) -> Iterator[tuple[cst.CSTNode, _Says]]:
+    def _reads(self, targets: Iterable[cst.CSTNode], says: _Says) -> Iterator[tuple[_Part, _Says]]:
         """The reads of names and attributes of the class around that are assigned."""
         for target in targets:
             if isinstance(target, cst.Name) and (binding := self.module.binding_of(target)) is not None:
                 yield from ((read, says) for read in self.module.uses(binding))
             elif isinstance(target, cst.Attribute):
                 owner = self.tree.enclosing(target, cst.ClassDef)
-                for read in self._attributes.get(target.attr.value, ()):
-                    if read is not target and self.tree.enclosing(read, cst.ClassDef) is owner:
-                        yield read, says
+                yield (owner, target.attr.value), says
 
     @cached_property
-    def _attributes(self) -> dict[str, list[cst.Attribute]]:
-        found: dict[str, list[cst.Attribute]] = {}
+    def _attributes(self) -> dict[_Attribute, list[cst.CSTNode]]:
+        """The attributes that are read, by the class around and the name."""
+        found: dict[_Attribute, list[cst.CSTNode]] = {}
         for attribute in self.tree.nodes(cst.Attribute):
-            found.setdefault(attribute.attr.value, []).append(attribute)
+            if not isinstance(self.tree.parent(attribute), cst.AssignTarget):
+                owner = self.tree.enclosing(attribute, cst.ClassDef)
+                found.setdefault((owner, attribute.attr.value), []).append(attribute)
         return found
 
-    def _named(self, function: cst.FunctionDef | cst.ClassDef) -> Iterator[tuple[cst.CSTNode, _Says]]:
+    @cached_property
+    def _attributes_by_name(self) -> dict[str, list[cst.CSTNode]]:
+        found: dict[str, list[cst.CSTNode]] = {}
+        for (_, name), attributes in self._attributes.items():
+            found.setdefault(name, []).extend(attributes)
+        return found
+
+    def _named(self, function: cst.FunctionDef | cst.ClassDef) -> Iterator[tuple[_Part, _Says]]:
         is_property = any(last_name(each.decorator) == "property" for each in function.decorators)
         says = _Says.ANSWER if is_property else _Says.FUNCTION
         return ((read, says) for read in self._mentions(function))
@@ -330,7 +346,7 @@ class ReleaseChecks:
     def _mentions(self, definition: cst.FunctionDef | cst.ClassDef) -> list[cst.CSTNode]:
         """Where a function or class is named; a method wherever an attribute is called like it."""
         if isinstance(self.names.scope(definition).node, cst.ClassDef):
-            return list(self._attributes.get(definition.name.value, ()))
+            return list(self._attributes_by_name.get(definition.name.value, ()))
         binding = self.names.by_node.get(definition)
         return list(self.module.uses(binding)) if binding is not None else []
 
@@ -500,9 +516,16 @@ class ReleaseChecks:
                 binding = self.names.assignment(test)
                 if binding is not None and binding.value is not None:
                     return self._admitted(binding.value, outcome, hops - 1)
+                return self._admitted_by_name(test, outcome)
+            case cst.Attribute() | cst.Call():
+                return self._admitted_by_name(test, outcome)
             case _:
                 pass
         return None
+
+    def _admitted_by_name(self, test: cst.BaseExpression, outcome: bool) -> str | None:
+        newer = newer_by_name(last_name(test) or "")
+        return None if newer is None else _NEWER if newer is outcome else _OLDER
 
     @cached_property
     def _all_telling(self) -> list[cst.CSTNode]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property
+from itertools import chain
 
 import libcst as cst
 
@@ -59,6 +60,7 @@ class Repetition:
         self.names = names
         self._functions: dict[cst.CSTNode, bool] = {}
         self._around: dict[cst.CSTNode, cst.CSTNode | None] = {}
+        self._callers: dict[str, list[cst.CSTNode] | None] = {}
 
     def possible(self, node: cst.CSTNode) -> bool:
         """Whether ``node`` stands in a loop, or in a function that may be called from one."""
@@ -103,39 +105,43 @@ class Repetition:
             return known[function]
         runs: dict[cst.CSTNode, cst.CSTNode | None] = {function: None}
         waiting = [function]
+        words: set[str] = set()
         for current in waiting:
-            callers = () if known.get(current) is False else self._callers(current)
-            if known.get(current) or callers is None:
+            called = () if known.get(current) is False else self._called_as(current)
+            called_from = [self._called_from(word) for word in called or () if word not in words]
+            if known.get(current) or called is None or any(callers is None for callers in called_from):
                 # All that it calls on the way down to the function in question repeats with it.
                 step: cst.CSTNode | None = current
                 while step is not None:
                     known[step] = True
                     step = runs[step]
                 return True
-            for caller in callers:
+            words.update(called)
+            for caller in chain.from_iterable(callers or () for callers in called_from):
                 if caller not in runs:
                     runs[caller] = current
                     waiting.append(caller)
         known.update(dict.fromkeys(waiting, False))
         return False
 
-    def _callers(self, function: cst.CSTNode) -> list[cst.CSTNode] | None:
-        """The functions that call one; None if it certainly repeats, being called in a loop, say."""
+    def _called_as(self, function: cst.CSTNode) -> list[str] | None:
+        """The names by which a function is called; None if it certainly repeats, whoever calls it."""
         if not isinstance(function, cst.FunctionDef):
             return None
         name = function.name.value
         scope = self.names.scope(function)
         if scope.kind is ScopeKind.CLASS and name == "__init__":
             assert isinstance(scope.node, cst.ClassDef)
-            called = self._makers(scope.node)
-        elif self._run_unseen(function, scope):
-            return None
-        else:
-            called = [name, *self._aliases(name)]
-        holders = [self._holder(call) for word in called for call in self.tree.calls_by_name.get(word, ())]
-        if any(holder.__class__ in _LOOPS for holder in holders):
-            return None
-        return [holder for holder in holders if holder is not None]
+            return self._makers(scope.node)
+        return None if self._run_unseen(function, scope) else [name, *self._aliases(name)]
+
+    def _called_from(self, word: str) -> list[cst.CSTNode] | None:
+        """The functions that call something of a name; None if a loop does."""
+        if word not in self._callers:
+            holders = dict.fromkeys(self._holder(call) for call in self.tree.calls_by_name.get(word, ()))
+            looped = any(holder.__class__ in _LOOPS for holder in holders)
+            self._callers[word] = None if looped else [holder for holder in holders if holder is not None]
+        return self._callers[word]
 
     def _run_unseen(self, function: cst.FunctionDef, scope: Scope) -> bool:
         """Whether a function may be run by other means than a call of its name in this file."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.semantics.names import AttributeBinding, Binding, BindingKind
+from torchlint.semantics.remembered import remembered
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import MISSING, Kind
 from torchlint.syntax import alike
@@ -271,7 +272,8 @@ def _of_instance(place: cst.BaseExpression, method: cst.FunctionDef, module: Mod
     return isinstance(place, cst.Name) and place.value == module.classes.self_name(method)
 
 
-def may_be_no_tensor(node: cst.BaseExpression, module: Module, hops: int = 3) -> bool:
+@remembered
+def may_be_no_tensor(module: Module, node: cst.BaseExpression, hops: int = 3) -> bool:
     """Whether a value that is a tensor most of the time is a number or None at others.
 
     ``loss = 0`` before a loop, a function that returns 0.0 on one of its paths. Not if ``backward`` was
@@ -279,7 +281,7 @@ def may_be_no_tensor(node: cst.BaseExpression, module: Module, hops: int = 3) ->
     """
     match node:
         case cst.IfExp():
-            return may_be_no_tensor(node.body, module, hops) or may_be_no_tensor(node.orelse, module, hops)
+            return may_be_no_tensor(module, node.body, hops) or may_be_no_tensor(module, node.orelse, hops)
         case cst.Name() if hops:
             if _backpropagated_before(node, module):
                 return False
@@ -287,14 +289,14 @@ def may_be_no_tensor(node: cst.BaseExpression, module: Module, hops: int = 3) ->
                 binding.value is not None
                 and not binding.path
                 and binding.kind is not BindingKind.AUGMENT
-                and may_be_no_tensor(binding.value, module, hops - 1)
+                and may_be_no_tensor(module, binding.value, hops - 1)
                 for binding in module.bindings(node)
             )
         case cst.Call() if hops:
             callee = module.callee(node)
             if isinstance(callee, cst.FunctionDef):
                 returns = (r for r in module.tree.nodes(cst.Return) if module.function(r) is callee)
-                return any(r.value is None or may_be_no_tensor(r.value, module, hops - 1) for r in returns)
+                return any(r.value is None or may_be_no_tensor(module, r.value, hops - 1) for r in returns)
             return False
         case _:
             return module.value(node).kind in (Kind.NUMBER, Kind.NONE, Kind.BOOL)

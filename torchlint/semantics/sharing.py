@@ -21,6 +21,7 @@ from torchlint.semantics.api.results import (
     TENSOR_METHODS,
 )
 from torchlint.semantics.names import Binding, BindingKind
+from torchlint.semantics.remembered import remembered
 from torchlint.semantics.values import Kind
 
 if TYPE_CHECKING:
@@ -110,6 +111,7 @@ def fate(module: Module, node: cst.BaseExpression, hops: int = _HOPS) -> Fate:
     return Fate.HELD
 
 
+@remembered
 def fate_of_binding(module: Module, binding: Binding, hops: int = _HOPS) -> Fate:
     """What comes of the tensor that a name is bound to, wherever the name is read."""
     if hops <= 0:
@@ -296,6 +298,7 @@ def _kept_as(module: Module, use: cst.Name) -> list[Binding | cst.Attribute]:
     ]
 
 
+@remembered
 def fresh(module: Module, node: cst.BaseExpression, hops: int = _HOPS) -> bool:
     """Whether the tensor, or array, that an expression makes is in memory that nobody else may write to.
 

@@ -37,6 +37,7 @@ from torchlint.semantics.remembered import remembered
 from torchlint.semantics.spellings import given_as, last_name
 from torchlint.semantics.throttling import FUNCTIONS
 from torchlint.semantics.values import Device, Kind, Value, item_of
+from torchlint.syntax import COMPOUND_STATEMENTS
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
@@ -159,9 +160,12 @@ def _sums_up_metric(module: Module, function: cst.FunctionDef) -> bool:
     return any("Metric" in (last_name(base.value) or "") for base in owner.bases)
 
 
+_DEFINITIONS: frozenset[type] = frozenset({cst.ClassDef, cst.FunctionDef})
+
+
 def _processes_dataset(module: Module, place: cst.CSTNode) -> bool:
     """Whether a dataset is made here, once for all: ``process`` of a dataset class of torch_geometric."""
-    for around in module.tree.ancestors(place):
+    for _, around in module.tree.edges(place, _DEFINITIONS):
         if isinstance(around, cst.ClassDef):
             return False
         if isinstance(around, cst.FunctionDef) and around.name.value in ("process", "download"):
@@ -172,17 +176,14 @@ def _processes_dataset(module: Module, place: cst.CSTNode) -> bool:
     return False
 
 
+_FAILURES = COMPOUND_STATEMENTS | {cst.SimpleStatementLine, cst.Raise, cst.Assert}
+
+
 def only_on_failure(module: Module, node: cst.CSTNode) -> bool:
     """Whether ``node`` belongs to the text of an error or to the message of an assertion."""
-    child = node
-    for parent in module.tree.ancestors(node):
-        kind = parent.__class__
-        if kind is cst.Raise or (kind is cst.Assert and child is parent.msg):  # type: ignore[attr-defined]
-            return True
-        if kind is cst.SimpleStatementLine or isinstance(parent, cst.BaseCompoundStatement):
-            return False
-        child = parent
-    return False
+    child = module.tree.climb(node, _FAILURES)
+    parent = module.tree.parent(child)
+    return isinstance(parent, cst.Raise) or (isinstance(parent, cst.Assert) and child is parent.msg)
 
 
 def _in_optimizer_closure(module: Module, node: cst.CSTNode) -> bool:
@@ -210,20 +211,26 @@ def _given_to_steps(module: Module) -> dict[str, list[tuple[cst.BaseExpression, 
     return found
 
 
+_DECIDING: frozenset[type] = frozenset({cst.If, cst.While, cst.IfExp, cst.FunctionDef, cst.Lambda})
+
+
 def after_a_decision(module: Module, node: cst.CSTNode) -> bool:
     """Whether ``node`` stands in a branch that is taken by the value of a device tensor.
 
     The host has waited for that value just before, and reads another one at little cost.
     """
-    child = node
-    for parent in module.tree.ancestors(node):
-        if isinstance(parent, (cst.If, cst.While, cst.IfExp)) and child in (parent.body, parent.orelse):
-            if any(asks_device(module, parent.test)) or _reads_device(module, parent.test):
-                return True
+    for child, parent in module.tree.edges(node, _DECIDING):
         if isinstance(parent, (cst.FunctionDef, cst.Lambda)):
             return False
-        child = parent
+        if isinstance(parent, (cst.If, cst.While, cst.IfExp)) and child in (parent.body, parent.orelse):
+            if _decided_on_device(module, parent.test):
+                return True
     return False
+
+
+@remembered
+def _decided_on_device(module: Module, test: cst.BaseExpression) -> bool:
+    return any(asks_device(module, test)) or _reads_device(module, test)
 
 
 def _reads_device(module: Module, test: cst.BaseExpression) -> bool:

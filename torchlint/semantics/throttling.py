@@ -17,6 +17,7 @@ from typing import TypeAlias
 import libcst as cst
 
 from torchlint.semantics.attributes import part_of
+from torchlint.semantics.fixpoint import Answers, Fixpoint
 from torchlint.semantics.names import Binding, BindingKind, Names, dotted_text
 from torchlint.semantics.spellings import last_name
 from torchlint.syntax import SyntaxTree
@@ -31,6 +32,9 @@ FUNCTIONS = (cst.FunctionDef, cst.Lambda)
 
 _DEPTH = 6
 """How many definitions are followed from one flag to the next."""
+
+_MAX_DEPTH = 500
+"""How deep one condition may lead into others before all of them are solved as if they were a circle."""
 
 _FEW = 100
 """``i < N`` picks out a few iterations up to this N."""
@@ -55,6 +59,9 @@ _ONCE_A_CALL = Restriction(returns=True)
 _ON_HOST = Restriction(host=True)
 
 
+_Question: TypeAlias = tuple[str, cst.CSTNode]
+_NOTHING_SAID: Answers[tuple[Restriction, ...]] = Answers(nothing=(), unknown=())
+
 _BLOCKS: frozenset[type] = frozenset({cst.IndentedBlock, cst.SimpleStatementSuite})
 _FUNCTIONS: frozenset[type] = frozenset(FUNCTIONS)
 _RESTRICTING: frozenset[type] = frozenset(
@@ -71,6 +78,11 @@ _RESTRICTING: frozenset[type] = frozenset(
         *COMPREHENSIONS,
     }
 )
+
+
+_BOUNDS = _RESTRICTING | _FUNCTIONS
+# What stands in its like again and again, to any depth.
+_REPEATED: frozenset[type] = frozenset({cst.If, cst.BooleanOperation})
 
 
 @dataclass(slots=True)
@@ -95,16 +107,15 @@ class Throttling:
         self.tree = tree
         self.names = names
         self._callee = callee
-        self._edges: dict[cst.CSTNode, tuple[Restriction, ...]] = {}
+        self._said: Fixpoint[_Question, tuple[Restriction, ...]] = Fixpoint(
+            lambda question: (tree.order[question[1]], question[0]), depth=_MAX_DEPTH
+        )
         self._chains: dict[cst.CSTNode, list[tuple[cst.CSTNode, Restriction]]] = {}
         self._exits: dict[cst.CSTNode, str | None] = {}
         self._guards: dict[cst.CSTNode, _Guards] = {}
         self._left: dict[cst.CSTNode, int] = {}
         self._clocks: dict[cst.CSTNode, bool] = {}
         self._renewals: dict[cst.CSTNode, dict[str, int]] = {}
-        self._open: set[cst.CSTNode] = set()
-        self._circles = 0
-        """How often an edge was asked that was still being worked out."""
 
     def between(self, node: cst.CSTNode, boundary: cst.CSTNode) -> bool:
         """Whether ``node`` runs in few of the iterations of the loop, or calls of the function, around it.
@@ -127,32 +138,42 @@ class Throttling:
 
     def _chain(self, node: cst.CSTNode) -> list[tuple[cst.CSTNode, Restriction]]:
         """The restrictions from ``node`` up to its function, each with the node that imposes it."""
+        # What the parts of one expression or one chain of ``elif`` have in common is remembered at them.
+        trail: list[tuple[cst.CSTNode, tuple[Restriction, ...]]] = []
         found: list[tuple[cst.CSTNode, Restriction]] = []
-        parents = self.tree.parents
-        child, parent = node, parents.get(node)
-        while parent is not None:
-            # Exact types instead of isinstance: every question about a place walks up like this.
+        for child, parent in self.tree.edges(node, _BOUNDS):
             kind = parent.__class__
-            if kind in _RESTRICTING:
-                found.extend((parent, restriction) for restriction in self._edge(child, parent))
-                if kind in _BLOCKS:
-                    return [*found, *self._chain_of_block(parent)]
-            elif kind in _FUNCTIONS and getattr(parent, "body", None) is child:
+            if kind in _FUNCTIONS:
+                if getattr(parent, "body", None) is child:
+                    break
+                continue
+            trail.append((parent, self._edge(child)))
+            if kind in _BLOCKS:
+                found = self._chain_of_block(parent)
                 break
-            child, parent = parent, parents.get(parent)
+            if kind in _REPEATED and (known := self._chains.get(parent)) is not None:
+                found = known
+                break
+        for parent, restrictions in reversed(trail):
+            if parent.__class__ in _REPEATED and not self._said.busy:
+                self._chains[parent] = found
+            if restrictions:
+                # The same restriction further out says nothing more.
+                outer = [item for item in found if item[1] not in restrictions]
+                found = [*((parent, restriction) for restriction in restrictions), *outer]
         return found
 
     def _chain_of_block(self, block: cst.CSTNode) -> list[tuple[cst.CSTNode, Restriction]]:
         found = self._chains.get(block)
         if found is None:
-            self._chains[block] = []
             parent = self.tree.parents.get(block)
             if parent is None or parent.__class__ in _FUNCTIONS:
                 found = []
             else:
-                found = [(parent, restriction) for restriction in self._edge(block, parent)]
+                found = [(parent, restriction) for restriction in self._edge(block)]
                 found += self._chain(parent)
-            self._chains[block] = found
+            if not self._said.busy:
+                self._chains[block] = found
         return found
 
     def _applies(self, restriction: Restriction, boundary: cst.CSTNode) -> bool:
@@ -164,18 +185,19 @@ class Throttling:
 
     # ------------------------------------------------------------------ edges
 
-    def _edge(self, child: cst.CSTNode, parent: cst.CSTNode) -> tuple[Restriction, ...]:
-        found = self._edges.get(child)
-        if found is None:
-            # An edge on whose own condition the answer depends restricts nothing meanwhile.
-            self._edges[child] = ()
-            self._open.add(child)
-            # The same restriction twice says nothing more.
-            found = self._edges[child] = tuple(dict.fromkeys(self._restrictions(child, parent)))
-            self._open.discard(child)
-        elif child in self._open:
-            self._circles += 1
-        return found
+    def _edge(self, child: cst.CSTNode) -> tuple[Restriction, ...]:
+        """What the parent of a node says of it.
+
+        Flags may depend on one another: nothing is restricted by what only its own condition restricts.
+        """
+        question = "edge", child
+        known = self._said.settled.get(question)
+        return self._said.ask(question, self._find_edge, _NOTHING_SAID) if known is None else known
+
+    def _find_edge(self, question: _Question) -> tuple[Restriction, ...]:
+        _, child = question
+        # The same restriction twice says nothing more.
+        return tuple(dict.fromkeys(self._restrictions(child, self.tree.parents[child])))
 
     def _restrictions(self, child: cst.CSTNode, parent: cst.CSTNode) -> Iterator[Restriction]:
         rarely: Restriction | None = None
@@ -254,16 +276,14 @@ class Throttling:
             statement = guards.statements[number]
             if order[statement] >= order[child]:
                 break
-            circles = self._circles
-            said = list(self._guard(statement))
-            if self._skips_until_reset(statement, block):
-                said.append(_ALWAYS)
+            question = "guard", statement
+            said = self._said.ask(question, self._find_guard, _NOTHING_SAID)
             found += said
             # What was said while an edge was still open may be said otherwise later.
-            if number == guards.known and circles == self._circles:
+            if number == guards.known and question in self._said.settled:
                 guards.known += 1
                 known = {restriction for _, restriction in guards.found}
-                guards.found += [(order[statement], one) for one in dict.fromkeys(said) if one not in known]
+                guards.found += [(order[statement], one) for one in said if one not in known]
         return found
 
     def _last_left(
@@ -309,6 +329,14 @@ class Throttling:
                 return False
         return False
 
+    def _find_guard(self, question: _Question) -> tuple[Restriction, ...]:
+        _, statement = question
+        assert isinstance(statement, cst.If)
+        said = dict.fromkeys(self._guard(statement))
+        if self._skips_until_reset(statement):
+            said.setdefault(_ALWAYS)
+        return tuple(said)
+
     def _guard(self, statement: cst.If) -> Iterator[Restriction]:
         """What an ``if …: continue`` says about the statements after it."""
         branch: cst.If | cst.Else | None = statement
@@ -322,9 +350,7 @@ class Throttling:
                 yield rarely
             branch = branch.orelse
 
-    def _skips_until_reset(
-        self, statement: cst.If, block: cst.IndentedBlock | cst.SimpleStatementSuite | cst.Module
-    ) -> bool:
+    def _skips_until_reset(self, statement: cst.If) -> bool:
         """``if waited < 100: waited += 1; continue`` with ``waited = 0`` among the statements behind it."""
         if self._exit(statement.body) not in ("continue", "return"):
             return False
@@ -338,6 +364,8 @@ class Throttling:
         }
         if not compared & counted:
             return False
+        block = self.tree.parents[statement]
+        assert isinstance(block, (cst.IndentedBlock, cst.SimpleStatementSuite, cst.Module))
         renewals = self._renewals.get(block)
         if renewals is None:
             renewals = self._renewals[block] = dict(self._renewed(block.body))
@@ -407,6 +435,14 @@ class Throttling:
         """What is restricted to few iterations by ``test`` being true (or false); None if nothing."""
         if depth > _DEPTH:
             return None
+        found = self._said.ask(
+            (f"{truth} {depth}", test),
+            lambda _: () if (rare := self._find_rare(test, truth, depth)) is None else (rare,),
+            _NOTHING_SAID,
+        )
+        return found[0] if found else None
+
+    def _find_rare(self, test: cst.CSTNode, truth: bool, depth: int) -> Restriction | None:
         match test:
             case cst.UnaryOperation(operator=cst.Not()):
                 return self._rare(test.expression, not truth, depth + 1)
@@ -616,7 +652,7 @@ class Throttling:
         for parent in self.tree.ancestors(node):
             if isinstance(parent, FUNCTIONS) or isinstance(child, (cst.For, cst.While)):
                 return None
-            for restriction in self._edge(child, parent):
+            for restriction in self._edge(child):
                 if not restriction.returns:
                     return restriction
             child = parent

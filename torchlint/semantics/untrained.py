@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.semantics.names import AttributeBinding, Binding, BindingKind
+from torchlint.semantics.remembered import remembered
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import Graph, Kind, Value
 
@@ -62,6 +63,7 @@ class Untrained:
             return False
         return all(self._has_no_graph(argument.value) for argument in call.args)
 
+    @remembered
     def holds(self, model: cst.BaseExpression, hops: int = _HOPS) -> bool:
         """Whether an expression is such a model, under its own name or that of a parameter."""
         if not isinstance(model, (cst.Name, cst.Attribute)) or not hops:
@@ -128,6 +130,7 @@ class Untrained:
         made = "opt" in (last_name(call.func) or "").lower() or self.module.value(call).kind is Kind.OPTIMIZER
         return call if made else None
 
+    @remembered
     def _owners(self, given: cst.BaseExpression, hops: int) -> set[str] | frozenset[str] | None:
         """The names of the models that parameters belong to; None if one of them cannot be told."""
         parts: list[cst.BaseExpression] = []
@@ -165,6 +168,7 @@ class Untrained:
         """Whether a list of parameters is filled after it is made."""
         return any(isinstance(self.tree.parent(use), cst.Attribute) for use in self.module.uses(binding))
 
+    @remembered
     def _names_of(self, model: cst.BaseExpression, hops: int) -> set[str] | None:
         """The names that a model goes by: also what callers pass for a parameter; None if it has no name.
 
@@ -305,6 +309,7 @@ class Untrained:
 
     # ------------------------------------------------------------------ what goes in
 
+    @remembered
     def _has_no_graph(self, node: cst.BaseExpression, hops: int = _HOPS * 2) -> bool:
         """Whether an expression certainly has no graph but that of other such models."""
         value = self.module.value(node)

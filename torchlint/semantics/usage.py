@@ -10,22 +10,27 @@ from __future__ import annotations
 import enum
 import re
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
 import libcst as cst
 
-from torchlint.semantics.names import BindingKind, dotted_text
+from torchlint.semantics.names import Binding, BindingKind, dotted_text
+from torchlint.semantics.reach import gathered
+from torchlint.semantics.remembered import remembered
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import MISSING, Device, Kind
+from torchlint.syntax import STATEMENTS
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
-    from torchlint.semantics.names import Binding
     from torchlint.semantics.places import Hot
 
 _HOPS = 4
 """How many names and callers are followed from an expression to where it ends up."""
+_PLACES = 200
+"""How many expressions that stand for one are followed at most."""
 
 
 # --- receivers --------------------------------------------------------------------------------------
@@ -45,6 +50,8 @@ def receivers(module: Module, node: cst.BaseExpression, *, collected: bool = Fal
                 assert isinstance(found, cst.Call)
                 yield found
             elif hops and found not in seen:
+                if len(seen) == _PLACES:
+                    return
                 seen.add(found)
                 waiting.append((found, hops - 1))
 
@@ -53,8 +60,7 @@ def _handed(
     module: Module, node: cst.BaseExpression, collected: bool
 ) -> Iterator[tuple[cst.BaseExpression, bool]]:
     """The calls around ``node`` that get its value; with True: the expressions that then stand for it."""
-    child: cst.CSTNode = node
-    for parent in module.tree.ancestors(node):
+    for child, parent in module.tree.edges(node, _HANDING):
         match parent:
             case cst.Call() if child is not parent.func:
                 yield parent, False
@@ -83,7 +89,10 @@ def _handed(
                 return
             case cst.BaseStatement() | cst.BaseSmallStatement():
                 return
-        child = parent
+
+
+# What hands a value on, and the statements at which that ends.
+_HANDING = STATEMENTS | {cst.Call, cst.NamedExpr, cst.Yield, cst.CompFor}
 
 
 def _uses_of_parameter(module: Module, call: cst.Call, argument: cst.Arg) -> Iterator[cst.BaseExpression]:
@@ -124,8 +133,9 @@ def _uses_of_target(
         names = (module.names.by_node.get(name) for name in module.tree.descendants(target))
         bound = [binding for binding in names if binding is not None]
     for binding in bound:
-        for use in module.uses(binding):
-            if use is not target and (not loops or module.tree.contains(loops[0], use)):
+        uses: Sequence[cst.Name] = module.uses(binding)
+        for use in module.tree.within(loops[0], uses) if loops else uses:
+            if use is not target:
                 yield use
 
 
@@ -424,7 +434,8 @@ def _is_input(module: Module, name: cst.Name) -> bool:
 # --- a tensor where a number was --------------------------------------------------------------------
 
 
-_Seen: TypeAlias = "frozenset[Binding]"
+_Question: TypeAlias = "tuple[Binding | tuple[cst.Return, int | None], bool]"
+"""A definition, or what a statement returns (in one place of a tuple), and whether that is a list."""
 
 
 class Effect(enum.IntEnum):
@@ -470,6 +481,7 @@ _HOST_METHODS = frozenset(
         "writerows",
     ]
 )
+_READING_BY_NAME = frozenset(f"builtins.{name}" for name in ("globals", "eval", "exec", "locals", "vars"))
 _OF_BITS = (cst.LeftShift, cst.RightShift, cst.BitAnd, cst.BitOr, cst.BitXor)
 _CONVERSION = re.compile(r"![rsa]\s*[:}]")
 _PERCENT_TEXT = re.compile(r"%[-+ #0]*[\d*]*(?:\.[\d*]+)?[rsa]")
@@ -480,24 +492,48 @@ def tensor_instead_of_number(module: Module, binding: Binding, *, many: bool) ->
 
     ``many``: the name stands for a list of them.
     """
-    return _of_binding(module, binding, many, frozenset())
+    return _worst(module, (binding, many))
 
 
-def _of_binding(module: Module, binding: Binding, many: bool, seen: _Seen) -> Effect:
-    if binding in seen:
-        return Effect.NONE
-    if _read_by_name(module, binding):
-        return Effect.NOTICED
-    uses = module.uses(binding)
-    return min((_effect(module, use, many, seen | {binding}) for use in uses), default=Effect.NONE)
+def tensor_at(module: Module, use: cst.BaseExpression, *, many: bool = False) -> Effect:
+    """The effect of a tensor of one element, or ``many``, where an expression is read that gave numbers."""
+    found = _effect(module, use, many)
+    return found if isinstance(found, Effect) else _worst(module, found)
 
 
-def _read_by_name(module: Module, binding: Binding) -> bool:
+def _worst(module: Module, question: _Question) -> Effect:
+    """The worst effect on all uses that a value goes on to."""
+    # Half an answer that values are being worked out with is not to be kept.
+    known = {} if module.fixpoint.busy else _known(module)
+    return min(gathered(question, partial(_look, module), known), default=Effect.NONE)
+
+
+@remembered
+def _known(module: Module) -> dict[_Question, frozenset[Effect]]:
+    """The effects that are known already."""
+    return {}
+
+
+def _look(module: Module, question: _Question) -> tuple[list[Effect], list[_Question]]:
+    """The effects on the uses of a definition, or of what is returned, and what its value goes on to."""
+    what, many = question
+    found: list[Effect | _Question]
+    if not isinstance(what, Binding):
+        found = [Effect.NOTICED, *_with_callers(module, *what, many)]
+    elif uses_by_name(module, what):
+        return [Effect.NOTICED], []
+    else:
+        found = [_effect(module, use, many) for use in module.uses(what)]
+    return [one for one in found if isinstance(one, Effect)], [
+        one for one in found if not isinstance(one, Effect)
+    ]
+
+
+def uses_by_name(module: Module, binding: Binding) -> bool:
     """Whether code may read a name without spelling it: by ``locals()``, ``globals()``, ``eval``."""
     function = module.function(binding.node)
     everywhere = {"builtins.globals", "builtins.eval", "builtins.exec"}
-    for call in module.tree.nodes(cst.Call):
-        name = module.qualified(call.func)
+    for call, name in _reading_by_name(module):
         here = function is None or module.function(call) is function
         if name in everywhere if function is None else name in ("builtins.eval", "builtins.exec") and here:
             return True
@@ -506,26 +542,31 @@ def _read_by_name(module: Module, binding: Binding) -> bool:
     return False
 
 
-def _effect(module: Module, node: cst.BaseExpression, many: bool, seen: _Seen) -> Effect:
+@remembered
+def _reading_by_name(module: Module) -> list[tuple[cst.Call, str]]:
+    """The calls that read names that are not spelt, or may."""
+    called = ((call, module.qualified(call.func)) for call in module.tree.nodes(cst.Call))
+    return [(call, name) for call, name in called if name is not None and name in _READING_BY_NAME]
+
+
+def _effect(module: Module, node: cst.BaseExpression, many: bool) -> Effect | _Question:
     """What the code around ``node``, which now gives a tensor (or a list of them), makes of that."""
     parent = module.tree.parent(node)
     match parent:
         case cst.Arg():
             call = module.tree.parent(parent)
-            return (
-                _as_argument(module, call, node, many, seen) if isinstance(call, cst.Call) else Effect.NOTICED
-            )
+            return _as_argument(module, call, node, many) if isinstance(call, cst.Call) else Effect.NOTICED
         case cst.FormattedStringExpression():
             represented = parent.conversion or (parent.equal is not None and not parent.format_spec)
             return Effect.NOTICED if many or represented else Effect.NONE
         case cst.UnaryOperation(operator=cst.Not()):
             return Effect.NONE
         case cst.UnaryOperation():
-            return _effect(module, parent, many, seen)
+            return _effect(module, parent, many)
         case cst.BinaryOperation():
-            return _in_arithmetic(module, parent, node, many, seen)
+            return _in_arithmetic(module, parent, node, many)
         case cst.Element():
-            return _in_element(module, parent)
+            return _in_element(module, parent, many)
         case cst.DictElement() if not many:
             return _in_dictionary(module, parent)
         case cst.Comparison() | cst.ComparisonTarget() if not many:
@@ -534,33 +575,35 @@ def _effect(module: Module, node: cst.BaseExpression, many: bool, seen: _Seen) -
             return _as_attribute(module, parent, many)
         case cst.Subscript() if many and parent.value is node:
             index = parent.slice[0].slice
-            return _effect(module, parent, isinstance(index, cst.Slice), seen)
+            return _effect(module, parent, isinstance(index, cst.Slice))
         case cst.AugAssign():
-            return _in_augmented(module, parent, node, many, seen)
+            return _in_augmented(module, parent, node, many)
         case cst.Assign(targets=[cst.AssignTarget(target=cst.Name() as target)]):
             bound = module.names.by_node.get(target)
             if bound is None:
                 return Effect.NOTICED
-            return _of_binding(module, bound, many, seen)
+            return bound, many
         case cst.IfExp() if parent.test is not node:
-            return _effect(module, parent, many, seen)
-        case cst.If() | cst.While() | cst.IfExp() | cst.Expr():
+            return _effect(module, parent, many)
+        case cst.Return():
+            return (parent, None), many
+        case cst.If() | cst.While() | cst.IfExp() | cst.Expr() | cst.Del():
             return Effect.NONE
     return Effect.NOTICED
 
 
-def _as_argument(module: Module, call: cst.Call, node: cst.BaseExpression, many: bool, seen: _Seen) -> Effect:
+def _as_argument(module: Module, call: cst.Call, node: cst.BaseExpression, many: bool) -> Effect | _Question:
     qualified = module.qualified(call.func)
     package, _, name = (qualified or "").rpartition(".")
     if package == "builtins":
         if name in ("len", "bool", "isinstance", "id", "type"):
             return Effect.NONE if name in ("len", "bool") else Effect.NOTICED
         if many:
-            return _effect(module, call, False, seen) if name in ("sum", "max", "min") else Effect.NOTICED
+            return _effect(module, call, False) if name in ("sum", "max", "min") else Effect.NOTICED
         if name in ("float", "int", "complex"):
             return Effect.NONE
         if name in ("abs", "max", "min"):
-            return _effect(module, call, False, seen)
+            return _effect(module, call, False)
         return Effect.BREAKS if name in ("round", "divmod") else Effect.NOTICED
     if package == "math":
         return Effect.BREAKS if many else Effect.NONE
@@ -584,8 +627,8 @@ def _as_argument(module: Module, call: cst.Call, node: cst.BaseExpression, many:
 
 
 def _in_arithmetic(
-    module: Module, operation: cst.BinaryOperation, node: cst.BaseExpression, many: bool, seen: _Seen
-) -> Effect:
+    module: Module, operation: cst.BinaryOperation, node: cst.BaseExpression, many: bool
+) -> Effect | _Question:
     left, right = operation.left, operation.right
     if (
         isinstance(operation.operator, cst.Modulo)
@@ -602,7 +645,7 @@ def _in_arithmetic(
     if isinstance(operation.operator, cst.Divide) and node is left and _catches_division(module, operation):
         # A tensor over zero is infinite and raises nothing.
         return Effect.NOTICED
-    return _effect(module, operation, False, seen)
+    return _effect(module, operation, False)
 
 
 def _is_huge(module: Module, node: cst.BaseExpression) -> bool:
@@ -624,10 +667,42 @@ def _percent_format(module: Module, text: cst.BaseExpression) -> Effect:
     return Effect.NOTICED if _PERCENT_TEXT.search(constant) else Effect.NONE
 
 
-def _in_element(module: Module, element: cst.Element) -> Effect:
+def _with_callers(
+    module: Module, statement: cst.Return, place: int | None, many: bool
+) -> Iterator[Effect | _Question]:
+    """What the callers in the file make of a value that is returned, alone or in one ``place`` of a tuple.
+
+    Others may call the function as well, so that it is noticed at least.
+    """
+    function = module.function(statement)
+    for call in module.callers(function) if isinstance(function, cst.FunctionDef) else ():
+        bound = _unpacked(module, call, place)
+        if bound is not None:
+            yield bound, many
+        elif place is None and not isinstance(module.tree.parent(call), (cst.Assign, cst.Return)):
+            yield _effect(module, call, many)
+
+
+def _unpacked(module: Module, call: cst.Call, place: int | None) -> Binding | None:
+    """The name to which what a call returns is assigned, or one place of it."""
+    match module.tree.parent(call):
+        case cst.Assign(targets=[cst.AssignTarget(target=cst.Name() as name)]) if place is None:
+            return module.names.by_node.get(name)
+        case cst.Assign(targets=[cst.AssignTarget(target=cst.Tuple(elements=elements))]) if (
+            place is not None and place < len(elements)
+        ):
+            target = elements[place].value
+            return module.names.by_node.get(target) if isinstance(target, cst.Name) else None
+    return None
+
+
+def _in_element(module: Module, element: cst.Element, many: bool) -> Effect | _Question:
     if _is_for_host(module, element):
         return Effect.BREAKS
     holder = module.tree.parent(element)
+    statement = module.tree.parent(holder) if isinstance(holder, cst.Tuple) else None
+    if isinstance(statement, cst.Return) and isinstance(holder, cst.Tuple):
+        return (statement, list(holder.elements).index(element)), many
     operation = module.tree.parent(holder) if isinstance(holder, cst.Tuple) else None
     if (
         isinstance(operation, cst.BinaryOperation)
@@ -661,11 +736,12 @@ def _in_dictionary(module: Module, element: cst.DictElement) -> Effect:
 
 
 def _in_comparison(module: Module, node: cst.Comparison | cst.ComparisonTarget) -> Effect:
-    """A comparison that only decides a branch decides it the same way."""
+    """A comparison of sizes that only decides a branch decides it the same way, but for rounding."""
     comparison = node if isinstance(node, cst.Comparison) else module.tree.parent(node)
     if not isinstance(comparison, cst.Comparison) or len(comparison.comparisons) != 1:
         return Effect.NOTICED
-    if isinstance(comparison.comparisons[0].operator, (cst.In, cst.NotIn, cst.Is, cst.IsNot)):
+    operator = comparison.comparisons[0].operator
+    if isinstance(operator, (cst.In, cst.NotIn, cst.Is, cst.IsNot, cst.Equal, cst.NotEqual)):
         return Effect.NOTICED
     decided = module.tree.parent(comparison)
     if isinstance(decided, (cst.If, cst.While)) or (
@@ -683,32 +759,36 @@ def _as_attribute(module: Module, attribute: cst.Attribute, many: bool) -> Effec
 
 
 def _in_augmented(
-    module: Module, statement: cst.AugAssign, node: cst.BaseExpression, many: bool, seen: _Seen
-) -> Effect:
+    module: Module, statement: cst.AugAssign, node: cst.BaseExpression, many: bool
+) -> Effect | _Question:
     if many:
         return Effect.NONE if node is statement.target else Effect.NOTICED
     if node is statement.target:
-        if isinstance(statement.operator, (cst.AddAssign, cst.SubtractAssign, cst.MultiplyAssign)):
-            if module.value(statement.value).kind is Kind.NDARRAY:
-                return Effect.BREAKS
-            if _is_huge(module, statement.value):
-                return Effect.NOTICED
-        elif isinstance(statement.operator, cst.DivideAssign):
-            # In place, a tensor of integers cannot take the quotient.
-            if not _starts_as_float(module, statement.target):
-                return Effect.BREAKS
-            if _catches_division(module, statement):
-                return Effect.NOTICED
-        else:
-            return Effect.NOTICED
+        itself = effect_of_augmenting(module, statement)
         after = module.names.by_node.get(statement.target)
-        return Effect.NOTICED if after is None else _of_binding(module, after, False, seen)
+        if itself is not Effect.NONE or after is None:
+            return min(itself, Effect.NOTICED)
+        return after, False
     if not isinstance(statement.target, cst.Name):
         return Effect.NOTICED
     bound = module.names.by_node.get(statement.target)
     if bound is None or accumulator_start(module, bound) is not Effect.NONE:
         return Effect.NOTICED
-    return _of_binding(module, bound, False, seen)
+    return bound, False
+
+
+def effect_of_augmenting(module: Module, statement: cst.AugAssign) -> Effect:
+    """The effect of a tensor of one element as what a statement such as ``total += x`` changes in place."""
+    if isinstance(statement.operator, (cst.AddAssign, cst.SubtractAssign, cst.MultiplyAssign)):
+        if module.value(statement.value).kind is Kind.NDARRAY:
+            return Effect.BREAKS
+        return Effect.NOTICED if _is_huge(module, statement.value) else Effect.NONE
+    if isinstance(statement.operator, cst.DivideAssign):
+        # In place, a tensor of integers cannot take the quotient.
+        if not _starts_as_float(module, statement.target):
+            return Effect.BREAKS
+        return Effect.NOTICED if _catches_division(module, statement) else Effect.NONE
+    return Effect.NOTICED
 
 
 def accumulator_start(module: Module, binding: Binding) -> Effect:
@@ -717,15 +797,28 @@ def accumulator_start(module: Module, binding: Binding) -> Effect:
     for other in binding.scope.bindings.get(binding.name, []):
         if other.node is binding.node or other.kind.value in ("augment", "delete", "declare"):
             continue
-        if other.value is None or other.path:
+        begun = assigned_part(other)
+        if begun is None:
             effects.append(Effect.NOTICED)
             continue
-        value = module.value(other.value)
-        if value.kind is Kind.NDARRAY or _of_numpy(module, other.value):
+        value = module.value(begun)
+        if value.kind is Kind.NDARRAY or _of_numpy(module, begun):
             effects.append(Effect.BREAKS)
         elif value.kind not in (Kind.NUMBER, Kind.TENSOR):
             effects.append(Effect.NOTICED)
     return min(effects)
+
+
+def assigned_part(binding: Binding) -> cst.BaseExpression | None:
+    """What a name is set to, by itself or as one of several that are written out: ``a, b = 0, 0.0``."""
+    value = binding.value
+    for place in binding.path:
+        if not isinstance(value, (cst.Tuple, cst.List)) or place is None or place >= len(value.elements):
+            return None
+        if any(isinstance(element, cst.StarredElement) for element in value.elements):
+            return None
+        value = value.elements[place].value
+    return value
 
 
 def _starts_as_float(module: Module, target: cst.BaseExpression) -> bool:
@@ -736,9 +829,9 @@ def _starts_as_float(module: Module, target: cst.BaseExpression) -> bool:
         []
         if binding is None
         else [
-            module.value(other.value).constant
+            module.value(begun).constant
             for other in binding.scope.bindings.get(binding.name, [])
-            if other.value is not None and other.kind.value == "assign"
+            if other.kind.value == "assign" and (begun := assigned_part(other)) is not None
         ]
     )
     constants = [constant for constant in starts if constant is not MISSING]

@@ -100,6 +100,7 @@ class Value(NamedTuple):
         leaf: a tensor that is a parameter.
         part: an item taken out of a batch, or an input of a forward: what moves to a device is a tensor. Of
             an array: an item or a sum, which may be a scalar.
+        literal: a number that is one of several constants, and not computed.
     """
 
     kind: Kind
@@ -116,6 +117,7 @@ class Value(NamedTuple):
     presets: tuple[cst.Call, ...] = ()
     leaf: bool = False
     part: bool = False
+    literal: bool = False
 
     @property
     def known(self) -> bool:
@@ -131,6 +133,11 @@ class Value(NamedTuple):
     def host(self) -> bool:
         """A value that certainly lives in host memory: numbers, strings, arrays, shapes, CPU tensors."""
         return self.kind in _HOST_KINDS or (self.tensorlike and self.device is Device.CPU)
+
+    @property
+    def starts(self) -> bool:
+        """A number that no computation gave, so that it may be the start of a sum."""
+        return self.kind is Kind.NUMBER and (self.literal or self.constant is not MISSING)
 
     def on(self, device: Device) -> Value:
         """The same thing on another device."""
@@ -165,6 +172,50 @@ def solid(value: Value) -> Value:
     return UNKNOWN if value is BOTTOM else value
 
 
+_LARGEST = 256
+"""How many values one may be made of, what is in its parts included."""
+
+
+def bounded(value: Value) -> Value:
+    """The value itself; of one that holds too much, what is told without going into its parts.
+
+    ``b = (a, a)``, ``c = (b, b)`` doubles with each line, and comparing goes through all of it.
+    """
+    if value.elements is None and value.item is None and value.receiver is None:
+        return value
+    if not _is_larger(value, _LARGEST):
+        return value
+    elements = value.elements
+    if elements is not None:
+        elements = tuple(map(_alone, elements)) if len(elements) < _LARGEST else None
+    return value._replace(
+        elements=elements,
+        item=None if value.item is None else _alone(value.item),
+        receiver=None if value.receiver is None else _alone(value.receiver),
+    )
+
+
+def _alone(value: Value) -> Value:
+    return value._replace(elements=None, item=None, receiver=None)
+
+
+def _is_larger(value: Value, most: int) -> bool:
+    """Whether a value is made of more than so many, counted as often as they are met."""
+    waiting = [value]
+    while waiting:
+        if most < len(waiting):
+            return True
+        most -= 1
+        one = waiting.pop()
+        if one.elements:
+            waiting.extend(one.elements)
+        if one.item is not None:
+            waiting.append(one.item)
+        if one.receiver is not None:
+            waiting.append(one.receiver)
+    return False
+
+
 def join_devices(devices: Iterable[Device]) -> Device:
     """Where a thing may be that is in one of these places: an accelerator wins, then the unknown."""
     found = set(devices)
@@ -184,42 +235,34 @@ def join_graphs(graphs: Iterable[Graph]) -> Graph:
 
 
 def join(values: Iterable[Value]) -> Value:
-    """What an expression is that may be any of these.
+    """What an expression is that may be any of these; ``BOTTOM`` if there are none.
 
-    ``None`` gives way to anything else (an attribute set to None first and filled later); a number that
-    is only the start of a sum gives way to the tensor added to it.
+    The least upper bound in a semilattice, so that neither the order of the values nor how they are grouped
+    changes it. ``BOTTOM`` is its least element and ``UNKNOWN`` its greatest. ``None`` gives way to anything
+    else (an attribute set to None first and filled later). A literal number, which is only the start of a
+    sum, gives way to the batch or tensor that is added to it, and a batch to a tensor.
     """
-    distinct = list(values)
-    if len(distinct) > 1:
-        distinct = list(dict.fromkeys(distinct))
-        if len(distinct) > 1:
-            distinct = [v for v in distinct if v.kind is not Kind.NONE]
-    if not distinct:
-        return UNKNOWN
-    result = distinct[0]
-    for value in distinct[1:]:
-        result = _join_two(result, value)
+    result = BOTTOM
+    for value in values:
+        result = value if result is BOTTOM else _join_two(result, value)
     return result
 
 
-def join_solid(values: Iterable[Value]) -> Value:
-    """The join of those that are no longer being worked out; ``BOTTOM`` if there are none."""
-    found = [value for value in values if value is not BOTTOM]
-    return join(found) if found else BOTTOM
-
-
 def _join_two(a: Value, b: Value) -> Value:
-    if a == b:
+    if a is b or b is BOTTOM or _same(a, b):
         return a
-    if Kind.UNKNOWN in (a.kind, b.kind):
-        return UNKNOWN
+    if a is BOTTOM:
+        return b
+    if a.kind is Kind.NONE or b.kind is Kind.NONE:
+        if a.kind is not b.kind:
+            return b if a.kind is Kind.NONE else a
     kind = _join_kinds(a, b)
     if kind is Kind.UNKNOWN:
         return UNKNOWN
-    tensors = [v for v in (a, b) if v.tensorlike] if kind in (Kind.TENSOR, Kind.BATCH) else [a, b]
+    tensors = [v for v in (a, b) if v.tensorlike] or [a, b]
     elements: tuple[Value, ...] | None = None
     if a.elements is not None and b.elements is not None and len(a.elements) == len(b.elements):
-        elements = tuple(join((x, y)) for x, y in zip(a.elements, b.elements, strict=True))
+        elements = tuple(map(_join_two, a.elements, b.elements))
     items = [v for v in (item_of(a), item_of(b)) if v is not None]
     return Value(
         kind,
@@ -231,21 +274,41 @@ def _join_two(a: Value, b: Value) -> Value:
         origin=a.origin if a.origin is b.origin else None,
         elements=elements,
         item=join(items) if items else None,
-        constant=a.constant if a.constant == b.constant else MISSING,
+        constant=a.constant if _same_constant(a.constant, b.constant) else MISSING,
         leaf=a.leaf and b.leaf,
         part=a.part and b.part,
+        literal=kind is Kind.NUMBER and a.starts and b.starts,
     )
 
 
+def _same(a: Value, b: Value) -> bool:
+    """Whether two values are one, to the type of their constants: ``1 == 1.0`` holds in Python."""
+    if a != b or not _same_constant(a.constant, b.constant):
+        return False
+    if a.elements is not None and b.elements is not None:
+        if not all(map(_same, a.elements, b.elements)):
+            return False
+    parts = ((a.item, b.item), (a.receiver, b.receiver))
+    return all(x is y or (x is not None and y is not None and _same(x, y)) for x, y in parts)
+
+
+def _same_constant(a: object, b: object) -> bool:
+    if a is b:
+        return True
+    if a.__class__ is not b.__class__:
+        return False
+    # ``0.0 == -0.0`` holds, and ``nan == nan`` does not.
+    return repr(a) == repr(b) if isinstance(a, (float, complex)) else a == b
+
+
 def _join_kinds(a: Value, b: Value) -> Kind:
-    kinds = {a.kind, b.kind}
-    if len(kinds) == 1:
+    if a.kind is b.kind:
         return a.kind
+    kinds = {a.kind, b.kind}
     if kinds <= {Kind.TENSOR, Kind.BATCH}:
         return Kind.TENSOR
-    if kinds == {Kind.NUMBER, Kind.TENSOR}:
-        number = a if a.kind is Kind.NUMBER else b
-        return Kind.TENSOR if number.constant is not MISSING else Kind.UNKNOWN
+    if (a.tensorlike and b.starts) or (b.tensorlike and a.starts):
+        return a.kind if a.tensorlike else b.kind
     if kinds <= {Kind.BOOL, Kind.NUMBER}:
         return Kind.NUMBER
     if kinds <= {Kind.STRING, Kind.DEVICE}:

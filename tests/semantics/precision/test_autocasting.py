@@ -31,7 +31,7 @@ CONTEXTS = {
 def test_which_contexts_turn_it_on(context: str, semantic_model: Callable[[str], Module]) -> None:
     module = semantic_model(f"{HEAD}with {context}:\n    pass\n")
     (block,) = module.tree.nodes(cst.With)
-    assert turns_autocast_on(block.items[0].item, module) is CONTEXTS[context]
+    assert turns_autocast_on(module, block.items[0].item) is CONTEXTS[context]
 
 
 PROGRAMS = {

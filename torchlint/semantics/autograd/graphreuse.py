@@ -17,6 +17,7 @@ import libcst as cst
 from torchlint.semantics.backpropagation import Backward
 from torchlint.semantics.conventions import OPTIONS_NAME
 from torchlint.semantics.names import Binding, BindingKind
+from torchlint.semantics.remembered import remembered
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.throttling import Function
 from torchlint.semantics.values import Graph, Kind, Value
@@ -300,6 +301,7 @@ class _Search:
         returned = [r.value for r in self.tree.nodes(cst.Return) if self.module.function(r) is function]
         return all(value is None or self._follow(value, function, hops - 1) for value in returned)
 
+    @remembered
     def _is_stateless(self, model: cst.BaseExpression, hops: int = 4) -> bool:
         """Whether a model is made by a library whose models keep nothing from pass to pass."""
         if hops == 0:

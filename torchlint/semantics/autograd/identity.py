@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.semantics.api.results import FACTORIES, HOST_FACTORIES
+from torchlint.semantics.remembered import remembered
 from torchlint.semantics.values import Graph
 
 if TYPE_CHECKING:
@@ -71,12 +72,12 @@ def _is_noticed(read: cst.CSTNode, module: Module, hops: int = _HOPS) -> bool:
                 parent.attr.value == "data" and _is_noticed(parent, module, hops)
             )
         case cst.Assign():
-            return any(_is_noticed_later(target.target, module, hops) for target in parent.targets)
+            return any(_is_noticed_later(module, target.target, hops) for target in parent.targets)
         case cst.AnnAssign() if parent.value is read:
-            return _is_noticed_later(parent.target, module, hops)
+            return _is_noticed_later(module, parent.target, hops)
         case cst.Element():
             target = _unpacked_to(parent, module)
-            return target is None or _is_noticed_later(target, module, hops)
+            return target is None or _is_noticed_later(module, target, hops)
         case cst.Arg():
             user = module.tree.parent(parent)
             if not isinstance(user, cst.Call):
@@ -97,7 +98,8 @@ def _is_noticed(read: cst.CSTNode, module: Module, hops: int = _HOPS) -> bool:
     return False
 
 
-def _is_noticed_later(target: cst.BaseExpression, module: Module, hops: int) -> bool:
+@remembered
+def _is_noticed_later(module: Module, target: cst.BaseExpression, hops: int) -> bool:
     if not isinstance(target, cst.Name):
         return True
     binding = module.binding_of(target)

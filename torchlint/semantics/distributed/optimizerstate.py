@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.semantics.parallelism import Wrapper, Wrapping
+from torchlint.semantics.remembered import remembered
 from torchlint.semantics.spellings import last_name
 
 if TYPE_CHECKING:
@@ -50,14 +51,19 @@ def whole_state(call: cst.Call, module: Module) -> Wrapper | None:
         return None
     if not module.tree.matches(_LARGE) or not module.backpropagation.happens:
         return None
-    earlier = (other for other in module.tree.nodes(cst.Call) if other is not call)
-    order = module.tree.order
-    if any(order[other] < order[call] and _makes_adam(other, module) for other in earlier):
+    if call is not _first_adam(module):
         return None
     given = call.args[0].value if call.args and not call.args[0].star else None
     if given is None:
         return None
-    return next((w for w in wrappers if _are_parameters(given, w, module)), None)
+    return next((w for w in wrappers if _are_parameters(module, given, w)), None)
+
+
+@remembered
+def _first_adam(module: Module) -> cst.Call | None:
+    """The first optimizer of its kind by where it stands."""
+    made = (call for call in module.tree.nodes(cst.Call) if _makes_adam(call, module))
+    return min(made, key=module.tree.standing, default=None)
 
 
 def _makes_adam(call: cst.Call, module: Module) -> bool:
@@ -67,7 +73,8 @@ def _makes_adam(call: cst.Call, module: Module) -> bool:
     return module.qualified(call.func) in _ADAM_LIKE
 
 
-def _are_parameters(given: cst.BaseExpression, wrapper: Wrapper, module: Module, hops: int = 3) -> bool:
+@remembered
+def _are_parameters(module: Module, given: cst.BaseExpression, wrapper: Wrapper, hops: int = 3) -> bool:
     """Whether parameters are, or are picked from, those of the model that a wrapper is given."""
     for node in module.tree.descendants(given):
         match node:
@@ -83,7 +90,7 @@ def _are_parameters(given: cst.BaseExpression, wrapper: Wrapper, module: Module,
             case cst.Name() if hops and module.names.is_read(node):
                 binding = module.names.assignment(node)
                 if binding is not None and binding.value is not None and binding.value is not given:
-                    if _are_parameters(binding.value, wrapper, module, hops - 1):
+                    if _are_parameters(module, binding.value, wrapper, hops - 1):
                         return True
             case _:
                 pass

@@ -15,6 +15,7 @@ import libcst as cst
 from torchlint.semantics.gradmode import Grad
 from torchlint.semantics.names import BindingKind
 from torchlint.semantics.parallelism import FSDP, FULLY_SHARD, Wrapper, Wrapping
+from torchlint.semantics.remembered import remembered
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import Kind
 
@@ -77,10 +78,11 @@ def _is_whole(wrapper: Wrapper, module: Module) -> bool:
     owner = module.tree.enclosing(wrapper.call, cst.ClassDef)
     if owner is not None and module.classes.info(owner).inherits("torch.nn.Module"):
         return False
-    return wrapper.model is not None and _is_variable(wrapper.model, module, _HOPS)
+    return wrapper.model is not None and _is_variable(module, wrapper.model, _HOPS)
 
 
-def _is_variable(node: cst.BaseExpression, module: Module, hops: int) -> bool:
+@remembered
+def _is_variable(module: Module, node: cst.BaseExpression, hops: int) -> bool:
     """Whether an expression is a model by itself, also where a helper is given it."""
     match node:
         case cst.Name():
@@ -99,7 +101,7 @@ def _has_plain_bindings(name: cst.Name, module: Module, hops: int) -> bool:
         if binding.kind is BindingKind.PARAMETER:
             calls = module.callers(binding.scope.node) if hops else []
             given = [module.argument(call, binding.name).node for call in calls]
-            if not all(node is not None and _is_variable(node, module, hops - 1) for node in given):
+            if not all(node is not None and _is_variable(module, node, hops - 1) for node in given):
                 return False
         elif binding.kind not in (BindingKind.ASSIGN, BindingKind.WALRUS) or not _no_part(binding.value):
             return False

@@ -20,6 +20,7 @@ from torchlint.semantics.loaders import ITERABLE
 from torchlint.semantics.names import BindingKind
 from torchlint.semantics.parallelism import SAMPLER, Wrapper, Wrapping
 from torchlint.semantics.passes import repeated_passes
+from torchlint.semantics.remembered import remembered
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import Kind
 
@@ -211,6 +212,7 @@ def whole_data(call: cst.Call, module: Module) -> WholeData | None:
         return None
     if _depends(call, module) or _comes_in_shares(call, module) or loaders.debugging(call):
         return None
+    trained: list[Wrapper] = []
     for loop in module.tree.nodes(cst.For):
         sources = loaders.sources(loop.iter)
         if call not in sources.calls or not sources.complete or module.evaluated_only(loop):
@@ -220,10 +222,9 @@ def whole_data(call: cst.Call, module: Module) -> WholeData | None:
         others = (made for other in sources.calls for made in samplers(other, module))
         if any(module.class_of(made) != _RANDOM for made in others):
             continue
-        wrapper = _trained(loop, module)
-        if wrapper is not None:
-            return WholeData(wrapper, shuffled)
-    return None
+        trained += _trained(loop, module)
+    first = min(trained, key=lambda wrapper: module.tree.standing(wrapper.call), default=None)
+    return WholeData(first, shuffled) if first is not None else None
 
 
 def _left_out(call: cst.Call, name: str, module: Module) -> bool:
@@ -240,17 +241,16 @@ def _draws_at_random(call: cst.Call, module: Module) -> bool:
     return module.class_of(made) == _RANDOM
 
 
-def _trained(loop: cst.For, module: Module) -> Wrapper | None:
-    """What wraps, for several processes, a model that a loop runs and computes gradients of."""
+def _trained(loop: cst.For, module: Module) -> Iterator[Wrapper]:
+    """What wraps, for several processes, models that a loop runs and computes gradients of."""
     if not module.backpropagation.computes_gradients(loop):
-        return None
+        return
     functions = module.iterations.of(loop).functions
     for forward in module.parallelism.forwards():
         if module.tree.contains(loop, forward) or module.function(forward) in functions:
             wraps = module.parallelism.wraps(forward.func).by(*_SEVERAL)
             if wraps and module.grad(forward) is not Grad.OFF and not module.evaluated_only(forward):
-                return wraps[0]
-    return None
+                yield from wraps
 
 
 def _counted(call: cst.Call, module: Module) -> bool:
@@ -301,11 +301,16 @@ def _decides(branch: cst.If, module: Module) -> bool:
 def _comes_in_shares(call: cst.Call, module: Module) -> bool:
     """Whether the dataset of a loader may hold the share of this process only."""
     node = module.loaders.dataset(call)
-    return node is None or any(_SHARED.search(text) for text in _told_of(node, module, _HOPS))
+    return node is None or any(_SHARED.search(text) for text in _told_of(module, node, _HOPS))
 
 
-def _told_of(node: cst.BaseExpression, module: Module, hops: int) -> Iterator[str]:
+@remembered
+def _told_of(module: Module, node: cst.BaseExpression, hops: int) -> tuple[str, ...]:
     """What the file says of how a value is made."""
+    return tuple(dict.fromkeys(_telling(node, module, hops)))
+
+
+def _telling(node: cst.BaseExpression, module: Module, hops: int) -> Iterator[str]:
     yield module.source(node)
     definition = module.value(node).definition
     if definition is not None:
@@ -316,7 +321,7 @@ def _told_of(node: cst.BaseExpression, module: Module, hops: int) -> Iterator[st
         if isinstance(name, cst.Name) and module.names.is_read(name):
             for binding in module.bindings(name):
                 if binding.value is not None:
-                    yield from _told_of(binding.value, module, hops - 1)
+                    yield from _told_of(module, binding.value, hops - 1)
         if isinstance(name, cst.Call):
             callee = module.callee(name)
             if callee is not None:

@@ -101,21 +101,22 @@ def _maker(node: cst.BaseExpression, module: Module) -> str | None:
 def _trains(wrapper: Wrapper | None, module: Module) -> bool:
     """Whether the file trains the model, so that whoever reads it can try without: a library cannot."""
     if wrapper is not None:
-        if wrapper.model is None or not _is_made(wrapper.model, module, _HOPS):
+        if wrapper.model is None or not _is_made(module, wrapper.model, _HOPS):
             return False
         forwards = module.parallelism.forwards(wrapper)
         return module.backpropagation.happens and any(module.grad(call) is not Grad.OFF for call in forwards)
     return _runs(module)
 
 
-def _is_made(node: cst.BaseExpression, module: Module, hops: int) -> bool:
+@remembered
+def _is_made(module: Module, node: cst.BaseExpression, hops: int) -> bool:
     """Whether the file makes a model itself, where a trainer takes whichever it is given."""
     if isinstance(node, cst.Call):
         wrapper = module.parallelism.wrapper(node)
         if wrapper is not None:
-            return wrapper.model is not None and _is_made(wrapper.model, module, hops)
+            return wrapper.model is not None and _is_made(module, wrapper.model, hops)
         if isinstance(node.func, cst.Attribute) and node.func.attr.value in RETURNS_SELF:
-            return _is_made(node.func.value, module, hops)
+            return _is_made(module, node.func.value, hops)
         return True
     if not isinstance(node, cst.Name):
         return False
@@ -123,10 +124,10 @@ def _is_made(node: cst.BaseExpression, module: Module, hops: int) -> bool:
         if binding.kind is BindingKind.PARAMETER and hops:
             calls = module.callers(binding.scope.node)
             given = [module.argument(call, binding.name).node for call in calls]
-            if any(value is not None and _is_made(value, module, hops - 1) for value in given):
+            if any(value is not None and _is_made(module, value, hops - 1) for value in given):
                 return True
         elif binding.value is not None and hops and not module.tree.contains(binding.value, node):
-            if isinstance(binding.value, (cst.Call, cst.Name)) and _is_made(binding.value, module, hops - 1):
+            if isinstance(binding.value, (cst.Call, cst.Name)) and _is_made(module, binding.value, hops - 1):
                 return True
     return False
 

@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.diagnostics import Edit, Fix, Span
+from torchlint.semantics.accumulation import changed_later
+from torchlint.semantics.names import BindingKind
+from torchlint.semantics.values import Kind
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
@@ -24,6 +27,15 @@ _JOINS = {
     "numpy.stack": "torch.stack",
     "numpy.vstack": "torch.vstack",
 }
+# Methods that give views of a part of a tensor, and those that give views of the whole.
+_TAKE_PARTS = frozenset(
+    {"chunk", "diagonal", "hsplit", "narrow", "select", "split", "tensor_split", "unbind", "unfold", "vsplit"}
+)
+_KEEP_MEMORY = frozenset(
+    {"T", "contiguous", "data", "detach", "expand", "flatten", "mT", "movedim", "permute", "real", "reshape"}
+    | {"squeeze", "swapaxes", "t", "transpose", "unflatten", "unsqueeze", "view", "view_as"}
+)
+_HOPS = 4
 _LOOPS = (cst.For, cst.While, cst.ListComp)
 
 
@@ -47,7 +59,47 @@ def collect_on_device(module: Module, copy: cst.Call, tensor: cst.BaseExpression
     if name not in _JOINS or name.startswith("numpy.") != as_array or _shares_loop(module, join, item):
         return None
     edits = _joined_on_device(module, join, name, as_array)
-    return module.unsafe("Copy once, after the loop", module.cut_off(tensor, item), edits)
+    return module.unsafe("Copy once, after the loop", _kept(module, tensor, item), edits)
+
+
+def _kept(module: Module, tensor: cst.BaseExpression, item: cst.Call) -> tuple[Edit, ...] | None:
+    """The edits that collect ``tensor`` for ``item``, with memory of its own."""
+    cut = module.cut_off(tensor, item)
+    if cut is None or not (changed_later(module, tensor) or _is_part(module, tensor)):
+        return cut
+    end = module.tree.span(tensor).end
+    return (Edit(Span(end, end), ".clone()"), *cut) if module.tree.takes_dot(tensor) else None
+
+
+def _is_part(module: Module, node: cst.BaseExpression, hops: int = _HOPS) -> bool:
+    """Whether a tensor is seen to be a view of a part of another one, all of whose memory it would keep."""
+    match node:
+        case cst.Subscript():
+            return True
+        case cst.Call(func=cst.Attribute(attr=cst.Name(name), value=owner)):
+            if name in _TAKE_PARTS:
+                return True
+            return name in _KEEP_MEMORY and _is_part(module, owner, hops)
+        case cst.Attribute(attr=cst.Name(name), value=owner):
+            return name in _KEEP_MEMORY and _is_part(module, owner, hops)
+        case cst.Name() if hops:
+            return any(_is_bound_to_part(module, binding, hops - 1) for binding in module.bindings(node))
+    return False
+
+
+def _is_bound_to_part(module: Module, binding: Binding, hops: int) -> bool:
+    value = binding.value
+    if value is None:
+        return False
+    if not binding.path and binding.kind is BindingKind.ASSIGN:
+        return _is_part(module, value, hops)
+    if binding.kind in (BindingKind.LOOP, BindingKind.COMPREHENSION) and not binding.path:
+        # The rows of a tensor, one by one.
+        return module.value(value).kind is Kind.TENSOR
+    match value:
+        case cst.Call(func=cst.Attribute(attr=cst.Name(name))):
+            return name in _TAKE_PARTS
+    return module.value(value).kind is Kind.TENSOR
 
 
 def _with_numpy(module: Module, copy: cst.Call) -> tuple[cst.Call, bool]:

@@ -17,6 +17,7 @@ import libcst as cst
 
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.names import Binding, BindingKind
+from torchlint.semantics.remembered import remembered
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.transfers import Move, move_to_accelerator, on_host
 from torchlint.semantics.values import Kind
@@ -183,6 +184,7 @@ def _cast_back(module: Module, owner: cst.BaseExpression) -> bool:
     return False
 
 
+@remembered
 def _comes_from_loader(module: Module, node: cst.BaseExpression, hops: int = _HOPS) -> bool:
     """Whether a tensor is part of a batch of a loader, moved or not."""
     match node:

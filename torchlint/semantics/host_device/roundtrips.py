@@ -40,7 +40,7 @@ def copied_back_from(module: Module, move: cst.Call) -> cst.Call | None:
         start = move.args[0].value
     else:
         return None
-    found = next(_copies(module, start, _HOPS), None)
+    found = next(iter(_copies(module, start, _HOPS)), None)
     if found is None or offloads(module, found) or computes_on_host(module, found):
         return None
     return None if _loop_between(module, found, move) else found
@@ -66,7 +66,12 @@ def _on_device(module: Module, call: cst.Call) -> bool:
     )
 
 
-def _copies(module: Module, node: cst.BaseExpression, hops: int) -> Iterator[cst.Call]:
+@remembered
+def _copies(module: Module, node: cst.BaseExpression, hops: int) -> tuple[cst.Call, ...]:
+    return tuple(dict.fromkeys(_copied(module, node, hops)))
+
+
+def _copied(module: Module, node: cst.BaseExpression, hops: int) -> Iterator[cst.Call]:
     """The copies to the host that an expression on the host is made of."""
     match node:
         case cst.Call():

@@ -19,6 +19,7 @@ from torchlint.diagnostics import Edit, Fix, Span
 from torchlint.semantics.factories import created_on, factory
 from torchlint.semantics.names import BindingKind
 from torchlint.semantics.places import Phase
+from torchlint.semantics.remembered import remembered
 from torchlint.semantics.synchronisation import (
     after_a_decision,
     after_a_guard,
@@ -166,6 +167,7 @@ def _is_number(module: Module, node: cst.BaseExpression) -> bool:
     return module.value(node).kind in (Kind.NUMBER, Kind.BOOL)
 
 
+@remembered
 def _was_read(module: Module, node: cst.BaseExpression, hops: int = _HOPS) -> bool:
     """Whether a number comes from a tensor on the device."""
     parts = (node, *module.tree.descendants(node))
@@ -223,6 +225,7 @@ _AT_ZERO: dict[type[cst.BaseCompOp], dict[object, bool]] = {
 # --- numbers of Python ------------------------------------------------------------------------------
 
 
+@remembered
 def is_python_number(module: Module, node: cst.BaseExpression, hops: int = _HOPS) -> bool:
     """Whether an expression is certainly an ``int``, ``float``, ``bool`` or ``complex``.
 

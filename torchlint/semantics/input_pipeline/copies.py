@@ -14,6 +14,7 @@ from torchlint.semantics.arrays import array, named_dtype
 from torchlint.semantics.attributes import part_of
 from torchlint.semantics.names import Binding, BindingKind
 from torchlint.semantics.places import Phase
+from torchlint.semantics.remembered import remembered
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.transfers import moved_at_once
 from torchlint.semantics.values import Device, Kind, item_of
@@ -87,6 +88,7 @@ def _often(module: Module, call: cst.Call) -> bool:
     return module.may_repeat(call) or module.phase(call) in (Phase.DATASET, Phase.FORWARD)
 
 
+@remembered
 def _certainly_tensor(module: Module, node: cst.BaseExpression, depth: int = 0) -> bool:
     """Whether an expression is a tensor by what makes it: no name and no parameter tells.
 

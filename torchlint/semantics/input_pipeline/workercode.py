@@ -53,14 +53,16 @@ def worker_code(module: Module, node: cst.CSTNode) -> Use | None:
 def _use_of(module: Module, start: Function) -> Use | None:
     """The function of a dataset, or the collate function, that runs a function."""
     uses = _uses(module)
-    seen: list[Function] = [start]
-    for function in seen:
+    seen: dict[Function, None] = {start: None}
+    waiting = [start]
+    for function in waiting:
         if function in uses:
             return uses[function]
         for call in module.callers(function):
             outer = module.function(call)
             if outer is not None and outer not in seen and len(seen) < 50:
-                seen.append(outer)
+                seen[outer] = None
+                waiting.append(outer)
     return None
 
 
@@ -100,19 +102,21 @@ def _find_uses(module: Module) -> Iterator[Use]:
                 yield Use(method, tuple(loaders))
 
 
-def _classes(module: Module, node: cst.BaseExpression, depth: int) -> Iterator[cst.ClassDef]:
+@remembered
+def _classes(module: Module, node: cst.BaseExpression, depth: int) -> tuple[cst.ClassDef, ...]:
     """The classes of this file that a dataset is an instance, or a part of an instance, of."""
     if depth > _DEPTH:
-        return
+        return ()
     definition = module.value(node).definition
     if isinstance(definition, cst.ClassDef):
-        yield definition
-        return
+        return (definition,)
+    found: list[cst.ClassDef] = []
     made = module.loaders.data.made(node)
     if isinstance(made, cst.Call) and module.qualified(made.func) in _PARTS and made.args:
         whole = made.args[0].value
         for part in [e.value for e in whole.elements] if isinstance(whole, cst.List) else [whole]:
-            yield from _classes(module, part, depth + 1)
+            found += _classes(module, part, depth + 1)
+    return tuple(dict.fromkeys(found))
 
 
 # --- what uses the accelerator ------------------------------------------------------------------------
@@ -155,6 +159,7 @@ def _part_reaches(module: Module, value: cst.BaseExpression, path: tuple[int | N
     return isinstance(value, cst.Call) and not path and reaches_accelerator(module, value)
 
 
+@remembered
 def certain_accelerator(module: Module, node: cst.BaseExpression, depth: int = 0) -> bool:
     """Whether a device is an accelerator, if there is one, by what the file says and not by its name."""
     if depth > _DEPTH:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchlint.semantics.remembered import remembered
 from torchlint.semantics.spellings import last_name
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ _HOPS = 3
 """How many callers up a switch is looked for."""
 
 
+@remembered
 def optional(module: Module, node: cst.CSTNode, hops: int = _HOPS) -> bool:
     """Whether a node runs only if an option, the state of the program or a failure asks for it.
 

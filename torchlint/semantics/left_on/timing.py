@@ -28,6 +28,7 @@ from torchlint.semantics.clocks import (
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.phases import Phase
 from torchlint.semantics.places import Loop
+from torchlint.semantics.remembered import remembered
 from torchlint.semantics.spellings import given_as, last_name
 from torchlint.semantics.synchronisation import (
     asking_function,
@@ -328,6 +329,7 @@ def _of_model(module: Module, call: cst.Call, func: cst.BaseExpression, depth: i
     return _Effect.WORK if works else _Effect.NOTHING
 
 
+@remembered
 def _waits_inside(module: Module, function: cst.CSTNode, depth: int) -> bool:
     """Whether the forward of a model of the file reads from the device, itself or in what it calls."""
     body = getattr(function, "body", None)
@@ -347,6 +349,7 @@ def _waits_inside(module: Module, function: cst.CSTNode, depth: int) -> bool:
     return False
 
 
+@remembered
 def _of_function(module: Module, call: cst.Call, depth: int) -> _Effect:
     """What a function of the file does; one of another file may wait."""
     function = module.callee(call)

@@ -29,15 +29,20 @@ def training_in(module: Module, block: cst.CSTNode, *, whole: bool = False) -> c
 
     The block may be one of the steps; with ``whole`` it has to hold the training, and more than a few steps.
     """
-    return _training_in(module, (block,), whole, None)
+    return _training_in(module, (block,), whole, None, set())
 
 
 def _training_in(
-    module: Module, blocks: tuple[cst.CSTNode, ...], whole: bool, around: cst.CSTNode | None
+    module: Module,
+    blocks: tuple[cst.CSTNode, ...],
+    whole: bool,
+    around: cst.CSTNode | None,
+    searched: set[tuple[cst.CSTNode, cst.CSTNode | None, int]],
 ) -> cst.CSTNode | None:
     """``blocks`` are the one that is looked at, and behind it those from which it is called.
 
-    ``around`` is a loop around the calls that lead there.
+    ``around`` is a loop around the calls that lead there. ``searched`` are the blocks in which nothing was
+    found, with the loop around them and the number of calls that led there.
     """
     for call in module.tree.descendants(blocks[0]):
         if not isinstance(call, cst.Call) or (whole and ends_soon(module, call)):
@@ -55,9 +60,13 @@ def _training_in(
                     return loop or hot.loop
         callee = module.callee(call) if len(blocks) <= _DEPTH else None
         if isinstance(callee, cst.FunctionDef) and callee.body not in blocks:
-            found = _training_in(module, (callee.body, *blocks), whole, loop)
+            place = callee.body, loop, len(blocks)
+            if place in searched:
+                continue
+            found = _training_in(module, (callee.body, *blocks), whole, loop, searched)
             if found is not None:
                 return found
+            searched.add(place)
     return None
 
 

@@ -22,6 +22,7 @@ from torchlint.semantics.constancy import same_later
 from torchlint.semantics.model.causality import Triangle, causal
 from torchlint.semantics.names import Binding
 from torchlint.semantics.operations import Operation
+from torchlint.semantics.remembered import remembered, solved
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import Kind
 
@@ -40,6 +41,7 @@ _LISTENING = frozenset(
     | {"register_full_backward_pre_hook", "register_backward_hook", "register_module_forward_hook"}
     | {"register_module_forward_pre_hook", "create_feature_extractor", "IntermediateLayerGetter"}
 )
+_STEPS = 2_000
 # How fused attention is called, also by other libraries.
 _FUSED = (
     "scaled_dot_product_attention",
@@ -118,24 +120,37 @@ class _Walk:
     visiting: set[Binding] = field(default_factory=set)
     straight: bool = True
     depth: int = 0
+    known: dict[tuple[cst.CSTNode, bool], _Chain | None] = field(default_factory=dict)
+    cut_short: int = 0
+    """How often a circle was left out, or it went too deep: what rests on that is not known for good."""
+    steps: int = 0
 
     # Softmax is looked for first (``weighted``), then the product of the scores.
 
     def chain(self, node: cst.BaseExpression, weighted: bool) -> _Chain | None:
-        if self.depth > _DEPTH:
+        if (node, weighted) in self.known:
+            return self.known[node, weighted]
+        self.steps += 1
+        if self.depth > _DEPTH or self.steps > _STEPS:
+            self.cut_short += 1
             return None
         self.depth += 1
-        try:
-            if isinstance(node, cst.Name):
-                return self._through_name(node, weighted)
-            if isinstance(node, cst.IfExp):
-                return None
-            operation = self.module.dataflow.operations.of(node)
-            if operation is None:
-                return self._through_layer(node, weighted) if isinstance(node, cst.Call) else None
-            return self._through(operation, weighted)
-        finally:
-            self.depth -= 1
+        before = self.cut_short
+        found = self._chain(node, weighted)
+        self.depth -= 1
+        if before == self.cut_short:
+            self.known[node, weighted] = found
+        return found
+
+    def _chain(self, node: cst.BaseExpression, weighted: bool) -> _Chain | None:
+        if isinstance(node, cst.Name):
+            return self._through_name(node, weighted)
+        if isinstance(node, cst.IfExp):
+            return None
+        operation = self.module.dataflow.operations.of(node)
+        if operation is None:
+            return self._through_layer(node, weighted) if isinstance(node, cst.Call) else None
+        return self._through(operation, weighted)
 
     def _through(self, operation: Operation, weighted: bool) -> _Chain | None:
         name, operands = operation.name, operation.operands
@@ -213,6 +228,7 @@ class _Walk:
         chains = []
         for binding in bindings:
             if binding in self.visiting:
+                self.cut_short += 1
                 continue
             chain = self._through_binding(binding, weighted)
             if chain is None:
@@ -704,6 +720,7 @@ def _is_root_of_head_size(module: Module, node: cst.BaseExpression, found: Atten
     return any(module.dataflow.operations.same(owner, candidate) for candidate in candidates)
 
 
+@remembered
 def is_number(module: Module, node: cst.BaseExpression, depth: int = 6) -> bool:
     """Whether an expression is a Python number, going by how it is computed and what is annotated."""
     if not depth:
@@ -738,6 +755,7 @@ def is_number(module: Module, node: cst.BaseExpression, depth: int = 6) -> bool:
             return False
 
 
+@solved(False)
 def _is_setting(module: Module, node: cst.BaseExpression) -> bool:
     """Whether a name is a parameter of a constructor, of which a number is computed: ``dim // heads``."""
     if isinstance(node, cst.Attribute):

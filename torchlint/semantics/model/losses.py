@@ -15,6 +15,7 @@ import libcst as cst
 from torchlint.semantics.attributes import SEQUENTIAL
 from torchlint.semantics.names import BindingKind
 from torchlint.semantics.operations import Operation
+from torchlint.semantics.remembered import remembered
 from torchlint.semantics.sequences import argument_steps
 
 if TYPE_CHECKING:
@@ -114,13 +115,19 @@ def _input(call: cst.Call) -> cst.BaseExpression | None:
 
 def ending_of(module: Module, node: cst.BaseExpression) -> Ending | None:
     """The last operation behind an expression, if it is known and one that losses care for."""
-    return _Search(module).expression(node, True, _DEPTH)
+    return _search(module).expression(node, True, _DEPTH)
 
 
-@dataclass(slots=True)
+@remembered
+def _search(module: Module) -> _Search:
+    return _Search(module)
+
+
+@dataclass(eq=False, slots=True)
 class _Search:
     module: Module
 
+    @remembered
     def expression(self, node: cst.BaseExpression, here: bool, depth: int) -> Ending | None:
         """``here``: whether the expression stands in the function that asks."""
         if not depth:
@@ -207,6 +214,7 @@ class _Search:
             found.append(value)
         return found or None
 
+    @remembered
     def _layer(self, maker: cst.Call, depth: int) -> Ending | None:
         """What the output of the layer that a call makes ends in."""
         layers = self.module.dataflow.layers

@@ -19,6 +19,7 @@ from torchlint.semantics.conventions import COPY_NAME, OTHER_FRAMEWORKS
 from torchlint.semantics.layers import MODULE_LIST, RETURNS_SELF, WRAPPERS
 from torchlint.semantics.names import AttributeBinding, Binding, BindingKind, ScopeKind
 from torchlint.semantics.places import Grad
+from torchlint.semantics.remembered import remembered
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import MISSING, Kind
 
@@ -121,12 +122,14 @@ class _Attribute:
         self.target, self.value, self.name = target, value, target.attr.value
         self.attributes = module.dataflow.layers.attributes
         self.family = self.attributes.family(info.node)
+        self.entered: set[tuple[cst.CSTNode, int]] = set()
 
     def hidden(self) -> Hidden | None:
         """What is hidden in the attribute."""
         shape = self._shape(self.value)
         if shape is None:
             return None
+        self.entered.clear()
         members = list(self._members(self.value))
         members += [member for read in self.reads for member in self._put_into(read)]
         made = [member for member in members if self._is_made(member)]
@@ -166,7 +169,7 @@ class _Attribute:
     @property
     def reads(self) -> list[cst.Attribute]:
         """The reads of the attribute through ``self``."""
-        return [read for read in self.attributes.self_reads(self.info.node) if read.attr.value == self.name]
+        return self.attributes.self_reads(self.info.node, self.name)
 
     def _is_plain(self, binding: AttributeBinding) -> bool:
         """Whether another assignment leaves the attribute a plain list or dict, or nothing."""
@@ -181,6 +184,7 @@ class _Attribute:
 
     # ------------------------------------------------------------------ what it holds
 
+    @remembered
     def _shape(self, value: cst.BaseExpression, hops: int = 4) -> str | None:
         """``list``, ``dict``, ``nested`` for a list of lists; None for what is no plain collection."""
         match value:
@@ -221,8 +225,9 @@ class _Attribute:
 
     def _members(self, value: cst.BaseExpression, hops: int = 4) -> Iterator[cst.BaseExpression]:
         """The elements that a list or the values that a dict is made with, and those that a variable gets."""
-        if not hops:
+        if not hops or (value, hops) in self.entered:
             return
+        self.entered.add((value, hops))
         match value:
             case cst.List() | cst.Tuple():
                 for element in value.elements:
@@ -294,6 +299,7 @@ class _Attribute:
 
     # ------------------------------------------------------------------ modules
 
+    @remembered
     def _is_made(self, node: cst.BaseExpression, hops: int = 4) -> bool:
         """Whether an expression makes a new module, which nothing else holds yet."""
         if not hops:
@@ -338,6 +344,7 @@ class _Attribute:
         call = self.tree.parent(element)
         return isinstance(call, cst.Call) and call.func is element
 
+    @remembered
     def _has_state(self, node: cst.BaseExpression, hops: int = 4) -> bool:
         """Whether a module that an expression makes has parameters or buffers, or acts on the mode."""
         if not hops:

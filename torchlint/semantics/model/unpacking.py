@@ -7,9 +7,13 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.semantics.names import ScopeKind
+from torchlint.semantics.remembered import solved
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
+
+_ELSEWHERE = -1
+"""Stands for the places to which the tuple itself goes, beside the indices of its parts."""
 
 
 def used_parts(module: Module, call: cst.BaseExpression, length: int) -> frozenset[int] | None:
@@ -18,26 +22,25 @@ def used_parts(module: Module, call: cst.BaseExpression, length: int) -> frozens
     ``out, _ = f(x)``, ``f(x)[0]`` and ``both = f(x)`` with ``both[0]`` behind it are understood; None where
     the tuple itself goes somewhere.
     """
-    return _parts(module, call, length)
+    found = _parts(module, call, length)
+    return None if _ELSEWHERE in found else found
 
 
-def _parts(module: Module, node: cst.BaseExpression, length: int) -> frozenset[int] | None:
+@solved(frozenset[int]())
+def _parts(module: Module, node: cst.BaseExpression, length: int) -> frozenset[int]:
+    """The indices of the parts that are read, and that of elsewhere."""
     parent = module.tree.parent(node)
     match parent:
         case cst.Expr():
             return frozenset()
         case cst.Subscript(slice=[cst.SubscriptElement(slice=taken)]) if parent.value is node:
-            return _taken(module, taken, length)
+            read = _taken(module, taken, length)
+            return frozenset({_ELSEWHERE}) if read is None else read
         case cst.Assign():
-            found: set[int] = set()
-            for target in parent.targets:
-                read = _read_later(module, target.target, length)
-                if read is None:
-                    return None
-                found |= read
-            return frozenset(found)
+            found = (_read_later(module, target.target, length) for target in parent.targets)
+            return frozenset().union(*found)
         case _:
-            return None
+            return frozenset({_ELSEWHERE})
 
 
 def _taken(module: Module, taken: cst.BaseSlice, length: int) -> frozenset[int] | None:
@@ -59,29 +62,23 @@ def _taken(module: Module, taken: cst.BaseSlice, length: int) -> frozenset[int] 
     return None if step == 0 else frozenset(range(length)[lower:upper:step])
 
 
-def _read_later(module: Module, target: cst.BaseExpression, length: int) -> frozenset[int] | None:
+def _read_later(module: Module, target: cst.BaseExpression, length: int) -> frozenset[int]:
     """The parts that are read of a tuple that is assigned to a target."""
     match target:
         case cst.Tuple() | cst.List():
             plain = all(isinstance(element, cst.Element) for element in target.elements)
             if not plain or len(target.elements) != length:
-                return None
+                return frozenset({_ELSEWHERE})
             return frozenset(
                 index for index, element in enumerate(target.elements) if _is_read(module, element.value)
             )
         case cst.Name():
             binding = module.binding_of(target)
             if binding is None or binding.scope.kind is not ScopeKind.FUNCTION:
-                return None
-            found: set[int] = set()
-            for use in module.uses(binding):
-                read = _parts(module, use, length)
-                if read is None:
-                    return None
-                found |= read
-            return frozenset(found)
+                return frozenset({_ELSEWHERE})
+            return frozenset().union(*(_parts(module, use, length) for use in module.uses(binding)))
         case _:
-            return None
+            return frozenset({_ELSEWHERE})
 
 
 def _is_read(module: Module, target: cst.BaseExpression) -> bool:

@@ -18,6 +18,7 @@ import libcst as cst
 
 from torchlint.semantics.api.results import TENSOR_METHODS
 from torchlint.semantics.names import BindingKind
+from torchlint.semantics.remembered import remembered
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import Kind
 
@@ -94,7 +95,7 @@ def update_loop(loop: cst.For, module: Module) -> UpdateLoop | None:
     """What a loop does to each parameter; None if it does something else, or to a few tensors only."""
     if loop.orelse is not None or loop.asynchronous is not None or module.classes.of_other_framework:
         return None
-    if not _over_parameters(loop.iter, module, _HOPS) or not _may_change(loop, module):
+    if not _over_parameters(module, loop.iter, _HOPS) or not _may_change(loop, module):
         return None
     owner = module.tree.enclosing(loop, cst.ClassDef)
     if owner is not None and module.classes.info(owner).kind is Kind.OPTIMIZER:
@@ -200,19 +201,20 @@ _WORDS = re.compile(
 )
 
 
-def _over_parameters(iterable: cst.BaseExpression, module: Module, hops: int) -> bool:
+@remembered
+def _over_parameters(module: Module, iterable: cst.BaseExpression, hops: int) -> bool:
     """Whether an iterable goes over the parameters, or the state, of a model."""
     match iterable:
         case cst.Call(func=cst.Attribute(attr=cst.Name(name), value=owner)):
             if name in _SOURCES:
                 return module.value(owner).kind not in (Kind.OPTIMIZER, Kind.SCHEDULER)
             if name in ("items", "values", "keys"):
-                return _over_parameters(owner, module, hops)
+                return _over_parameters(module, owner, hops)
             return name in _SAME and _any_over_parameters(iterable.args, module, hops)
         case cst.Call(func=cst.Name(name)):
             return (name in _SAME or name == "dict") and _any_over_parameters(iterable.args, module, hops)
         case cst.ListComp() | cst.GeneratorExp():
-            return _over_parameters(iterable.for_in.iter, module, hops)
+            return _over_parameters(module, iterable.for_in.iter, hops)
         case cst.Subscript(
             slice=[cst.SubscriptElement(slice=cst.Index(value=cst.SimpleString(evaluated_value="params")))]
         ):
@@ -221,7 +223,7 @@ def _over_parameters(iterable: cst.BaseExpression, module: Module, hops: int) ->
             return _named_parameters(iterable, module, hops)
         case cst.Attribute(attr=cst.Name(name)):
             values = [b.value for b in module.names.attributes.get(name, ()) if b.value is not None]
-            if hops and any(_over_parameters(value, module, hops - 1) for value in values):
+            if hops and any(_over_parameters(module, value, hops - 1) for value in values):
                 return True
             return _COLLECTION_NAME.search(name) is not None and not _are_few(values)
         case _:
@@ -229,7 +231,7 @@ def _over_parameters(iterable: cst.BaseExpression, module: Module, hops: int) ->
 
 
 def _any_over_parameters(arguments: Sequence[cst.Arg], module: Module, hops: int) -> bool:
-    return any(_over_parameters(argument.value, module, hops) for argument in arguments)
+    return any(_over_parameters(module, argument.value, hops) for argument in arguments)
 
 
 def _named_parameters(name: cst.Name, module: Module, hops: int) -> bool:
@@ -238,7 +240,7 @@ def _named_parameters(name: cst.Name, module: Module, hops: int) -> bool:
         binding.value for binding in bindings if binding.kind is BindingKind.ASSIGN and not binding.path
     ]
     given = [value for value in values if value is not None]
-    if hops and any(_over_parameters(value, module, hops - 1) for value in given):
+    if hops and any(_over_parameters(module, value, hops - 1) for value in given):
         return True
     value = module.value(name)
     if value.kind is Kind.PARAMETERS:
@@ -597,6 +599,7 @@ class _Body:
     def _mentioned(self, node: cst.BaseExpression) -> set[str]:
         """The tensors of the iteration that an expression is computed from."""
         found: set[str] = set()
+        seen: set[str] = set()
         waiting: list[cst.CSTNode] = [node]
         while waiting:
             current = waiting.pop()
@@ -608,7 +611,9 @@ class _Body:
                     found.add(tensor)
                     continue
                 if isinstance(current, cst.Name) and current.value in self.aliases:
-                    waiting.append(self.aliases[current.value])
+                    if current.value not in seen:
+                        seen.add(current.value)
+                        waiting.append(self.aliases[current.value])
                     continue
             if isinstance(current, (cst.Arg, cst.Attribute)):
                 waiting.append(current.value)
@@ -625,16 +630,19 @@ class _Body:
             node = self.aliases[node.value]
         return node
 
-    def _parts(self, node: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
+    def _parts(self, node: cst.BaseExpression, seen: set[str] | None = None) -> Iterator[cst.BaseExpression]:
         """An expression, and what the names in it stand for."""
+        seen = set() if seen is None else seen
         yield node
         for inner in self.module.tree.descendants(node):
             if (
                 isinstance(inner, cst.Name)
+                and inner.value not in seen
                 and inner.value in self.aliases
                 and self.module.names.is_read(inner)
             ):
-                yield from self._parts(self.aliases[inner.value])
+                seen.add(inner.value)
+                yield from self._parts(self.aliases[inner.value], seen)
 
     def _is_random(self, given: Sequence[cst.BaseExpression]) -> bool:
         return any(_RANDOM.search(self.module.source(part)) for value in given for part in self._parts(value))

@@ -15,7 +15,7 @@ import libcst as cst
 from torchlint.semantics.conventions import OPTIMIZER_NAME
 from torchlint.semantics.evaluator import Function
 from torchlint.semantics.names import BindingKind
-from torchlint.semantics.remembered import remembered
+from torchlint.semantics.remembered import remembered, solved
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import Kind
 
@@ -122,7 +122,8 @@ def _turns_on_all(test: cst.BaseExpression, module: Module) -> bool:
 # --- blocks -----------------------------------------------------------------------------------------
 
 
-def turns_autocast_on(item: cst.BaseExpression, module: Module) -> bool:
+@solved(False)
+def turns_autocast_on(module: Module, item: cst.BaseExpression) -> bool:
     """Whether the context of a ``with`` statement is autocast, at least under some conditions."""
     match item:
         case cst.Call():
@@ -132,11 +133,11 @@ def turns_autocast_on(item: cst.BaseExpression, module: Module) -> bool:
             named = name.lower().endswith("autocast") and not _QUESTIONS.match(name)
             return named and module.callee(item) is None and not is_off(item, module)
         case cst.IfExp():
-            return turns_autocast_on(item.body, module) or turns_autocast_on(item.orelse, module)
+            return turns_autocast_on(module, item.body) or turns_autocast_on(module, item.orelse)
         case cst.Name():
             values = [binding.value for binding in module.bindings(item)]
             return any(
-                isinstance(value, (cst.Call, cst.IfExp)) and turns_autocast_on(value, module)
+                isinstance(value, (cst.Call, cst.IfExp)) and turns_autocast_on(module, value)
                 for value in values
             )
         case _:
@@ -145,7 +146,7 @@ def turns_autocast_on(item: cst.BaseExpression, module: Module) -> bool:
 
 def backward_under_autocast(block: cst.With, module: Module) -> cst.Call | None:
     """The first backward pass, or step of an optimizer, that runs in this very block of autocast."""
-    if not any(turns_autocast_on(item.item, module) for item in block.items):
+    if not any(turns_autocast_on(module, item.item) for item in block.items):
         return None
     function = module.function(block)
     passes = module.backpropagation.calls
@@ -159,7 +160,7 @@ def backward_under_autocast(block: cst.With, module: Module) -> cst.Call | None:
 
 def helper_under_autocast(block: cst.With, module: Module) -> tuple[cst.Call, cst.Call] | None:
     """A call in this very block that runs a function of the file with a backward pass or a step, and that."""
-    if not any(turns_autocast_on(item.item, module) for item in block.items):
+    if not any(turns_autocast_on(module, item.item) for item in block.items):
         return None
     function = module.function(block)
     for call in module.tree.descendants(block.body):
@@ -232,7 +233,7 @@ def _innermost(call: cst.Call, module: Module) -> cst.With | None:
         if not isinstance(around, cst.With):
             continue
         for item in around.items:
-            if turns_autocast_on(item.item, module):
+            if turns_autocast_on(module, item.item):
                 return around
             if isinstance(item.item, cst.Call) and is_off(item.item, module):
                 return None

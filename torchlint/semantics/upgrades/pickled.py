@@ -64,20 +64,28 @@ _PLAIN_ATTRIBUTES = (
 
 
 @remembered
+def saves(module: Module) -> list[cst.Call]:
+    """The calls of `torch.save`, in source order."""
+    return [call for call in module.tree.nodes(cst.Call) if module.qualified(call.func) == "torch.save"]
+
+
+@remembered
+def saved_as(module: Module) -> dict[str, list[cst.Call]]:
+    """The calls of `torch.save` by the code that says where to."""
+    found: dict[str, list[cst.Call]] = {}
+    for call in saves(module):
+        place = given_as(call, "f", 1)
+        if place is not None:
+            found.setdefault(module.source(place), []).append(call)
+    return found
+
+
+@remembered
 def saves_objects(module: Module) -> bool:
-    """Whether the file saves anything that only a pickle of any class can hold."""
-    for call in module.tree.nodes(cst.Call):
-        if module.qualified(call.func) == "torch.save":
-            saved = given_as(call, "obj", 0)
-            if saved is not None and _is_object(module, saved):
-                return True
-    return False
-
-
-def _is_object(module: Module, saved: cst.BaseExpression) -> bool:
-    """Whether what is saved is, or has in it, an object of a class that has to be pickled."""
-    seen: set[cst.CSTNode] = set()
-    waiting: list[cst.BaseExpression] = [saved]
+    """Whether the file saves anything, alone or in a container, that only a pickle of any class can hold."""
+    given = (given_as(call, "obj", 0) for call in saves(module))
+    waiting = [saved for saved in given if saved is not None]
+    seen: set[cst.CSTNode | Binding] = set()
     while waiting:
         node = waiting.pop()
         if node in seen:
@@ -86,6 +94,10 @@ def _is_object(module: Module, saved: cst.BaseExpression) -> bool:
         if _is_instance(module, node):
             return True
         waiting.extend(_held(module, node))
+        for binding in module.bindings(node) if isinstance(node, cst.Name) else ():
+            if binding not in seen:
+                seen.add(binding)
+                waiting.extend(_bound(module, binding))
     return False
 
 
@@ -177,9 +189,6 @@ def _held(module: Module, node: cst.BaseExpression) -> Iterator[cst.BaseExpressi
                 yield from (arg.value for arg in args)
             else:
                 yield from _returned(module, node)
-        case cst.Name():
-            for binding in module.bindings(node):
-                yield from _bound(module, binding)
         case cst.Attribute(value=cst.Name("self"), attr=cst.Name(name)):
             owner = module.tree.enclosing(node, cst.ClassDef)
             for assigned in module.names.attributes.get(name, ()):

@@ -1,0 +1,276 @@
+"""Running totals on the device: how wide they have to be, and where the program wants them as numbers.
+
+A total that is a tensor is made a number where it is read behind the loop: whatever prints it, writes it or
+is given it meets what it met before.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchlint.diagnostics import Edit, Span
+from torchlint.semantics.api.results import FUNCTIONAL_LOSSES, NN_LOSSES
+from torchlint.semantics.names import Binding, BindingKind
+from torchlint.semantics.synchronisation import waiting_place
+from torchlint.semantics.usage import Effect, assigned_part, effect_of_augmenting, tensor_at, uses_by_name
+from torchlint.semantics.values import Graph, Kind
+
+if TYPE_CHECKING:
+    from torchlint.semantics.module import Module
+
+_HOPS = 4
+_FLOATS = frozenset({"torch.float16", "torch.bfloat16", "torch.float32", "torch.float64"})
+_WHOLE = frozenset({"torch.bool", "torch.int64"})
+NARROW = frozenset({"torch.uint8", "torch.int8", "torch.int16", "torch.int32"})
+"""Whole numbers that a sum in Python does not wrap, but one of tensors does."""
+# Methods and functions that give floating point whatever they are given, or raise.
+_GIVE_FLOATS = frozenset(
+    {"mean", "nanmean", "std", "var", "norm", "exp", "log", "log1p", "log2", "log10", "sqrt", "sigmoid"}
+    | {"softmax", "log_softmax", "logsumexp", "float", "double", "half", "bfloat16", "rsqrt", "tanh"}
+)
+_COMPARE = frozenset(
+    {"eq", "ne", "lt", "le", "gt", "ge", "isnan", "isinf", "isfinite", "logical_and", "isin"}
+)
+_COUNT = frozenset({"argmax", "argmin", "count_nonzero", "long"})
+_AS_IT_IS = frozenset(
+    {"detach", "cpu", "cuda", "clone", "contiguous", "view", "reshape", "squeeze", "flatten", "abs", "t"}
+    | {"max", "min", "median", "unsqueeze", "view_as", "expand_as", "neg"}
+)
+_SUMS = frozenset({"sum", "prod", "cumsum"})
+_NORMS = frozenset({"torch.nn.utils.clip_grad_norm_", "torch.nn.utils.get_total_norm"})
+_NUMBERS = ("float", "int", "bool")
+
+
+class Content(enum.Enum):
+    """What numbers a tensor holds, as far as the file shows."""
+
+    WHOLE = "int"
+    FLOATING = "float"
+    UNKNOWN = ""
+
+
+def content(module: Module, node: cst.BaseExpression, hops: int = _HOPS) -> Content:
+    """Whether a tensor holds whole numbers, 64 bits wide once they are added up, or floating point."""
+    value = module.value(node)
+    if value.dtype in _FLOATS or (value.kind is Kind.TENSOR and value.graph is Graph.ATTACHED):
+        return Content.FLOATING
+    if value.dtype in _WHOLE:
+        return Content.WHOLE
+    match node:
+        case cst.Call():
+            return _of_call(module, node, hops)
+        case cst.BinaryOperation():
+            return _of_operation(module, node, hops)
+        case cst.UnaryOperation(operator=cst.Minus()):
+            return content(module, node.expression, hops)
+        case cst.Comparison():
+            return Content.WHOLE
+        case cst.Attribute(attr=cst.Name("data")):
+            return content(module, node.value, hops)
+        case cst.Attribute(attr=cst.Name("loss" | "grad")):
+            return Content.FLOATING
+        case cst.Name() if hops:
+            return _of_name(module, node, hops)
+    return Content.UNKNOWN
+
+
+def _of_call(module: Module, call: cst.Call, hops: int) -> Content:
+    qualified = module.qualified(call.func)
+    package, _, name = (qualified or "").rpartition(".")
+    owner: cst.BaseExpression | None = call.args[0].value if call.args else None
+    if qualified is None:
+        criterion = module.value(call.func)
+        if criterion.kind is Kind.MODULE:
+            return Content.FLOATING if criterion.cls in NN_LOSSES else Content.UNKNOWN
+        if not isinstance(call.func, cst.Attribute):
+            return Content.UNKNOWN
+        name, owner = call.func.attr.value, call.func.value
+    elif qualified in FUNCTIONAL_LOSSES or qualified in _NORMS:
+        return Content.FLOATING
+    elif package != "torch":
+        return Content.UNKNOWN
+    if name in _GIVE_FLOATS:
+        return Content.FLOATING
+    if name in _COMPARE or name in _COUNT:
+        return Content.WHOLE
+    if name in _SUMS and owner is not None and module.value(owner).dtype in NARROW:
+        return Content.WHOLE
+    converts = any(arg.keyword is not None and arg.keyword.value == "dtype" for arg in call.args)
+    if owner is not None and (name in _AS_IT_IS or (name in _SUMS and not converts)):
+        return content(module, owner, hops)
+    return Content.UNKNOWN
+
+
+def _of_operation(module: Module, node: cst.BinaryOperation, hops: int) -> Content:
+    sides = [_of_side(module, side, hops) for side in (node.left, node.right)]
+    if Content.FLOATING in sides or isinstance(node.operator, cst.Divide):
+        return Content.FLOATING
+    kept = isinstance(node.operator, (cst.Add, cst.Subtract, cst.Multiply, cst.BitAnd, cst.BitOr))
+    return Content.WHOLE if kept and set(sides) == {Content.WHOLE} else Content.UNKNOWN
+
+
+def _of_side(module: Module, node: cst.BaseExpression, hops: int) -> Content:
+    """The same of a term that may be a number of Python as well."""
+    value = module.value(node)
+    if isinstance(value.constant, (int, float)):
+        return Content.WHOLE if isinstance(value.constant, int) else Content.FLOATING
+    match node:
+        case cst.Call(func=cst.Attribute(attr=cst.Name("item"), value=tensor), args=[]):
+            return content(module, tensor, hops)
+        case cst.Call(func=cst.Attribute(attr=cst.Name("size" | "numel" | "dim"))):
+            return Content.WHOLE
+        case cst.Call() if module.qualified(node.func) in ("builtins.len", "builtins.int"):
+            return Content.WHOLE
+        case cst.Call() if module.qualified(node.func) == "builtins.float":
+            return Content.FLOATING
+        case cst.Subscript(value=cst.Attribute(attr=cst.Name("shape"))):
+            return Content.WHOLE
+        case cst.BinaryOperation():
+            return _of_operation(module, node, hops)
+        case cst.Name() if value.kind is Kind.NUMBER and hops:
+            made = [b.value for b in module.bindings(node) if not b.path]
+            found = {_of_side(module, v, hops - 1) for v in made if v is not None}
+            return found.pop() if len(found) == 1 and None not in made else Content.UNKNOWN
+    return content(module, node, hops)
+
+
+def _of_name(module: Module, name: cst.Name, hops: int) -> Content:
+    bindings = module.bindings(name)
+    if module.backpropagation.is_loss(name):
+        return Content.FLOATING
+    found = {
+        content(module, b.value, hops - 1)
+        if b.value is not None and not b.path and b.kind is not BindingKind.AUGMENT
+        else Content.UNKNOWN
+        for b in bindings
+    }
+    return found.pop() if len(found) == 1 else Content.UNKNOWN
+
+
+@dataclass(frozen=True, slots=True)
+class Reads:
+    """What becomes of a running total: the worst effect of a tensor, and the edits that avert the others."""
+
+    effect: Effect
+    edits: tuple[Edit, ...] = ()
+
+
+def summed(module: Module, call: cst.Call, tensor: cst.BaseExpression, written: cst.Name) -> Content:
+    """What a total of the name ``written`` holds, to which a statement adds the number that ``call`` reads.
+
+    Whole numbers only if all that is ever added to it, and what it starts from, is whole.
+    """
+    whole = content(module, tensor) is Content.WHOLE
+    if not whole:
+        return content(module, tensor)
+    binding = module.binding_of(written)
+    found = {Content.WHOLE}
+    for other in binding.scope.bindings.get(binding.name, []) if binding is not None else ():
+        if other.kind in (BindingKind.DELETE, BindingKind.DECLARE):
+            continue
+        term = assigned_part(other)
+        if term is None:
+            return Content.UNKNOWN
+        found.add(_of_side(module, term, _HOPS))
+    if len(found) == 1:
+        return Content.WHOLE
+    return Content.UNKNOWN if Content.UNKNOWN in found else Content.FLOATING
+
+
+def reads(module: Module, call: cst.Call, written: cst.Name, held: Content) -> Reads | None:
+    """What becomes of the total ``written`` once it is a tensor; None if the host reads it all the time.
+
+    Where only a number will do, it is made one: ``float(total)``. A total of whole numbers is made one for
+    all arithmetic, too, which is then as exact as it was.
+    """
+    start = module.binding_of(written)
+    if start is None:
+        return Reads(Effect.NOTICED)
+    worst = Effect.NONE
+    edits: list[Edit] = []
+    here = module.function(call)
+    statement = module.tree.statement(call)
+    for use, effect in _reads(module, start, statement):
+        if isinstance(use, cst.AugAssign):
+            worst = min(worst, effect)
+            continue
+        if module.function(use) is not here:
+            worst = min(worst, Effect.NOTICED)
+            continue
+        if read_with(module, call, use):
+            return None
+        if effect is Effect.NONE and (held is not Content.WHOLE or _is_read_alone(module, use)):
+            continue
+        converted = _converted(module, use, held) if waiting_place(module, use) is None else None
+        if converted is None:
+            worst = min(worst, effect)
+        else:
+            edits.extend(converted)
+    if uses_by_name(module, start):
+        worst = min(worst, Effect.NOTICED)
+    return Reads(worst, tuple(edits))
+
+
+def read_with(module: Module, call: cst.Call, use: cst.CSTNode) -> bool:
+    """Whether the host reads a total as often as something is added to it, so that nothing is gained."""
+    loops = module.loops(call)
+    around = loops[0] if loops else module.function(call)
+    return (
+        waiting_place(module, use) is not None
+        and around is not None
+        and module.tree.contains(around, use)
+        and (bool(loops) or module.function(use) is around)
+    )
+
+
+def _reads(
+    module: Module, start: Binding, accumulation: cst.CSTNode
+) -> Iterator[tuple[cst.Name | cst.AugAssign, Effect]]:
+    """The reads of a total, and the statements that change it, with the effect of a tensor there."""
+    waiting, seen = [start], {start}
+    while waiting:
+        for use in module.uses(waiting.pop()):
+            parent = module.tree.parent(use)
+            after: cst.BaseExpression | None = None
+            if isinstance(parent, cst.AugAssign) and parent.target is use:
+                yield parent, effect_of_augmenting(module, parent)
+                after = use
+            elif module.tree.contains(accumulation, use):
+                match next(iter(getattr(accumulation, "body", ())), None):
+                    case cst.Assign(targets=[cst.AssignTarget(target=cst.Name() as target)]):
+                        after = target
+            if after is None:
+                yield use, tensor_at(module, use)
+                continue
+            bound = module.names.by_node.get(after)
+            if bound is not None and bound not in seen:
+                seen.add(bound)
+                waiting.append(bound)
+
+
+def _is_read_alone(module: Module, use: cst.Name) -> bool:
+    """Whether a total is only written out, made a number or deleted, by itself."""
+    parent = module.tree.parent(use)
+    if isinstance(parent, (cst.FormattedStringExpression, cst.Del, cst.If, cst.While)):
+        return True
+    call = module.tree.parent(parent) if isinstance(parent, cst.Arg) else None
+    return isinstance(call, cst.Call) and module.qualified(call.func) in {f"builtins.{n}" for n in _NUMBERS}
+
+
+def _converted(module: Module, use: cst.Name, held: Content) -> tuple[Edit, ...] | None:
+    """The edits that make a number of a total where it is read; None if that would show."""
+    if held is Content.UNKNOWN or module.names.lookup(held.value, use) is not None:
+        return None
+    for around in module.tree.ancestors(use):
+        printed = isinstance(around, cst.FormattedStringExpression) and around.equal is not None
+        if printed or isinstance(around, cst.Del):
+            return None
+        if isinstance(around, cst.BaseStatement):
+            break
+    span = module.tree.span(use)
+    return (Edit(Span(span.start, span.start), f"{held.value}("), Edit(Span(span.end, span.end), ")"))
