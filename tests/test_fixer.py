@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -37,6 +38,19 @@ def calling(code: str, old: str, new: str, grade: Applicability = SAFE) -> Rule:
     def rename(node: cst.Name, module: Module) -> Iterator[Finding]:
         """Finds a name."""
         if node.value == old:
+            yield Finding(node, "a name", Fix("Go", (Edit(module.tree.span(node), new),), grade))
+
+    return rename
+
+
+def reading(old: str, new: str, grade: Applicability = SAFE) -> Rule:
+    """A rule that finds where the name ``old`` is read, and writes ``new``."""
+    declared: FixKind = "safe" if grade is SAFE else "unsafe"
+
+    @rule("XX101", "xx101", severity=WARNING, fix=declared, on=cst.Name)
+    def rename(node: cst.Name, module: Module) -> Iterator[Finding]:
+        """Finds a name."""
+        if node.value == old and module.names.is_read(node):
             yield Finding(node, "a name", Fix("Go", (Edit(module.tree.span(node), new),), grade))
 
     return rename
@@ -250,6 +264,87 @@ def test_unused_suppressions_are_removed_with_the_other_fixes(use_rules: UseRule
     assert outcome.applied == Counter(TL002=3, XX102=1)
     kept = fixed("b  # noqa: XX101\n", replace(settings, fixable=frozenset()))
     assert kept.text == "b  # noqa: XX101\n"
+
+
+# --- imports -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("from torch import a, b\n\na\na\nb\n", "from torch import b\n\nx\nx\nb\n"),
+        ("from torch import b, a\n\na\nb\n", "from torch import b\n\nx\nb\n"),
+        ("from torch import a\n\na\na\na\n", "x\nx\nx\n"),
+        ("import torch as a\nimport os\na\n", "import os\nx\n"),
+        ("import os; from torch import a\na\n", "import os\nx\n"),
+        ("from torch import c, \\\n    a\na\nc\n", "from torch import c\nx\nc\n"),
+        ("from torch import (\n    a,\n    b,\n)\na\nb\n", "from torch import (\n    b,\n)\nx\nb\n"),
+        ("from torch import (\n    b,\n    a,\n)\na\nb\n", "from torch import (\n    b,\n)\nx\nb\n"),
+        ("if TYPE_CHECKING:\n    from torch import a\n    b\na\n", "if TYPE_CHECKING:\n    b\nx\n"),
+        # What is used elsewhere, or may be: other names of it, strings, comments, code found by name.
+        ("from torch import a\n\na\n'a'\n", "from torch import a\n\nx\n'a'\n"),
+        ("from torch import a\n\na\n# a\n", "from torch import a\n\nx\n# a\n"),
+        ("from torch import a\n\na\neval(z)\n", "from torch import a\n\nx\neval(z)\n"),
+        ("from torch import a\n\na\na = 1\n", "from torch import a\n\nx\na = 1\n"),
+        (
+            "from torch import a\n\na\nfrom torch import a\n",
+            "from torch import a\n\nx\nfrom torch import a\n",
+        ),
+        # Attributes of other things are not that name.
+        ("from torch import nn as a\n\na\nb.a\nb.eval(2)\n", "x\nb.a\nb.eval(2)\n"),
+        # Imports with effects, on a condition, or with a comment.
+        ("import a\n\na\n", "import a\n\nx\n"),
+        ("import torch.a\na\n", "import torch.a\nx\n"),
+        ("from .torch import a\na\n", "from .torch import a\nx\n"),
+        ("from mine import a\na\n", "from mine import a\nx\n"),
+        ("from torchvision import a\na\n", "from torchvision import a\nx\n"),
+        ("import torchvision\nfrom torchvision import a\na\n", "import torchvision\nx\n"),
+        ("from torch import a as a\na\n", "from torch import a as a\nx\n"),
+        ("from torch import a  # noqa\na\n", "from torch import a  # noqa\nx\n"),
+        (
+            "try:\n    from torch import a\n    b\nexcept: b\na\n",
+            "try:\n    from torch import a\n    b\nexcept: b\nx\n",
+        ),
+        ("if b:\n    from torch import a\n    b\na\n", "if b:\n    from torch import a\n    b\nx\n"),
+        ("def f():\n    from torch import a\n\n\na\n", "def f():\n    from torch import a\n\n\nx\n"),
+        ("from torch.z import a\na\ntorch.z.c\n", "from torch.z import a\nx\ntorch.z.c\n"),
+        ("from torch.nn import a\na\ntorch.nn.c\n", "x\ntorch.nn.c\n"),
+    ],
+)
+def test_imports_go_with_their_last_use(use_rules: UseRules, before: str, after: str) -> None:
+    done = fixed(before, use_rules(reading("a", "x", UNSAFE)))
+    assert done.text == after
+    assert done.applied["XX101"] == len(re.findall(r"\bx\b", after))
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("from torch import a\na\n", "from torch import a\nx\n"),
+        ("def f():\n    from torch import a\n    a\n", "def f():\n    x\n"),
+        ("from torch import b as _a\n_a\n", "x\n"),
+    ],
+)
+def test_safe_fixes_leave_what_other_files_may_import(use_rules: UseRules, before: str, after: str) -> None:
+    name = "_a" if "_a" in before else "a"
+    assert fixed(before, use_rules(reading(name, "x"))).text == after
+
+
+def test_a_block_is_not_emptied(use_rules: UseRules) -> None:
+    @rule("XX101", "xx101", severity=WARNING, fix="unsafe", on=cst.Expr)
+    def remove(node: cst.Expr, module: Module) -> Iterator[Finding]:
+        """Finds an expression."""
+        yield Finding(node, "a statement", Fix("Go", module.remove_statement(node) or (), UNSAFE))
+
+    alone = "def f():\n    from torch import a\n    a\n"
+    assert fixed(alone, use_rules(remove)).text == "def f():\n    from torch import a\n"
+    more = "def f():\n    from torch import a\n    a\n    return 2\n"
+    assert fixed(more, use_rules(remove)).text == "def f():\n    return 2\n"
+
+
+def test_imports_of_a_package(use_rules: UseRules) -> None:
+    source = Source(Path("package/__init__.py"), "from torch import a\na\n")
+    assert fix(source, use_rules(reading("a", "x", UNSAFE))).text == "from torch import a\nx\n"
 
 
 # --- what is announced -------------------------------------------------------------------------------------

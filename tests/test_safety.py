@@ -6,6 +6,8 @@ linter that skipped the program would fail here just as one that breaks it.
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import textwrap
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +16,8 @@ import pytest
 
 from torchlint import registry
 from torchlint.checker import check
-from torchlint.fixer import fix
+from torchlint.diagnostics import Applicability, Diagnostic, Edit, Fix, Position, Severity, Span
+from torchlint.fixer import choose, fix
 from torchlint.options import LintSettings
 from torchlint.source import Source
 
@@ -593,3 +596,42 @@ def test_bytes_outside_the_edit(program: bytes) -> None:
 def test_every_known_way_is_tried() -> None:
     names = [*(known.name for known in WAYS), *BYTES]
     assert [start for start in LISTED if not any(name.startswith(start) for name in names)] == []
+
+
+UTILITIES = """\
+import torch
+from torch.autograd import Variable
+
+
+def noise(size):
+    return Variable(torch.randn(size))
+
+
+if __name__ == "__main__":
+    print(noise(3))
+"""
+
+
+def test_names_that_another_file_imports_from_this_one(tmp_path: Path) -> None:
+    """``from utilities import *`` brings the names that ``utilities`` itself imports."""
+    (tmp_path / "train.py").write_text("from utilities import *\n\nprint(Variable(noise(2)).shape)\n")
+    path = tmp_path / "utilities.py"
+    after = fix(Source(path, UTILITIES), LintSettings(rules=("TL310",), fixable=frozenset({"TL310"}))).text
+    assert after == UTILITIES.replace("Variable(torch.randn(size))", "torch.randn(size)")
+    path.write_text(after)
+    subprocess.run([sys.executable, "train.py"], cwd=tmp_path, check=True)
+
+
+def test_names_that_another_fix_needs() -> None:
+    """A fix takes out the import of a name that another one in the file writes: one has to wait."""
+    text = "from m import name\n\nname()\nother()\n"
+    place = Position(1, 1)
+
+    def diagnostic(code: str, *edits: tuple[int, int, str]) -> Diagnostic:
+        made = Fix("Go", tuple(Edit(Span(start, end), new) for start, end, new in edits), Applicability.SAFE)
+        return Diagnostic(code, "n", "m", Severity.WARNING, PATH, Span(0, 0), place, place, made)
+
+    removes = diagnostic("XX101", (0, 20, ""), (20, 26, "x()"))
+    writes = diagnostic("XX102", (27, 34, "name.other()"))
+    assert choose([removes, writes], text) == [writes]
+    assert choose([removes], text) == [removes]

@@ -7,11 +7,12 @@ import textwrap
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from torchlint import parsing, registry, stopwatch
-from torchlint.diagnostics import Applicability, Diagnostic, Fix, Severity, Span
+from torchlint import linelength, parsing, registry, stopwatch
+from torchlint.diagnostics import Applicability, Diagnostic, Edit, Fix, Severity, Span
 from torchlint.effort import Effort, ExhaustedError, is_too_large
 from torchlint.options import LintSettings
 from torchlint.rule import Finding, Rule, vocabulary
@@ -293,7 +294,7 @@ def _found(rule: Rule, placing: _Placing, module: Module) -> list[Diagnostic]:
                 return found
             for node in placing.tree.nodes(*rule.on):
                 for finding in check(node, module):
-                    found.append(placing.diagnostic(rule, finding))
+                    found.append(placing.diagnostic(rule, finding, module))
     except ExhaustedError:
         raise
     except Exception as error:
@@ -309,10 +310,11 @@ class _Placing:
         self.tree = tree
         self._ends: dict[int, int] = {}
 
-    def diagnostic(self, rule: Rule, finding: Finding) -> Diagnostic:
+    def diagnostic(self, rule: Rule, finding: Finding, module: Module) -> Diagnostic:
         """The diagnostic for what ``rule`` found."""
         with stopwatch.of("places"):
             span = self.tree.span(finding.node)
+        fix = finding.fix and self._tidied(finding.fix, module)
         position = self._source.position
         return Diagnostic(
             code=rule.code,
@@ -323,11 +325,36 @@ class _Placing:
             span=span,
             start=position(span.start),
             end=position(span.end),
-            fix=finding.fix and replace(finding.fix, message=_one_line(finding.fix.message)),
+            fix=fix and replace(fix, message=_one_line(fix.message)),
             noqa_row=self._noqa_row(finding.node, span),
             related=tuple((position(self.tree.span(node).start), remark) for node, remark in finding.related),
             remedy=_one_line(finding.remedy or rule.remedy or "") or None,
         )
+
+    def _tidied(self, fix: Fix, module: Module) -> Fix:
+        """The fix in the layout of the file, and with the imports taken out that it leaves without a use."""
+        fix = self._laid_out(fix)
+        if self._source.path.name == "__init__.py":
+            return fix
+        safe = fix.applicability is Applicability.SAFE
+        unused = module.without_unused_imports(fix.edits, safe=safe)
+        return self._if_fitting(fix, (*fix.edits, *unused)) if unused else fix
+
+    @cached_property
+    def _line_length(self) -> int | None:
+        return linelength.limit(self._source.text)
+
+    def _laid_out(self, fix: Fix) -> Fix:
+        """The fix with the lines broken that it makes longer than those of the file."""
+        most = self._line_length
+        if most is None or all(len(edit.content) <= edit.span.end - edit.span.start for edit in fix.edits):
+            return fix
+        edits = linelength.kept(self._source.text, fix.edits, most, self.tree.root.default_indent)
+        return self._if_fitting(fix, edits)
+
+    def _if_fitting(self, fix: Fix, edits: tuple[Edit, ...]) -> Fix:
+        changed = replace(fix, edits=edits)
+        return changed if self._source.fitted(changed) is not None else fix
 
     @property
     def possible(self) -> bool:

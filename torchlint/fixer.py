@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-from torchlint import registry
+from torchlint import imports, registry
 from torchlint.checker import breaks, check, crash
 from torchlint.diagnostics import Applicability, Diagnostic, Edit
 from torchlint.options import LintSettings
@@ -111,7 +111,28 @@ def choose(diagnostics: Iterable[Diagnostic], text: str) -> list[Diagnostic]:
         chosen.append(diagnostic)
         for edit in new:
             insort(taken, edit)
-    return chosen
+    return _importing_what_is_written(chosen, text)
+
+
+def _importing_what_is_written(chosen: list[Diagnostic], text: str) -> list[Diagnostic]:
+    """Without those that remove the import of a name that another of them writes: they wait."""
+    removed = imports.removed_by(text, [_edits([item]) for item in chosen])
+    if not any(removed):
+        return chosen
+    kept = [number for number, names in enumerate(removed) if not names]
+    for number, names in enumerate(removed):
+        if names:
+            written = imports.written(_edits(chosen[other] for other in kept))
+            gone = set().union(*(removed[other] for other in kept))
+            if not names & written and not gone & imports.written(_edits([chosen[number]])):
+                kept.append(number)
+    return [chosen[number] for number in sorted(kept)]
+
+
+def _without_last_uses(chosen: list[Diagnostic], text: str) -> list[Diagnostic]:
+    """Without those that wait for the next round so that an import goes with the last use of its name."""
+    later = imports.last_uses(text, [_edits([item]) for item in chosen])
+    return [item for number, item in enumerate(chosen) if number not in later]
 
 
 def _attempt(
@@ -137,7 +158,7 @@ def _attempt(
         wanted = [item for item in diagnostics if item.code not in barred and applicable(item, settings)]
         if record is None:
             record = Record(checked, wanted)
-        chosen = choose(wanted, source.text)
+        chosen = _without_last_uses(choose(wanted, source.text), source.text)
         if not chosen:
             settled = record.settled(diagnostics, moves)
             return Fixed(source, applied, diagnostics, found.known, record.later, settled)

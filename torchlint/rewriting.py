@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import pairwise
 
 import libcst as cst
@@ -365,7 +365,19 @@ def remove_statement(tree: SyntaxTree, statement: cst.CSTNode) -> Edits | None:
     if isinstance(holder, cst.IndentedBlock) and len(holder.body) == 1:
         return (Edit(Span(start, line_end), "pass"),)
     first, behind = line_start(source, start), _next_line(source, line_end)
-    return _delete(first, _past_blank_lines(source, behind, _blank_lines_before(source, first)))
+    # Nothing stands apart from the beginning of a file or of a block.
+    begins = first == 0 or (isinstance(holder, cst.IndentedBlock) and _opens_block(tree, holder, statement))
+    above = len(source) if begins else _blank_lines_before(source, first)
+    return _delete(first, _past_blank_lines(source, behind, above))
+
+
+def _opens_block(tree: SyntaxTree, block: cst.IndentedBlock, statement: cst.CSTNode) -> bool:
+    """Whether a statement stands right below the header of its block, without a line between."""
+    if block.body[0] is not statement:
+        return False
+    above = line_above(tree.text, line_start(tree.text, _first_decorator(tree, statement)))
+    line = tree.text[above : _line_end(tree.text, above)].strip()
+    return bool(line) and not line.startswith("#")
 
 
 def _blank_lines_before(source: str, start: int) -> int:
@@ -662,19 +674,46 @@ def remove_import(tree: SyntaxTree, alias: cst.CSTNode) -> Edits | None:
     None if a comment would go with it.
     """
     statement = tree.parent(alias)
-    if not isinstance(statement, (cst.Import, cst.ImportFrom)) or isinstance(statement.names, cst.ImportStar):
+    if not isinstance(statement, (cst.Import, cst.ImportFrom)):
+        return None
+    return remove_imports(tree, statement, [alias])
+
+
+def remove_imports(
+    tree: SyntaxTree, statement: cst.Import | cst.ImportFrom, aliases: Collection[cst.CSTNode]
+) -> Edits | None:
+    """Drop some of the names that an import statement brings, or the statement if it brings no others.
+
+    None if a comment would go with them.
+    """
+    if isinstance(statement.names, cst.ImportStar):
         return None
     names = list(statement.names)
-    if len(names) == 1:
+    kept = [index for index, name in enumerate(names) if not any(name is alias for alias in aliases)]
+    if not kept:
         holder = tree.statement(statement)
         alone = isinstance(holder, cst.SimpleStatementLine) and len(holder.body) == 1
         return remove_statement(tree, holder if alone else statement)
-    index = next(i for i, name in enumerate(names) if name is alias)
-    if index + 1 < len(names):
-        span = Span(tree.span(alias).start, tree.span(names[index + 1]).start)
-    else:
-        span = Span(_name_end(tree, names[index - 1]), _name_end(tree, names[index]))
-    return None if "#" in tree.text[span.start : span.end] else (Edit(span, ""),)
+    spans: list[Span] = []
+    for index in range(kept[-1]):
+        if index not in kept:
+            spans.append(Span(tree.span(names[index]).start, tree.span(names[index + 1]).start))
+    if kept[-1] < len(names) - 1:
+        spans.append(Span(_name_end(tree, names[kept[-1]]), _name_end(tree, names[-1])))
+    if any("#" in tree.text[span.start : span.end] for span in spans):
+        return None
+    return tuple(Edit(span, "") for span in _merged(spans))
+
+
+def _merged(spans: Iterable[Span]) -> list[Span]:
+    """Spans in order, those that touch made one."""
+    joined: list[Span] = []
+    for span in spans:
+        if joined and joined[-1].end == span.start:
+            joined[-1] = Span(joined[-1].start, span.end)
+        else:
+            joined.append(span)
+    return joined
 
 
 def _name_end(tree: SyntaxTree, alias: cst.ImportAlias) -> int:

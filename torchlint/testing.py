@@ -47,7 +47,7 @@ from torchlint.fixer import Fixed, apply, choose, fix
 from torchlint.options import LintSettings
 from torchlint.rule import Rule
 from torchlint.runner import unified_diff
-from torchlint.source import Source
+from torchlint.source import NEWLINE, Source
 from torchlint.suppressions import read_lines
 from torchlint.target import LIBRARIES, TORCH, Target
 
@@ -406,6 +406,8 @@ def _fix_problems(source: Source, diagnostic: Diagnostic) -> Iterator[str]:
         yield "the fix changes nothing"
     if not _keeps_the_rest(text, changed, offered.edits):
         yield "the fix changes text outside of its edits"
+    if not _keeps_gaps(text, changed, offered.edits):
+        yield f"the fix leaves more blank lines than there were: {offered.message!r}"
     if _compiles(text) and not _compiles(changed):
         yield f"the fix breaks the program: {offered.message!r}"
 
@@ -419,6 +421,31 @@ def _keeps_the_rest(before: str, after: str, edits: Sequence[Edit]) -> bool:
             return False
         at_before, at_after = edit.span.end, at_after + len(kept) + len(edit.content)
     return after[at_after:] == before[at_before:]
+
+
+def _keeps_gaps(before: str, after: str, edits: Sequence[Edit]) -> bool:
+    """Whether no more blank lines stand together where an edit was made than did before, or than one."""
+    moved = 0
+    places: list[list[int]] = []  # before and after; one for edits with nothing but white space between them
+    for edit in sorted(edits):
+        start, end = edit.span.start, edit.span.end
+        if not places or before[places[-1][1] : start].strip():
+            places.append([start, end, start + moved, 0])
+        moved += len(edit.content) - (end - start)
+        places[-1][1], places[-1][3] = end, end + moved
+    return all(
+        _gap(after, new_start, new_end) <= max(1, _gap(before, start, end))
+        for start, end, new_start, new_end in places
+    )
+
+
+def _gap(text: str, start: int, end: int) -> int:
+    """How many blank lines stand together, at most, between two places and around them."""
+    while start and text[start - 1].isspace():
+        start -= 1
+    while end < len(text) and text[end].isspace():
+        end += 1
+    return max((len(NEWLINE.findall(run)) - 1 for run in re.findall(r"\s+", text[start:end])), default=0)
 
 
 def _against_twin(case: Case, fixed: Fixed) -> Iterator[str]:

@@ -11,7 +11,7 @@ import libcst as cst
 
 from torchlint import rewriting
 from torchlint.diagnostics import Applicability, Edit, Fix, Position
-from torchlint.semantics import calls, wholeprogram
+from torchlint.semantics import calls, unusedimports, wholeprogram
 from torchlint.semantics.api import results
 from torchlint.semantics.api.signatures import SIGNATURES
 from torchlint.semantics.backendflags import BackendFlags
@@ -605,6 +605,10 @@ class Module:
     def remove_import(self, alias: cst.CSTNode) -> Edits | None:
         """Drop an imported name, with its statement if that brings no other; None if a comment would go."""
         return rewriting.remove_import(self.tree, alias)
+
+    def without_unused_imports(self, edits: Sequence[Edit], *, safe: bool) -> Edits:
+        """Edits that drop the imports of which ``edits`` take out every use; see `unusedimports`."""
+        return unusedimports.without_unused_imports(self, edits, safe=safe)
 
     def add_decorator(self, function: cst.FunctionDef, code: str) -> Edits:
         """Put ``@code`` directly above ``def``, below every decorator there is."""

@@ -173,6 +173,15 @@ def seen_whole(module: Module, node: cst.CSTNode) -> bool:
     return _trains_on_import(module)
 
 
+def imported_by_nobody(module: Module) -> bool:
+    """Whether no other file imports names from this one, nor all of them with a star.
+
+    That is a notebook, or a script that would train whenever it is imported. A ``__main__`` test is no sign
+    of it: it is there so that a file can be imported as well.
+    """
+    return module.in_notebook or (not module.is_test and _trains_on_import(module))
+
+
 # --- the program --------------------------------------------------------------------------------------
 
 
