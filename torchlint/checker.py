@@ -342,7 +342,8 @@ class _Placing:
 
     @cached_property
     def _line_length(self) -> int | None:
-        return linelength.limit(self._source.text)
+        """The length that the lines of the file keep to; notebooks are not held to one."""
+        return None if self._source.in_cells else linelength.limit(self._source.text)
 
     def _laid_out(self, fix: Fix) -> Fix:
         """The fix with the lines broken that it makes longer than those of the file."""
