@@ -151,7 +151,7 @@ def _remembered(document: Any, places: str) -> Known | None:
 
 def _written(rule: Rule) -> list[Any]:
     facts = [rule.code, rule.name, rule.severity.value, rule.fix, rule.mentions, rule.opt_in, rule.remedy]
-    return [*facts, rule.check.__qualname__, rule.check.__module__, rule.check.__doc__]
+    return [*facts, rule.follows, rule.check.__qualname__, rule.check.__module__, rule.check.__doc__]
 
 
 def _restored(
@@ -162,12 +162,15 @@ def _restored(
     mentions: list[str],
     opt_in: bool,
     remedy: str | None,
+    follows: list[str],
     function: str,
     module: str,
     page: str | None,
 ) -> Rule:
     check = _documentation(function, module, page)
-    return Rule(code, name, Severity(severity), fix, (), tuple(mentions), opt_in, check, remedy)
+    return Rule(
+        code, name, Severity(severity), fix, (), tuple(mentions), opt_in, check, remedy, tuple(follows)
+    )
 
 
 def _collect(found: Iterator[Rule]) -> Mapping[str, Rule]:

@@ -151,11 +151,11 @@ async def test_a_closed_text_has_no_findings(editor: Editor, uri: str) -> None:
 async def test_a_text_that_is_no_program_yet_has_one_finding(editor: Editor, uri: str) -> None:
     editor.open(uri, BAD)
     await editor.told(uri)
-    broken = BAD.replace("return total", "return (total")
+    broken = BAD.replace("return locals()", "return (locals()")
     editor.replace(uri, broken)
     (error,) = await editor.told(uri, after=1)
     assert (error.code, error.severity) == ("TL001", types.DiagnosticSeverity.Error)
-    assert error.range.start == place(broken, "(total")
+    assert error.range.start == place(broken, "(locals")
     assert await editor.actions(uri, error.range) == []
     editor.replace(uri, BAD)
     assert codes(await editor.told(uri, after=2)) == [UNSAFE, SAFE]
