@@ -95,6 +95,10 @@ def item_in_hot_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
     terms from the sixth or seventh on, of millions of terms that are never reset earlier. Where not a single
     batch came, a total that began as `0` is read as `0.0`.
 
+    Unsafe where what is computed of one total is subtracted from what is computed of another, as for a
+    variance, since of nearly the same numbers single precision leaves few digits, and for totals in the body
+    of a class, which other code reads as attributes.
+
     Unsafe where the file does not show whether a tensor holds whole numbers or floating point, since it may
     be in half precision, where its shape is unknown, where a list is returned, and for totals in attributes
     and dictionaries, which other code may read. No fix is offered where those or a list are seen to be

@@ -11,6 +11,7 @@ from torchlint.rule import NOTE, WARNING, Finding, rule
 from torchlint.semantics.activations import Activation, activation
 from torchlint.semantics.algebra import argument, one_line, removable
 from torchlint.semantics.constancy import same_later
+from torchlint.semantics.layers import runs_layer
 from torchlint.semantics.model.fallbacks import known_to_author
 from torchlint.semantics.module import Module
 
@@ -53,8 +54,10 @@ def hand_written_activation(node: cst.BinaryOperation | cst.Call, module: Module
     ## Fix safety
 
     The formulas are equal, and the fix is safe. It is unsafe where a constant is rounded to fewer digits
-    than float32 has. It is offered only if every release that may run the program has the function (`mish`
-    since 1.9, `approximate="tanh"` since 1.12), and where the steps have no comments.
+    than float32 has, and where one of the steps is a layer, such as `self.sigmoid(x)`: hooks on it, which
+    other files may register, are not called any more. It is offered only if every release that may run the
+    program has the function (`mish` since 1.9, `approximate="tanh"` since 1.12), and where the steps have no
+    comments.
 
     ## References
 
@@ -118,7 +121,8 @@ def _fix(module: Module, node: cst.BaseExpression, found: Activation) -> Fix | N
     if found.since != "1.7" and not module.target.at_least(found.since):
         return None
     arguments = ", ".join(part for part in (code, found.options) if part)
-    grade = module.safe if found.exact else module.unsafe
+    hooked = runs_layer(module, (node, *statements), code)
+    grade = module.safe if found.exact and not hooked else module.unsafe
     return grade(
         f"Use `{spelling.text}`",
         module.replace(node, f"{spelling.text}({arguments})"),

@@ -9,6 +9,7 @@ import libcst as cst
 
 from torchlint.diagnostics import Edit, Fix
 from torchlint.rule import WARNING, Finding, rule
+from torchlint.semantics.layers import runs_layer
 from torchlint.semantics.model.logmath import Fused, fused_form, fused_together
 from torchlint.semantics.module import Module
 
@@ -54,8 +55,9 @@ def unfused_log_math(node: cst.BinaryOperation | cst.Call, module: Module) -> It
     ## Fix safety
 
     The functions are equal; where the results differ, the fused one is nearer to the exact value. The fix
-    is unsafe where a small number is added before the logarithm, which it takes out, and in files that
-    compute with complex numbers, for which not every release has them.
+    is unsafe where a small number is added before the logarithm, which it takes out, in files that compute
+    with complex numbers, for which not every release has them, and where a layer is not run any more, such as
+    `self.softmax(x)`: hooks on it, which other files may register, are not called then.
 
     No fix is offered where what the function would read may have changed by then (after
     `x = torch.softmax(x, -1)`, if more than the logarithm is computed of it), where a step would be left that
@@ -94,6 +96,11 @@ def _fix(module: Module, node: cst.BaseExpression, fused: Fused) -> Fix | None:
         edits += [module.remove_statement(statement) for statement in each.removed]
     # Not every release has them for complex numbers.
     exact = all(each.exact for each in family) and not module.tree.matches(_COMPLEX)
-    grade = module.safe if exact else module.unsafe
+    hooked = any(
+        runs_layer(module, (each.replaced, *each.removed), each.arguments)
+        for each in family
+        if each.replaced is not None and each.arguments is not None
+    )
+    grade = module.safe if exact and not hooked else module.unsafe
     spelling = module.spell(fused.qualified, node)
     return grade(f"Use `{spelling.text if spelling is not None else fused.function}`", *edits)

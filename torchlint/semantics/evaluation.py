@@ -1054,9 +1054,49 @@ class Evaluation:
             isinstance(inner, (cst.Return, cst.Yield))
             and isinstance(inner.value, cst.BaseExpression)
             and self.module.function(inner) is function
-            and self.module.backpropagation.carries_graph(inner.value)
+            and any(self.module.backpropagation.carries_graph(v) for v in self._held(inner.value, function))
             for inner in self.tree.descendants(function.body)
         )
+
+    def _held(self, value: cst.BaseExpression, function: cst.FunctionDef) -> Iterator[cst.BaseExpression]:
+        """An expression, and what the function puts into the containers of its own that it is made of."""
+        waiting, seen = [value], set[cst.BaseExpression]()
+        while waiting:
+            node = waiting.pop()
+            if node in seen:
+                continue
+            seen.add(node)
+            yield node
+            match node:
+                case cst.Tuple() | cst.List() | cst.Set():
+                    waiting.extend(element.value for element in node.elements)
+                case cst.Dict():
+                    waiting.extend(element.value for element in node.elements)
+                case cst.ListComp() | cst.SetComp() | cst.GeneratorExp():
+                    waiting.append(node.elt)
+                case cst.DictComp():
+                    waiting.append(node.value)
+                case cst.Name():
+                    bindings = self.module.bindings(node)
+                    waiting.extend(b.value for b in bindings if b.value is not None and not b.path)
+                    waiting.extend(self._collected(function).get(node.value, ()))
+                case _:
+                    pass
+
+    @remembered
+    def _collected(self, function: cst.FunctionDef) -> dict[str, list[cst.BaseExpression]]:
+        """What a function adds to its variables, and puts into them by key."""
+        found: dict[str, list[cst.BaseExpression]] = {}
+        for inner in self.tree.descendants(function.body):
+            if not isinstance(inner, (cst.AugAssign, cst.Assign, cst.Call)):
+                continue
+            for item in kept(inner, self.module):
+                place = item.place
+                while isinstance(place, cst.Subscript):
+                    place = place.value
+                if isinstance(place, cst.Name):
+                    found.setdefault(place.value, []).append(item.stored)
+        return found
 
     def _is_outside(self, place: cst.BaseExpression) -> bool:
         """Whether a container is an attribute, or was passed to the function."""

@@ -11,6 +11,7 @@ from torchlint.semantics.attributes import SEQUENTIAL, SelfAttributes, part_of, 
 from torchlint.semantics.names import Binding, BindingKind
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.sequences import Filling, Step, argument_steps, literal_steps, trace
+from torchlint.semantics.values import Kind
 from torchlint.syntax import alike
 
 if TYPE_CHECKING:
@@ -506,3 +507,15 @@ class Layers:
 def same(left: cst.BaseExpression, right: cst.BaseExpression) -> bool:
     """Whether two names or attributes are spelt the same."""
     return alike(left, right)
+
+
+def runs_layer(module: Module, nodes: Iterable[cst.CSTNode], kept: str) -> bool:
+    """Whether code runs a layer, which may have hooks, other than in the text that is ``kept``."""
+    return any(
+        isinstance(call, cst.Call)
+        and isinstance(call.func, (cst.Name, cst.Attribute, cst.Subscript))
+        and module.value(call.func).kind is Kind.MODULE
+        and module.tree.source(call) not in kept
+        for node in nodes
+        for call in module.tree.descendants(node)
+    )

@@ -204,7 +204,9 @@ def reads(module: Module, call: cst.Call, written: cst.Name, held: Content) -> R
             continue
         if read_with(module, call, use):
             return None
-        if effect is Effect.NONE and (held is not Content.WHOLE or _is_read_alone(module, use)):
+        if held is Content.FLOATING and _cancels(module, use):
+            worst = min(worst, Effect.NOTICED)
+        if _is_read_alone(module, use) or (effect is Effect.NONE and held is not Content.WHOLE):
             continue
         converted = _converted(module, use, held) if waiting_place(module, use) is None else None
         if converted is None:
@@ -256,10 +258,48 @@ def _reads(
 def _is_read_alone(module: Module, use: cst.Name) -> bool:
     """Whether a total is only written out, made a number or deleted, by itself."""
     parent = module.tree.parent(use)
-    if isinstance(parent, (cst.FormattedStringExpression, cst.Del, cst.If, cst.While)):
+    if isinstance(parent, cst.FormattedStringExpression):
+        return not parent.conversion and (parent.equal is None or bool(parent.format_spec))
+    if isinstance(parent, (cst.Del, cst.If, cst.While)):
         return True
     call = module.tree.parent(parent) if isinstance(parent, cst.Arg) else None
     return isinstance(call, cst.Call) and module.qualified(call.func) in {f"builtins.{n}" for n in _NUMBERS}
+
+
+def _cancels(module: Module, use: cst.BaseExpression, hops: int = _HOPS) -> bool:
+    """Whether what is computed of a total is taken from what is computed of one, as in a variance.
+
+    Of two numbers that are nearly the same, the difference has few of the digits that they have.
+    """
+    node: cst.CSTNode = use
+    for around in module.tree.ancestors(use):
+        match around:
+            case cst.BinaryOperation(operator=cst.Subtract(), left=left, right=right):
+                if _of_total(module, right if node is left else left, _HOPS):
+                    return True
+            case cst.Assign(targets=[cst.AssignTarget(target=cst.Name() as target)], value=value) if (
+                value is node and hops
+            ):
+                bound = module.names.by_node.get(target)
+                further = module.uses(bound) if bound is not None else ()
+                return any(_cancels(module, later, hops - 1) for later in further)
+            case cst.BaseSmallStatement() | cst.BaseCompoundStatement():
+                return False
+        node = around
+    return False
+
+
+def _of_total(module: Module, node: cst.BaseExpression, hops: int) -> bool:
+    """Whether an expression is computed of a running total of floating point."""
+    if isinstance(node, cst.Name):
+        found = module.bindings(node)
+        if any(b.kind is BindingKind.AUGMENT for b in found):
+            terms = (assigned_part(b) for b in found if b.kind is BindingKind.AUGMENT)
+            return any(t is not None and _of_side(module, t, hops) is not Content.WHOLE for t in terms)
+        values = (b.value for b in found if b.value is not None and not b.path)
+        return bool(hops) and any(_of_total(module, value, hops - 1) for value in values)
+    names = (n for n in module.tree.descendants(node) if isinstance(n, cst.Name) and n is not node)
+    return any(_of_total(module, name, hops) for name in names)
 
 
 def _converted(module: Module, use: cst.Name, held: Content) -> tuple[Edit, ...] | None:

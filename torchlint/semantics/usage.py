@@ -8,7 +8,9 @@ a list that held Python numbers is to hold tensors of one element on the device.
 from __future__ import annotations
 
 import enum
+import itertools
 import re
+import string
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
@@ -16,7 +18,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import libcst as cst
 
-from torchlint.semantics.names import Binding, BindingKind, dotted_text
+from torchlint.semantics.names import Binding, BindingKind, ScopeKind, dotted_text
 from torchlint.semantics.reach import gathered
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.spellings import last_name
@@ -483,7 +485,8 @@ _HOST_METHODS = frozenset(
 )
 _READING_BY_NAME = frozenset(f"builtins.{name}" for name in ("globals", "eval", "exec", "locals", "vars"))
 _OF_BITS = (cst.LeftShift, cst.RightShift, cst.BitAnd, cst.BitOr, cst.BitXor)
-_CONVERSION = re.compile(r"![rsa]\s*[:}]")
+_DIVIDING = (cst.Divide, cst.FloorDivide, cst.Modulo)
+_ZERO_DIVISION = re.compile(r"\b(ZeroDivisionError|ArithmeticError|Exception|BaseException)\b")
 _PERCENT_TEXT = re.compile(r"%[-+ #0]*[\d*]*(?:\.[\d*]+)?[rsa]")
 
 
@@ -530,7 +533,9 @@ def _look(module: Module, question: _Question) -> tuple[list[Effect], list[_Ques
 
 
 def uses_by_name(module: Module, binding: Binding) -> bool:
-    """Whether code may read a name without spelling it: by ``locals()``, ``globals()``, ``eval``."""
+    """Whether code may read a name otherwise: by ``locals()``, ``globals()``, ``eval``, as an attribute."""
+    if binding.scope.kind is ScopeKind.CLASS:
+        return True
     function = module.function(binding.node)
     everywhere = {"builtins.globals", "builtins.eval", "builtins.exec"}
     for call, name in _reading_by_name(module):
@@ -557,8 +562,8 @@ def _effect(module: Module, node: cst.BaseExpression, many: bool) -> Effect | _Q
             call = module.tree.parent(parent)
             return _as_argument(module, call, node, many) if isinstance(call, cst.Call) else Effect.NOTICED
         case cst.FormattedStringExpression():
-            represented = parent.conversion or (parent.equal is not None and not parent.format_spec)
-            return Effect.NOTICED if many or represented else Effect.NONE
+            # Without a format, all digits are shown, and what is computed in single precision has others.
+            return Effect.NOTICED if many or parent.conversion or not parent.format_spec else Effect.NONE
         case cst.UnaryOperation(operator=cst.Not()):
             return Effect.NONE
         case cst.UnaryOperation():
@@ -618,12 +623,32 @@ def _as_argument(module: Module, call: cst.Call, node: cst.BaseExpression, many:
             return Effect.BREAKS
         if not many and method == "format" and module.value(owner).kind is Kind.STRING:
             text = module.value(owner).constant
-            return Effect.NOTICED if not isinstance(text, str) or _CONVERSION.search(text) else Effect.NONE
+            return Effect.NONE if isinstance(text, str) and _has_format(call, node, text) else Effect.NOTICED
         if not many and method == "add_scalar" and module.callee(call) is None:
             return Effect.NONE
         if not many and method == "step" and module.value(owner).kind is Kind.SCHEDULER:
             return Effect.NONE
     return Effect.NOTICED
+
+
+def _has_format(call: cst.Call, node: cst.BaseExpression, text: str) -> bool:
+    """Whether ``str.format`` writes an argument only by formats such as ``.3f``, and never as it is."""
+    index, arg = next((i, arg) for i, arg in enumerate(call.args) if arg.value is node)
+    if any(a.star for a in call.args[: index + 1]):
+        return False
+    name = arg.keyword.value if arg.keyword is not None else str(index)
+    numbered = itertools.count()
+    try:
+        fields = [field for field in string.Formatter().parse(text) if field[1] is not None]
+    except ValueError:
+        return False
+    if any("{" in (format_spec or "") for _, _, format_spec, _ in fields):
+        return False
+    return all(
+        format_spec and not conversion
+        for _, field, format_spec, conversion in fields
+        if (field or str(next(numbered))) == name
+    )
 
 
 def _in_arithmetic(
@@ -642,8 +667,8 @@ def _in_arithmetic(
     if isinstance(operation.operator, (cst.Power, *_OF_BITS)) or _is_huge(module, other):
         # A tensor of integers has no negative powers, and wraps where a Python number grows.
         return Effect.NOTICED
-    if isinstance(operation.operator, cst.Divide) and node is left and _catches_division(module, operation):
-        # A tensor over zero is infinite and raises nothing.
+    if isinstance(operation.operator, _DIVIDING) and _catches_division(module, operation):
+        # Tensors of floating point raise nothing where zero divides them, or they divide by zero.
         return Effect.NOTICED
     return _effect(module, operation, False)
 
@@ -654,9 +679,9 @@ def _is_huge(module: Module, node: cst.BaseExpression) -> bool:
 
 
 def _catches_division(module: Module, operation: cst.CSTNode) -> bool:
-    """Whether a division by zero is expected: ``except ZeroDivisionError`` around it."""
-    caught = (h.type for h in module.tree.handlers(operation) if h.type is not None)
-    return any(re.search(r"\b(ZeroDivision|Arithmetic)Error\b", module.tree.source(t)) for t in caught)
+    """Whether a division by zero is expected: a handler around it that ``ZeroDivisionError`` reaches."""
+    caught = (h.type for h in module.tree.handlers(operation))
+    return any(t is None or _ZERO_DIVISION.search(module.tree.source(t)) for t in caught)
 
 
 def _percent_format(module: Module, text: cst.BaseExpression) -> Effect:
