@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 import libcst as cst
@@ -14,13 +13,10 @@ from torchlint.semantics.memory.clearances import (
     called_elsewhere,
     clears_each_step,
     emptying,
+    explained,
 )
 from torchlint.semantics.module import Module
 from torchlint.semantics.places import Hot
-from torchlint.source import line_start
-
-# What comments name as the reason for giving memory back.
-_MEMORY = re.compile(r"\b(memory|oom|vram|fragment\w*)\b", re.IGNORECASE)
 
 
 @rule(
@@ -95,27 +91,8 @@ def _fix(call: cst.Call, hot: Hot, module: Module) -> Fix | None:
         return None
     if called_elsewhere(module, hot, call) or call.args:
         return None
-    make = module.unsafe if _explained(call, module) else module.safe
+    make = module.unsafe if explained(call, module) else module.safe
     return make("Remove the call", module.remove_statement(_idle_without(call, module)))
-
-
-def _explained(call: cst.Call, module: Module) -> bool:
-    """Whether a comment gives the reason for the call: right above it, or about memory in its paragraph."""
-    text = module.tree.text
-    span = module.tree.span(call)
-    above = text[: line_start(text, span.start)].splitlines()
-    if above and above[-1].lstrip().startswith("#"):
-        return True
-    size = 0
-    for line in reversed(above):
-        if not line.strip():
-            break
-        size += len(line) + 1
-    ends = text.find("\n", span.end)
-    comments = module.tree.comments_between(
-        max(0, line_start(text, span.start) - size), ends if ends >= 0 else len(text)
-    )
-    return any(_MEMORY.search(text[each.start : each.end]) for each in comments)
 
 
 def _idle_without(call: cst.Call, module: Module) -> cst.CSTNode:
