@@ -196,7 +196,7 @@ def set_argument_value(tree: SyntaxTree, argument: cst.Arg, code: str) -> Edits 
 def add_argument(
     tree: SyntaxTree, call: cst.Call, text: str, *, keyword: str, keyword_only: bool = False
 ) -> Edits | None:
-    """Append ``keyword=text`` to the arguments of ``call``.
+    """Append ``keyword=text`` to the arguments of ``call``, spaced as its other keywords are.
 
     None beside ``**kwargs`` and where the keyword is given already. ``*args`` might hold the value under
     its position, so it refuses too, unless the caller knows the parameter to be ``keyword_only``. Whether a
@@ -207,7 +207,7 @@ def add_argument(
             return None
         if argument.keyword is not None and argument.keyword.value == keyword:
             return None
-    new = f"{keyword}={text}"
+    new = f"{keyword}{_equals(call)}{text}"
     close = tree.span(call).end - 1
     if not call.args:
         return _add_first_argument(tree, call, close, new)
@@ -231,6 +231,13 @@ def add_argument(
     if anchor == end:
         return _insert(end, f",{line}")
     return _insert(end, ",") + _insert(anchor, line)
+
+
+def _equals(call: cst.Call) -> str:
+    """``=``, or `` = `` where all keywords of ``call`` are written in this way."""
+    signs = [argument.equal for argument in call.args if isinstance(argument.equal, cst.AssignEqual)]
+    spaced = all(not sign.whitespace_before.empty and not sign.whitespace_after.empty for sign in signs)
+    return " = " if signs and spaced else "="
 
 
 def insert_argument(tree: SyntaxTree, call: cst.Call, index: int, text: str, *, keyword: str = "") -> Edits:

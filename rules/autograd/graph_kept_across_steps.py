@@ -70,7 +70,8 @@ def graph_kept_across_steps(node: cst.AugAssign | cst.Assign | cst.Call, module:
     kept. Unsafe where the file calls `retain_grad()`, for what is detached has no gradient of its own, where
     it asks a tensor for `requires_grad` or `grad_fn`, and for a list or dict that the caller handed in. It is
     unsafe, too, where no backward pass frees the graph and a tensor that has it may leave the file, in an
-    attribute or returned by a function that other files may call: they might backpropagate it.
+    attribute or returned by a function that other files may call, by itself, in a list or dict, or in an
+    object of another file: they might backpropagate it.
     No fix where the value is a number or None on some path, which has no `detach`.
     `.detach()` is preferred to `.item()`, which would wait for the device in every step.
 

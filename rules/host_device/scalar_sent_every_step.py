@@ -33,7 +33,7 @@ from torchlint.semantics.synchronisation import trail, when
     on=(cst.Call, cst.Subscript),
     mentions=("torch", "tensor(|asarray(|["),
     remedy="Let the device fill it in, `torch.full((), …)`",
-    follows=("TL201",),
+    follows=("TL201", "TL209"),
 )
 def scalar_sent_every_step(node: cst.Call | cst.Subscript, module: Module) -> Iterator[Finding]:
     """## What it does

@@ -13,6 +13,7 @@ from torchlint.semantics.memory.clearances import (
     called_elsewhere,
     clears_each_step,
     emptying,
+    explained,
 )
 from torchlint.semantics.module import Module
 from torchlint.semantics.places import Hot
@@ -61,9 +62,10 @@ def cache_emptied_in_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
 
     ## Fix safety
 
-    Results do not depend on the cache, so the fix removes the call. None is offered where the file measures
-    memory, since what it measures would change, and where a function that empties the cache is also called at
-    places that do not run at every step.
+    Safe: results do not depend on the cache, so the fix removes the call. It is unsafe where a comment right
+    above the call, or one about memory with no empty line between, gives a reason for it. None is offered
+    where the file measures memory, since what it measures would change, and where a function that empties the
+    cache is also called at places that do not run at every step.
 
     ## References
 
@@ -89,7 +91,8 @@ def _fix(call: cst.Call, hot: Hot, module: Module) -> Fix | None:
         return None
     if called_elsewhere(module, hot, call) or call.args:
         return None
-    return module.safe("Remove the call", module.remove_statement(_idle_without(call, module)))
+    make = module.unsafe if explained(call, module) else module.safe
+    return make("Remove the call", module.remove_statement(_idle_without(call, module)))
 
 
 def _idle_without(call: cst.Call, module: Module) -> cst.CSTNode:

@@ -35,6 +35,8 @@ _RESHAPING = frozenset({"view", "reshape", "unsqueeze", "expand", "repeat", "fla
 _KEEPERS = frozenset({"append", "appendleft", "insert", "add", "put", "setdefault"})
 _DOUBLE = re.compile(r"torch\.(float64|double)\b|\.double\(\)")
 _WIDE = frozenset({"torch.float32", "torch.float64"})
+# What may put the program on a device that has no double precision, such as Apple's.
+_ANY_DEVICE = re.compile(r"(?i)\b(mps|xpu|npu|hpu)\b|torch_xla|directml|accelerat|fabric|lightning")
 _DEVICES = re.compile(r"['\"]cuda(?::(\d+))?['\"]")
 _NORMS = frozenset({"torch.nn.utils.clip_grad_norm_", "torch.nn.utils.get_total_norm"})
 
@@ -75,9 +77,12 @@ def keep_on_device(module: Module, call: cst.Call, tensor: cst.BaseExpression) -
             held = total
     if found is None or found.effect is Effect.BREAKS:
         return None
-    edits = _detached(module, call, tensor, widened=held is Content.FLOATING)
+    width = _width(module, tensor) if held is Content.FLOATING else ""
+    edits = _detached(module, call, tensor, width)
     message = "Accumulate the tensor and read it after the loop"
     exact = held is Content.FLOATING or (held is Content.WHOLE and not accumulator.many)
+    if width == ".double()" and not _has_double(module):
+        exact = False
     if found.effect is Effect.NONE and single and exact and not _on_many_devices(module):
         return module.safe(message, edits, found.edits)
     return module.unsafe(message, edits, found.edits)
@@ -105,15 +110,24 @@ def _plain_conversion(module: Module, call: cst.Call) -> bool:
     return module.qualified(call.func) == "builtins.float"
 
 
-def _detached(module: Module, call: cst.Call, tensor: cst.BaseExpression, *, widened: bool) -> Edits | None:
-    """The edits that put the tensor without its graph where ``call`` made a number of it.
+def _width(module: Module, tensor: cst.BaseExpression) -> str:
+    """The cast that keeps a sum of ``tensor`` from no longer growing after some hundred terms.
 
-    ``widened``: in single precision at least, in which a sum does not stop growing after some hundred terms;
-    in double precision where the file uses that on tensors.
+    To single precision, and to double precision where the file uses that on tensors.
     """
+    if module.value(tensor).dtype in _WIDE:
+        return ""
+    return ".double()" if _DOUBLE.search(module.tree.text) else ".float()"
+
+
+def _has_double(module: Module) -> bool:
+    """Whether the devices that the program runs on have double precision, which Apple's do not."""
+    return module.tree.mentions("cuda") and not _ANY_DEVICE.search(module.tree.text)
+
+
+def _detached(module: Module, call: cst.Call, tensor: cst.BaseExpression, widening: str) -> Edits | None:
+    """The edits that put the tensor without its graph, cast by ``widening``, where ``call`` made a number."""
     code = module.tree.source(tensor)
-    width = ".double()" if _DOUBLE.search(module.tree.text) else ".float()"
-    widening = width if widened and module.value(tensor).dtype not in _WIDE else ""
     end = module.tree.span(call).end
     match tensor:
         case (

@@ -22,7 +22,7 @@ from torchlint.semantics.names import Binding, BindingKind
 from torchlint.semantics.reach import Reach
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.throttling import Function
-from torchlint.semantics.values import Graph, Kind
+from torchlint.semantics.values import Graph, Kind, item_of
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
@@ -452,12 +452,16 @@ class Backpropagation:
         value = self.module.value(node)
         if value.tensorlike:
             return value.graph is not Graph.DETACHED
-        if value.kind in _HOST:
+        item = item_of(value)
+        if value.kind in _HOST or (item is not None and item.kind in _HOST):
             return False
         if any(isinstance(inner, cst.Call) and self._is_attached(inner) for inner in self._live(node)):
             return True
-        places = self.flow([node]).places
-        return any(isinstance(key, Binding) and self._attached(key) for key in places)
+        flow = self.flow([node])
+        if any(isinstance(key, Binding) and self._attached(key) for key in flow.places):
+            return True
+        # What a container holds, and what an object of another file is made of.
+        return any(isinstance(call, cst.Call) and self._is_attached(call) for call in flow.calls)
 
     def _live(self, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
         """``node`` and the nodes below it that gradients can flow back to."""

@@ -15,6 +15,7 @@ import libcst as cst
 
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import Kind
+from torchlint.source import line_start
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
@@ -181,3 +182,26 @@ def _tries(module: Module, loop: cst.For | cst.While) -> Iterator[bool]:
                 if end is not None
                 for part in module.tree.descendants(end)
             )
+
+
+# What comments name as the reason for giving memory back.
+_REASON = re.compile(r"\b(memory|oom|vram|fragment\w*)\b", re.IGNORECASE)
+
+
+def explained(call: cst.Call, module: Module) -> bool:
+    """Whether a comment gives the reason for the call: right above it, or about memory in its paragraph."""
+    text = module.tree.text
+    span = module.tree.span(call)
+    above = text[: line_start(text, span.start)].splitlines()
+    if above and above[-1].lstrip().startswith("#"):
+        return True
+    size = 0
+    for line in reversed(above):
+        if not line.strip():
+            break
+        size += len(line) + 1
+    ends = text.find("\n", span.end)
+    comments = module.tree.comments_between(
+        max(0, line_start(text, span.start) - size), ends if ends >= 0 else len(text)
+    )
+    return any(_REASON.search(text[each.start : each.end]) for each in comments)
