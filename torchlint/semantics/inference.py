@@ -87,7 +87,7 @@ class Inference:
         self.names = names
         self.classes = classes
         self.grad_off: Callable[[cst.CSTNode], bool] = lambda node: False
-        self.fixpoint: Fixpoint[Any, Any] = Fixpoint(self._place_of, depth=_MAX_DEPTH)
+        self.fixpoint: Fixpoint[Any, Any] = Fixpoint(self._place_of, depth=_MAX_DEPTH, effort=self.effort)
         self._settled: dict[Any, Any] = self.fixpoint.settled
         self._instances: dict[cst.ClassDef, Value] = {}
         self._fills: dict[Binding, list[cst.BaseExpression]] = {}
