@@ -933,6 +933,7 @@ class Inference:
 
     def _class_attribute(self, info: ClassInfo, attr: str) -> Value:
         for ancestor in info.lineage:
+            self.effort.spent += 1
             bindings = self.names.scope_of(ancestor.node).bindings.get(attr)
             if bindings:
                 return join(self.binding(b) for b in bindings)
