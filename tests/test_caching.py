@@ -510,3 +510,20 @@ def test_a_text_on_standard_input_may_be_that_of_a_known_file(checked: list[str]
     lint(*args, stdin=TWICE)
     lint(*args, stdin=TWICE)
     assert checked == ["a.py", "a.py"], "what is typed is not remembered"
+
+
+def test_rules_that_were_given_up_are_remembered_and_told_by_workers_alike(checked: list[str]) -> None:
+    too_large = "import torch\n" + "x = y\n" * 140_000
+    silenced = too_large.replace("torch\n", "torch  # noqa: TL004\n") + "z = x.item()  # noqa: TL303\n"
+    write(a=too_large, b=silenced, c=BAD)
+    args = ("--isolated", "--output-format", "concise")
+    fresh = lint(*args, "--no-cache", "-j", "1")
+    notes = [line for line in fresh.output.splitlines() if "TL004" in line]
+    assert [line.split(":")[0] for line in notes] == ["a.py"]
+    assert "TL002" not in fresh.output
+    assert lint(*args, "--no-cache", "-j", "2").output == fresh.output
+    assert lint(*args).output == fresh.output
+    del checked[:]
+    assert lint(*args).output == fresh.output
+    assert checked == []
+    assert "TL004" not in lint(*args, "--select", "TL601").output

@@ -277,6 +277,25 @@ def lambdas(n: int) -> str:
     return HEAD + MODEL + _many(n, "f$ = lambda x: model(x).item()\ng$ = [f$(x) for x in range($)]\n")
 
 
+@shape(100)
+def decorators(n: int) -> str:
+    """Many decorators, each with a function inside that has the same name in all of them."""
+    function = """
+
+    def decorated$(function):
+        def inner(*arguments):
+            with torch.no_grad():
+                return function(*arguments)
+        return inner
+
+
+    @decorated$
+    def run$(x):
+        return run$<(x).item()
+    """
+    return HEAD + _many(n, function)
+
+
 @shape(250)
 def operations(n: int) -> str:
     """A generated file of small functions, each of which calls an operation of torch."""

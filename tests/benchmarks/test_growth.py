@@ -67,6 +67,7 @@ SIZES = {
     "assignments_to_name": 20,
     "assignments_at_top_level": 15,
     "augmented_name": 20,
+    "decorators": 12,
     "reads_of_name": 30,
     "filled_list": 12,
     "entries": 10,

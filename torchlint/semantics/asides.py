@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -30,6 +31,7 @@ class Asides:
         self.module = module
         self.tree = module.tree
         self._functions: dict[cst.CSTNode, bool] = {}
+        self._switched: dict[cst.CSTNode, dict[str, tuple[list[int], list[str]]]] = {}
 
     def holds(self, call: cst.Call) -> bool:
         """Whether a forward pass in training code is made now and then, and never backpropagated."""
@@ -145,17 +147,27 @@ class Asides:
         block = self.tree.parent(statement)
         if not isinstance(block, (cst.IndentedBlock, cst.Module)):
             return False
-        model = self.tree.source(call.func)
-        above = [other for other in block.body if self.tree.order[other] < self.tree.order[statement]]
-        for other in reversed(above):
-            match other:
+        positions, modes = self._switches(block).get(self.tree.source(call.func), ([], []))
+        above = bisect_left(positions, self.tree.position(statement))
+        return above > 0 and modes[above - 1] == "eval"
+
+    def _switches(self, block: cst.IndentedBlock | cst.Module) -> dict[str, tuple[list[int], list[str]]]:
+        """The statements of a block that put a model into a mode: where they stand in it, for each model."""
+        known = self._switched.get(block)
+        if known is not None:
+            return known
+        known = self._switched[block] = {}
+        for position, statement in enumerate(block.body):
+            match statement:
                 case cst.SimpleStatementLine(
                     body=[cst.Expr(value=cst.Call(func=cst.Attribute(value=owner, attr=cst.Name(mode))))]
-                ) if mode in ("eval", "train") and self.tree.source(owner) == model:
-                    return mode == "eval"
+                ) if mode in ("eval", "train"):
+                    positions, modes = known.setdefault(self.tree.source(owner), ([], []))
+                    positions.append(position)
+                    modes.append(mode)
                 case _:
                     pass
-        return False
+        return known
 
     def _stands_aside(self, node: cst.CSTNode) -> bool:
         """Whether a place is run in few iterations of a loop that trains, or once beside such a loop."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -18,7 +19,7 @@ import libcst as cst
 
 from torchlint.semantics.api.results import NN_LOSSES
 from torchlint.semantics.conventions import CRITERION_NAME
-from torchlint.semantics.names import Binding, BindingKind
+from torchlint.semantics.names import Binding, BindingKind, Scope
 from torchlint.semantics.reach import Reach
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.throttling import Function
@@ -115,6 +116,7 @@ class Backpropagation:
         self.tree = module.tree
         self._gradients: dict[cst.CSTNode, bool] = {}
         self._origins: dict[tuple[Place, bool], list[cst.CSTNode]] = {}
+        self._kept: dict[tuple[Scope, str], AbstractSet[Place]] = {}
 
     # ------------------------------------------------------------------ backward passes
 
@@ -431,8 +433,7 @@ class Backpropagation:
 
     def depends(self, node: cst.BaseExpression, place: cst.BaseExpression) -> bool:
         """Whether the value of ``node`` is computed from what is kept under ``place``."""
-        keys = set(self.keys(place))
-        return any(key in keys for key in self.flow([node]).places)
+        return not self.keys(place).isdisjoint(self.flow([node]).places)
 
     def reaches(self, target: cst.CSTNode) -> bool:
         """Whether what is assigned or called here, or returned by this function, is backpropagated.
@@ -479,16 +480,20 @@ class Backpropagation:
         value = self.module.value(node)
         return value.tensorlike and value.graph is Graph.ATTACHED
 
-    def keys(self, place: cst.BaseExpression) -> list[Place]:
+    def keys(self, place: cst.BaseExpression) -> AbstractSet[Place]:
         """The definitions behind a name, or the attribute, that an expression (or its item) is kept in."""
         while isinstance(place, cst.Subscript):
             place = place.value
         if isinstance(place, cst.Attribute):
-            return [place.attr.value]
-        if not isinstance(place, cst.Name):
-            return []
-        scope = self.module.names.lookup(place.value, place)
-        return list(scope.bindings.get(place.value, ())) if scope is not None else []
+            return {place.attr.value: None}.keys()
+        scope = self.module.names.lookup(place.value, place) if isinstance(place, cst.Name) else None
+        if scope is None or not isinstance(place, cst.Name):
+            return frozenset()
+        known = self._kept.get((scope, place.value))
+        if known is None:
+            of_name: Iterable[Place] = scope.bindings.get(place.value, ())
+            known = self._kept[scope, place.value] = dict.fromkeys(of_name).keys()
+        return known
 
     def _attached(self, binding: Binding) -> bool:
         value = self.module.inference.binding(binding)
@@ -513,8 +518,10 @@ class Backpropagation:
         places: set[tuple[Place, Function | None]] = set()
         calls: set[tuple[cst.CSTNode, Function | None]] = set()
         waiting: list[tuple[cst.CSTNode, Function | None]] = [(root, None) for root in roots]
+        effort = self.tree.effort
         while waiting:
             node, entered = waiting.pop()
+            effort.spend(1)
             match node:
                 case cst.Name():
                     keys: Iterable[Place] = self.module.bindings(node)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from functools import cached_property
+from itertools import chain
 
 import libcst as cst
 
@@ -30,6 +31,8 @@ class CallGraph:
         self._bound: dict[tuple[cst.Call, Function, tuple[cst.Call, ...]], calls.BoundCall] = {}
         self._callees: dict[cst.Call, Function | None] = {}
         self._pools: dict[str, _Pool] = {}
+        self._known_aliases: dict[str, frozenset[str]] = {}
+        self._kept: dict[str, frozenset[str]] = {}
 
     def callee(self, call: cst.Call) -> Function | None:
         """The function of this file that a call runs: a method, a lambda, a module's ``forward``."""
@@ -114,11 +117,11 @@ class CallGraph:
             owner = self.classes.owner(function)
             if owner is not None and function.name.value == "__init__":
                 names.update(c.name.value for c in self.classes.heirs(owner))
-                names.update(self._aliases(names))
+                names.update(*map(self._aliases, sorted(names)))
             elif owner is not None and function.name.value in ("forward", "__call__"):
                 return [self._instance_calls]
             else:
-                names.update(self._aliases(names))
+                names.update(self._aliases(function.name.value))
         else:
             holder = self.tree.parent(function)
             if isinstance(holder, cst.Assign):
@@ -131,40 +134,53 @@ class CallGraph:
                 return [_Pool([holder])]
         return [self._pool(name) for name in names]
 
-    def _aliases(self, names: set[str]) -> set[str]:
-        """Further names that functions or classes go by: those of variables, attributes and parameters.
+    def _aliases(self, name: str) -> frozenset[str]:
+        """Further names that functions or classes of this name go by: of variables, attributes, parameters.
 
         They get them by plain assignment, ``partial``, as an argument, as a default, or as the result of
-        the function that defines them.
+        the function that defines them. Many functions may share the name: ``inner`` in every decorator.
         """
+        known = self._known_aliases.get(name)
+        if known is not None:
+            return known
         found: set[str] = set()
-        for name in names:
-            for read in self.names.reads.get(name, ()):
-                holder = self.tree.parent(read)
-                if isinstance(holder, cst.Param):
-                    found.add(holder.name.value)
-                elif isinstance(holder, cst.Return):
-                    found.update(self._names_of_results(holder))
-                elif isinstance(holder, cst.Arg):
-                    call = self.tree.parents[holder]
-                    found.update(self._received_as(call, holder))
-                    holder = self.tree.parent(call)
-                if isinstance(holder, cst.Assign):
-                    found.update(_assigned_names(holder))
-        return found
+        makers: set[str] = set()
+        for read in self.names.reads.get(name, ()):
+            holder = self.tree.parent(read)
+            if isinstance(holder, cst.Param):
+                found.add(holder.name.value)
+            elif isinstance(holder, cst.Return):
+                maker = self.names.scope(holder).node
+                if isinstance(maker, cst.FunctionDef):
+                    makers.add(maker.name.value)
+            elif isinstance(holder, cst.Arg):
+                call = self.tree.parents[holder]
+                received = self._received_as(call, holder)
+                if received is not None and received not in found:
+                    found.add(received)
+                    found.update(self._kept_as(received))
+                holder = self.tree.parent(call)
+            if isinstance(holder, cst.Assign):
+                found.update(_assigned_names(holder))
+        for word in makers:
+            found.update(self._names_of_results(word))
+        known = self._known_aliases[name] = frozenset(found)
+        return known
 
-    def _received_as(self, call: cst.CSTNode, argument: cst.Arg) -> Iterator[str]:
-        """The parameter of a function of this file that an argument may become, and what it is kept as."""
+    def _received_as(self, call: cst.CSTNode, argument: cst.Arg) -> str | None:
+        """The parameter of a function of this file that an argument may become."""
         if argument.keyword is not None:
-            name: str | None = argument.keyword.value
-        else:
-            name = self._parameter_at(call, argument) if isinstance(call, cst.Call) else None
-        if name is not None:
-            yield name
-            for read in self.names.reads.get(name, ()):
-                kept = self.tree.parent(read)
-                if isinstance(kept, cst.Assign):
-                    yield from _assigned_names(kept)
+            return argument.keyword.value
+        return self._parameter_at(call, argument) if isinstance(call, cst.Call) else None
+
+    def _kept_as(self, name: str) -> frozenset[str]:
+        """The names and attributes that a name is plainly assigned to."""
+        known = self._kept.get(name)
+        if known is None:
+            holders = map(self.tree.parent, self.names.reads.get(name, ()))
+            kept = (_assigned_names(holder) for holder in holders if isinstance(holder, cst.Assign))
+            known = self._kept[name] = frozenset(chain.from_iterable(kept))
+        return known
 
     def _parameter_at(self, call: cst.Call, argument: cst.Arg) -> str | None:
         word = last_name(call.func)
@@ -186,14 +202,12 @@ class CallGraph:
             found.setdefault((owner or function).name.value, []).append(function)
         return found
 
-    def _names_of_results(self, returned: cst.Return) -> Iterator[str]:
-        """The names given to what a function returns: ``report = make_reporter()``."""
-        maker = self.names.scope(returned).node
-        if isinstance(maker, cst.FunctionDef):
-            for call in self.tree.calls_by_name.get(maker.name.value, ()):
-                holder = self.tree.parent(call)
-                if isinstance(holder, cst.Assign):
-                    yield from _assigned_names(holder)
+    def _names_of_results(self, maker: str) -> Iterator[str]:
+        """The names given to what functions of a name return: ``report = make_reporter()``."""
+        for call in self.tree.calls_by_name.get(maker, ()):
+            holder = self.tree.parent(call)
+            if isinstance(holder, cst.Assign):
+                yield from _assigned_names(holder)
 
     def _may_call_instance(self, call: cst.Call) -> bool:
         """Whether a call may be one of a module instance: a variable or ``self.x``, not a known name."""

@@ -12,6 +12,8 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
+from torchlint.effort import Effort
+
 Q = TypeVar("Q", bound=Hashable)
 A = TypeVar("A")
 
@@ -43,14 +45,18 @@ class Fixpoint(Generic[Q, A]):
 
     ``order`` tells in which order the questions of a component are gone through; questions that are alike
     in it must not be in one component. ``depth`` bounds how deep one question may lead into others at a
-    time: whatever lies deeper is solved like a component, step by step.
+    time: whatever lies deeper is solved like a component, step by step. ``effort`` counts the steps: rounds
+    through a long component ask again what its answers rest on, though nothing is worked out anew.
     """
 
-    def __init__(self, order: Callable[[Q], tuple[int, str]], *, depth: int) -> None:
+    def __init__(
+        self, order: Callable[[Q], tuple[int, str]], *, depth: int, effort: Effort | None = None
+    ) -> None:
         self.settled: dict[Q, A] = {}
         """The answers that hold, whatever else is asked."""
         self._order = order
         self._depth = depth
+        self._effort = effort or Effort()
         # Open questions in the order in which they were met, and the number of each; those of a component
         # that is being gone through have the same. ``_bounds`` has the numbers at which, as far as has been
         # seen, components begin (H. N. Gabow, Path-based depth-first search, 2000).
@@ -160,10 +166,11 @@ class Fixpoint(Generic[Q, A]):
         grounds = self._grounds.get(key)
         if grounds is None:
             return self._work_out(key, work_out)
+        rested_on, answer = grounds
+        self._effort.spent += 1 + len(rested_on)
         asked, self._asked = self._asked, []
         self._working.add(key)
         try:
-            rested_on, answer = grounds
             for question, then in rested_on:
                 # What has an answer at present was merged with the asker when that was worked out.
                 now = self._current.get(question[0])
@@ -248,6 +255,7 @@ class Fixpoint(Generic[Q, A]):
         """Work out every question of a component once; what is still in work answers as the time before."""
         self._forget(self._current, members)
         self._forget(self._leaned, members)
+        self._effort.spent += len(members)
         self._current.update(given_up)
         for key, work_out, _ in members:
             if key not in self._current:

@@ -87,7 +87,7 @@ class Inference:
         self.names = names
         self.classes = classes
         self.grad_off: Callable[[cst.CSTNode], bool] = lambda node: False
-        self.fixpoint: Fixpoint[Any, Any] = Fixpoint(self._place_of, depth=_MAX_DEPTH)
+        self.fixpoint: Fixpoint[Any, Any] = Fixpoint(self._place_of, depth=_MAX_DEPTH, effort=self.effort)
         self._settled: dict[Any, Any] = self.fixpoint.settled
         self._instances: dict[cst.ClassDef, Value] = {}
         self._fills: dict[Binding, list[cst.BaseExpression]] = {}
@@ -933,6 +933,7 @@ class Inference:
 
     def _class_attribute(self, info: ClassInfo, attr: str) -> Value:
         for ancestor in info.lineage:
+            self.effort.spent += 1
             bindings = self.names.scope_of(ancestor.node).bindings.get(attr)
             if bindings:
                 return join(self.binding(b) for b in bindings)

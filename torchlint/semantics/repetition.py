@@ -61,6 +61,7 @@ class Repetition:
         self._functions: dict[cst.CSTNode, bool] = {}
         self._around: dict[cst.CSTNode, cst.CSTNode | None] = {}
         self._callers: dict[str, list[cst.CSTNode] | None] = {}
+        self._known_users: dict[str, list[cst.CSTNode | None]] = {}
 
     def possible(self, node: cst.CSTNode) -> bool:
         """Whether ``node`` stands in a loop, or in a function that may be called from one."""
@@ -107,6 +108,7 @@ class Repetition:
         waiting = [function]
         words: set[str] = set()
         for current in waiting:
+            self.tree.effort.spend(2)
             called = () if known.get(current) is False else self._called_as(current)
             called_from = [self._called_from(word) for word in called or () if word not in words]
             if known.get(current) or called is None or any(callers is None for callers in called_from):
@@ -167,18 +169,24 @@ class Repetition:
             return last_name(user.func) in _RUNNERS
         return not isinstance(user, cst.Assign)
 
-    def _users(self, name: str) -> Iterator[cst.CSTNode | None]:
+    def _users(self, name: str) -> list[cst.CSTNode | None]:
         """The calls that are given something of this name, and the other nodes that use it as a value."""
+        known = self._known_users.get(name)
+        if known is not None:
+            return known
         parents = self.tree.parents
+        known = self._known_users[name] = []
         for read in self.names.reads.get(name, ()):
             parent = parents.get(read)
             if isinstance(parent, cst.Arg):
-                yield parents.get(parent)
+                known.append(parents.get(parent))
             elif not (isinstance(parent, cst.Call) and parent.func is read):
-                yield parent
+                known.append(parent)
+        return known
 
     def _aliases(self, name: str) -> Iterator[str]:
         """The further names that a function is given: ``step = partial(train, model)``."""
+        self.tree.effort.spend(len(self._users(name)))
         for user in self._users(name):
             assign = self.tree.parents.get(user) if isinstance(user, cst.Call) else user
             for target in assign.targets if isinstance(assign, cst.Assign) else ():
