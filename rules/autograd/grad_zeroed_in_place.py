@@ -9,12 +9,16 @@ from torchlint.rule import NOTE, WARNING, Finding, rule
 from torchlint.semantics.autograd.clearing import wraps_optimizer
 from torchlint.semantics.gradients import zeroed_gradient
 from torchlint.semantics.module import Module
+from torchlint.semantics.remembered import remembered
 from torchlint.semantics.values import MISSING, Kind
 
 # Methods of wrappers around optimizers; the ``zero_grad`` of such a class takes what it likes.
 _OF_WRAPPERS = frozenset(
     {"backward", "clip_grad_norm", "clip_master_grads", "multiply_grads", "all_reduce_grads"}
 )
+
+
+_CONSTANTS = frozenset({"None", "True", "False"})
 
 
 @rule(
@@ -55,11 +59,12 @@ def grad_zeroed_in_place(node: cst.Call | cst.AugAssign | cst.Assign, module: Mo
     ## Fix safety
     `set_to_none=True` on a torch optimizer or module is safe; it is unsafe where only the name tells that the
     object is an optimizer, where a helper reads gradients without asking for None, where the program asks for
-    None before the next backward, and where a backward may be left out of a step or run through another
-    model. Rewriting a loop is unsafe: code that takes the gradient of a parameter which no backward reaches
-    finds None instead of zeros, and optimizers with momentum or weight decay leave such a parameter alone
-    instead of moving it. The loop becomes the owner's `zero_grad` if all it does is to clear all of its
-    parameters, else only the statement is replaced, by `p.grad = None`.
+    None before the next backward, where a forward pass of the file runs a layer in some steps only, and where
+    a backward may be left out of a step or run through another model. Rewriting a loop is unsafe: code that
+    takes the gradient of a parameter which no backward reaches finds None instead of zeros, and optimizers
+    with momentum or weight decay leave such a parameter alone instead of moving it. The loop becomes the
+    owner's `zero_grad` if all it does is to clear all of its parameters, else only the statement is replaced,
+    by `p.grad = None`.
 
     ## References
     - [PyTorch performance tuning guide](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html)
@@ -101,7 +106,7 @@ def _zero_grad(call: cst.Call, owner: cst.BaseExpression, module: Module) -> Ite
     edits = module.set_argument(call, "set_to_none", "True")
     gradients = module.gradients
     told = gradients.taken_for_granted or gradients.tells_none(call)
-    make = module.safe if known and not told else module.unsafe
+    make = module.safe if known and not told and not _leaves_layers_out(module) else module.unsafe
     if asked:
         message = "`zero_grad` is told to fill the gradients with zeros instead of setting them to None"
     else:
@@ -115,6 +120,46 @@ def _zero_grad(call: cst.Call, owner: cst.BaseExpression, module: Module) -> Ite
         severity=WARNING if asked else NOTE,
         remedy="Pass `set_to_none=True`",
     )
+
+
+@remembered
+def _leaves_layers_out(module: Module) -> bool:
+    """Whether a model of the file runs a layer only if something holds that may differ from step to step.
+
+    An optimizer moves the parameters of the other layers on by momentum and weight decay if their gradients
+    are zeros, and leaves them alone if there are none.
+    """
+    is_self = module.dataflow.attributes.is_self
+    return any(
+        isinstance(call.func, cst.Attribute)
+        and is_self(call.func.value)
+        and module.value(call.func).kind is Kind.MODULE
+        and any(_may_change(guard.test, module) for guard in module.guards(call))
+        for call in module.tree.nodes(cst.Call)
+    )
+
+
+def _may_change(test: cst.BaseExpression, module: Module) -> bool:
+    """Whether a test asks about more than constants and attributes that `__init__` alone sets on ``self``."""
+    for name in module.tree.within(test, module.tree.nodes(cst.Name)):
+        holder = module.tree.parent(name)
+        if isinstance(holder, cst.Attribute) and holder.attr is name:
+            if any(
+                _sets_later(target.target, module) for target in module.names.attributes.get(name.value, ())
+            ):
+                return True
+        elif isinstance(holder, cst.Arg) and holder.keyword is name:
+            continue
+        elif not module.dataflow.attributes.is_self(name):
+            if name.value not in _CONSTANTS and module.qualified(name) is None:
+                return True
+    calls = module.tree.within(test, module.tree.nodes(cst.Call))
+    return not all((module.qualified(call.func) or "").startswith("builtins.") for call in calls)
+
+
+def _sets_later(target: cst.CSTNode, module: Module) -> bool:
+    function = module.function(target)
+    return not isinstance(function, cst.FunctionDef) or function.name.value != "__init__"
 
 
 def _clear(node: cst.CSTNode, owner: cst.BaseExpression, module: Module) -> Fix | None:
