@@ -11,6 +11,7 @@ from torchlint.diagnostics import Fix
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.dataflow import Consumer
 from torchlint.semantics.module import Module
+from torchlint.semantics.remembered import remembered
 
 _CONVOLUTION = re.compile(r"torch\.nn\.(Lazy)?Conv(Transpose)?[123]d")
 _LINEAR = re.compile(r"torch\.nn\.(Lazy)?Linear")
@@ -160,6 +161,7 @@ def _unnoticed(call: cst.Call, module: Module) -> bool:
     )
 
 
+@remembered
 def _seeded(module: Module) -> bool:
     """Whether the file seeds a random stream of torch, so that the stream is part of its results.
 
