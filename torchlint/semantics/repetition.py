@@ -109,7 +109,7 @@ class Repetition:
         words: set[str] = set()
         for current in waiting:
             self.tree.effort.spend(2)
-            called = () if known.get(current) is False else self._called_as(current)
+            called = self._called_as(current)
             called_from = [self._called_from(word) for word in called or () if word not in words]
             if known.get(current) or called is None or any(callers is None for callers in called_from):
                 # All that it calls on the way down to the function in question repeats with it.
@@ -120,7 +120,8 @@ class Repetition:
                 return True
             words.update(called)
             for caller in chain.from_iterable(callers or () for callers in called_from):
-                if caller not in runs:
+                # What was found to run once has no caller that repeats.
+                if caller not in runs and known.get(caller) is not False:
                     runs[caller] = current
                     waiting.append(caller)
         known.update(dict.fromkeys(waiting, False))
