@@ -15,10 +15,11 @@ import libcst as cst
 
 from torchlint.diagnostics import Edit, Span
 from torchlint.semantics.api.results import FUNCTIONAL_LOSSES, NN_LOSSES
-from torchlint.semantics.names import Binding, BindingKind
+from torchlint.semantics.names import Binding, BindingKind, ScopeKind
 from torchlint.semantics.synchronisation import waiting_place
 from torchlint.semantics.usage import Effect, assigned_part, effect_of_augmenting, tensor_at, uses_by_name
 from torchlint.semantics.values import Graph, Kind
+from torchlint.semantics.wholeprogram import imported_by_nobody
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
@@ -213,9 +214,14 @@ def reads(module: Module, call: cst.Call, written: cst.Name, held: Content) -> R
             worst = min(worst, effect)
         else:
             edits.extend(converted)
-    if uses_by_name(module, start):
+    if uses_by_name(module, start) or _is_importable(module, start):
         worst = min(worst, Effect.NOTICED)
     return Reads(worst, tuple(edits))
+
+
+def _is_importable(module: Module, total: Binding) -> bool:
+    """Whether another file may import a total from this one."""
+    return total.scope.kind is ScopeKind.MODULE and not imported_by_nobody(module)
 
 
 def read_with(module: Module, call: cst.Call, use: cst.CSTNode) -> bool:
