@@ -99,12 +99,13 @@ def item_in_hot_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
     variance, since of nearly the same numbers single precision leaves few digits, and for totals in the body
     of a class, which other code reads as attributes.
 
-    Unsafe where the file does not show whether a tensor holds whole numbers or floating point, since it may
-    be in half precision, where its shape is unknown, where a list is returned, where a total in double
-    precision may be on a device that has none (`mps`, or whatever Accelerate and Lightning find), and for
-    totals in attributes and dictionaries or at the top level of a file, which other code may read. No fix is offered where those or a list
-    are seen to be plotted, dumped or given to NumPy, where the total is shown in each iteration, so that
-    nothing would be gained, where the tensor is changed in place later, and where nothing is accumulated.
+    Unsafe where the file does not show whether a tensor holds whole numbers or floating point, since it
+    may be in half precision, where its shape is unknown, where a list is returned, where a total in
+    double precision may be on a device that has none (`mps`, or whatever Accelerate and Lightning find),
+    and for totals in attributes and dictionaries or at the top level of a file, which other code may
+    read. No fix is offered where those or a list are seen to be plotted, dumped or given to NumPy, where
+    the total is shown in each iteration, so that nothing would be gained, where the tensor is changed in
+    place later, and where nothing is accumulated.
 
     ## References
 
