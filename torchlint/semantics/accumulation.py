@@ -342,34 +342,32 @@ def _aliased(module: Module, target: cst.BaseExpression) -> bool:
 
     A number that is stored stays what it was; the tensor in its place would go on to grow.
     """
-    tree = module.tree
-    text = tree.source(target)
+    text = module.tree.source(target)
     resets = _resets(module).get(text, [])
     function = module.function(target)
-    sums = [add for add in _sums(module).get(text, []) if module.function(add) is function]
-    for read in _spelt(module, type(target)).get(text, []) if sums else ():
-        if module.function(read) is not function or not _is_held(module, read):
-            continue
-        if any(_grows_after(module, read, add, resets) for add in sums):
-            return True
-    return False
+    held = _held(module, type(target)).get((text, function))
+    sums = _sums(module).get((text, function), []) if held else ()
+    return any(_grows_after(module, read, add, resets) for read in held or () for add in sums)
 
 
 @remembered
-def _spelt(module: Module, kind: type[cst.BaseExpression]) -> dict[str, list[cst.BaseExpression]]:
-    """The expressions of one type by their text."""
-    found: dict[str, list[cst.BaseExpression]] = {}
+def _held(
+    module: Module, kind: type[cst.BaseExpression]
+) -> dict[tuple[str, cst.CSTNode | None], list[cst.BaseExpression]]:
+    """The expressions of one type whose object gets another name or place, by their text and function."""
+    found: dict[tuple[str, cst.CSTNode | None], list[cst.BaseExpression]] = {}
     for node in module.tree.nodes(kind):
-        found.setdefault(module.tree.source(node), []).append(node)
+        if _is_held(module, node):
+            found.setdefault((module.tree.source(node), module.function(node)), []).append(node)
     return found
 
 
 @remembered
-def _sums(module: Module) -> dict[str, list[cst.AugAssign]]:
-    """The statements ``x += …`` by the text of what they add to."""
-    found: dict[str, list[cst.AugAssign]] = {}
+def _sums(module: Module) -> dict[tuple[str, cst.CSTNode | None], list[cst.AugAssign]]:
+    """The statements ``x += …`` by the text of what they add to, and their function."""
+    found: dict[tuple[str, cst.CSTNode | None], list[cst.AugAssign]] = {}
     for add in module.tree.nodes(cst.AugAssign):
-        found.setdefault(module.tree.source(add.target), []).append(add)
+        found.setdefault((module.tree.source(add.target), module.function(add)), []).append(add)
     return found
 
 

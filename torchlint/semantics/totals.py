@@ -7,7 +7,6 @@ is given it meets what it met before.
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -15,7 +14,9 @@ import libcst as cst
 
 from torchlint.diagnostics import Edit, Span
 from torchlint.semantics.api.results import FUNCTIONAL_LOSSES, NN_LOSSES
-from torchlint.semantics.names import Binding, BindingKind, ScopeKind
+from torchlint.semantics.names import Binding, BindingKind, Scope, ScopeKind
+from torchlint.semantics.reach import gathered
+from torchlint.semantics.remembered import remembered
 from torchlint.semantics.synchronisation import waiting_place
 from torchlint.semantics.usage import Effect, assigned_part, effect_of_augmenting, tensor_at, uses_by_name
 from torchlint.semantics.values import Graph, Kind
@@ -170,11 +171,17 @@ def summed(module: Module, call: cst.Call, tensor: cst.BaseExpression, written: 
     if not whole:
         return content(module, tensor)
     binding = module.binding_of(written)
+    return Content.WHOLE if binding is None else _assigned(module, binding.scope, binding.name)
+
+
+@remembered
+def _assigned(module: Module, scope: Scope, name: str) -> Content:
+    """What all that a name is set to, or that is added to it, holds together with whole numbers."""
     found = {Content.WHOLE}
-    for other in binding.scope.bindings.get(binding.name, []) if binding is not None else ():
-        if other.kind in (BindingKind.DELETE, BindingKind.DECLARE):
+    for binding in scope.bindings.get(name, []):
+        if binding.kind in (BindingKind.DELETE, BindingKind.DECLARE):
             continue
-        term = assigned_part(other)
+        term = assigned_part(binding)
         if term is None:
             return Content.UNKNOWN
         found.add(_of_side(module, term, _HOPS))
@@ -192,14 +199,10 @@ def reads(module: Module, call: cst.Call, written: cst.Name, held: Content) -> R
     start = module.binding_of(written)
     if start is None:
         return Reads(Effect.NOTICED)
-    worst = Effect.NONE
     edits: list[Edit] = []
     here = module.function(call)
-    statement = module.tree.statement(call)
-    for use, effect in _reads(module, start, statement):
-        if isinstance(use, cst.AugAssign):
-            worst = min(worst, effect)
-            continue
+    worst, found = _what_reads(module, start, module.tree.statement(call))
+    for use, effect in found:
         if module.function(use) is not here:
             worst = min(worst, Effect.NOTICED)
             continue
@@ -236,29 +239,50 @@ def read_with(module: Module, call: cst.Call, use: cst.CSTNode) -> bool:
     )
 
 
-def _reads(
+def _what_reads(
     module: Module, start: Binding, accumulation: cst.CSTNode
-) -> Iterator[tuple[cst.Name | cst.AugAssign, Effect]]:
-    """The reads of a total, and the statements that change it, with the effect of a tensor there."""
-    waiting, seen = [start], {start}
-    while waiting:
-        for use in module.uses(waiting.pop()):
+) -> tuple[Effect, list[tuple[cst.Name, Effect]]]:
+    """What reads a total: the worst effect of a tensor in ``total += …``, and at each other read."""
+    worst = Effect.NONE
+    found: dict[cst.Name, Effect] = {}
+    following = [start]
+    match next(iter(getattr(accumulation, "body", ())), None):
+        case cst.Assign(targets=[cst.AssignTarget(target=cst.Name() as target)]):
+            following.append(module.names.by_node[target])
+    for binding in following:
+        for read, effect in _reads(module, binding):
+            if read is None:
+                worst = min(worst, effect)
+            elif not module.tree.contains(accumulation, read):
+                found[read] = effect
+    return worst, sorted(found.items(), key=lambda item: module.tree.order[item[0]])
+
+
+def _reads(module: Module, total: Binding) -> frozenset[tuple[cst.Name | None, Effect]]:
+    """The reads of a total, also behind ``total += …``, with the effect of a tensor there.
+
+    The statements that change it in place have no read of their own, but the effect that they have.
+    """
+
+    def look(binding: Binding) -> tuple[list[tuple[cst.Name | None, Effect]], list[Binding]]:
+        facts: list[tuple[cst.Name | None, Effect]] = []
+        following: list[Binding] = []
+        for use in module.uses(binding):
             parent = module.tree.parent(use)
-            after: cst.BaseExpression | None = None
             if isinstance(parent, cst.AugAssign) and parent.target is use:
-                yield parent, effect_of_augmenting(module, parent)
-                after = use
-            elif module.tree.contains(accumulation, use):
-                match next(iter(getattr(accumulation, "body", ())), None):
-                    case cst.Assign(targets=[cst.AssignTarget(target=cst.Name() as target)]):
-                        after = target
-            if after is None:
-                yield use, tensor_at(module, use)
-                continue
-            bound = module.names.by_node.get(after)
-            if bound is not None and bound not in seen:
-                seen.add(bound)
-                waiting.append(bound)
+                facts.append((None, effect_of_augmenting(module, parent)))
+                following.append(module.names.by_node[use])
+            else:
+                facts.append((use, tensor_at(module, use)))
+        return facts, following
+
+    return gathered(total, look, _known_reads(module))
+
+
+@remembered
+def _known_reads(module: Module) -> dict[Binding, frozenset[tuple[cst.Name | None, Effect]]]:
+    """What `_reads` has found so far."""
+    return {}
 
 
 def _is_read_alone(module: Module, use: cst.Name) -> bool:
