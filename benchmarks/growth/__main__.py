@@ -9,11 +9,12 @@ from typing import Any
 
 import click
 
-from benchmarks.growth import measuring
+from benchmarks.growth import measuring, megabyte
 from benchmarks.growth.measuring import Sample
 from benchmarks.growth.shapes import SHAPES
 
 RESULTS = Path(__file__).resolve().parents[1] / "results" / "growth.json"
+MEGABYTE_RESULTS = RESULTS.with_name("growth-megabyte.json")
 
 
 @click.command()
@@ -26,8 +27,15 @@ RESULTS = Path(__file__).resolve().parents[1] / "results" / "growth.json"
     type=click.Path(dir_okay=False, path_type=Path),
     help="Where to write the results; without it, those of all shapes replace the ones that are kept.",
 )
-def main(names: tuple[str, ...], scale: float, limit: float, path: Path | None) -> None:
+@click.option("--megabyte", "large", is_flag=True, help="Check one megabyte of each shape, once.")
+def main(names: tuple[str, ...], scale: float, limit: float, path: Path | None, large: bool) -> None:
     """Measure how the time of a check grows with the size of the file."""
+    about = {"machine": f"{platform.machine()}, Python {platform.python_version()}"}
+    if large:
+        shapes = _megabytes(names or tuple(SHAPES), limit)
+        path = path or (None if names else MEGABYTE_RESULTS)
+        _write(path, {**about, "shapes": shapes})
+        return
     measuring.sample(SHAPES["blocks"], 1)  # what is imported first is no time of any shape
     told: dict[str, Any] = {}
     for name in names or SHAPES:
@@ -36,9 +44,30 @@ def main(names: tuple[str, ...], scale: float, limit: float, path: Path | None) 
         click.echo(_line(name, taken))
     if path is None and not names:
         path = RESULTS
+    _write(path, {**about, "scale": scale, "shapes": told})
+
+
+def _megabytes(names: tuple[str, ...], limit: float) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name in names:
+        taken = megabyte.measure(SHAPES[name], limit=limit)
+        found[name] = {
+            "characters": taken.characters,
+            "seconds": round(taken.seconds, 2),
+            "mib": round(taken.memory),
+            "rules_given_up": taken.given_up,
+            "finished": taken.finished,
+        }
+        ended = "" if taken.finished else "  not finished"
+        click.echo(
+            f"{name:26} {taken.seconds:7.2f} s {taken.memory:5.0f} MiB {taken.given_up:3} TL004{ended}"
+        )
+    return found
+
+
+def _write(path: Path | None, told: dict[str, Any]) -> None:
     if path is not None:
-        about = {"machine": f"{platform.machine()}, Python {platform.python_version()}", "scale": scale}
-        path.write_text(json.dumps({**about, "shapes": told}, indent=1) + "\n", encoding="utf-8")
+        path.write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
 
 
 def _told(taken: list[Sample]) -> dict[str, Any]:

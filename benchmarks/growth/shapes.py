@@ -743,7 +743,7 @@ def _doubling(line: str) -> Callable[[int], str]:
 
 
 SHAPES.update(
-    {f"chain_of_{name}": Shape(f"chain_of_{name}", 250, _doubling(line)) for name, line in DOUBLING.items()}
+    {f"chain_of_{name}": Shape(f"chain_of_{name}", 700, _doubling(line)) for name, line in DOUBLING.items()}
 )
 
 

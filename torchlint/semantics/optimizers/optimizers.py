@@ -52,7 +52,7 @@ _SCALING_WORDS = (
     *("use_amp", "native_amp", "enable_amp", ".amp"),
 )
 # What asks tensors where they are, to put others there, goes wherever they go.
-_FOLLOWING = re.compile(r"(?:\bdevice\s*=\s*)?[\w.\])]+\.device\b")
+_FOLLOWING = re.compile(r"(?:\bdevice\s*=\s*)?(?<![\w.\])])[\w.\])]+\.device\b")
 _DEVICE = re.compile(r"cuda|gpu|device|accelerat|mps|xpu|hpu|lightning|distributed", re.IGNORECASE)
 
 
