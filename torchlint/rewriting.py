@@ -26,6 +26,7 @@ _FORMATTED: tuple[type[cst.FormattedString] | type[cst.TemplatedString], ...] = 
     cst.TemplatedString,
 )
 _IDENTIFIER = re.compile(r"\w")
+_SPACED_KEYWORD = re.compile(r"\w+\s+=\s")
 _BLANK_LINE = re.compile(rf"[ \t\f]*(?:{NEWLINE.pattern})")
 
 # Expressions that bind tighter than any operator beside them.
@@ -207,7 +208,7 @@ def add_argument(
             return None
         if argument.keyword is not None and argument.keyword.value == keyword:
             return None
-    new = f"{keyword}{_equals(call)}{text}"
+    new = f"{keyword}{_equals(tree, call)}{text}"
     close = tree.span(call).end - 1
     if not call.args:
         return _add_first_argument(tree, call, close, new)
@@ -233,11 +234,11 @@ def add_argument(
     return _insert(end, ",") + _insert(anchor, line)
 
 
-def _equals(call: cst.Call) -> str:
+def _equals(tree: SyntaxTree, call: cst.Call) -> str:
     """``=``, or `` = `` where all keywords of ``call`` are written in this way."""
-    signs = [argument.equal for argument in call.args if isinstance(argument.equal, cst.AssignEqual)]
-    spaced = all(not sign.whitespace_before.empty and not sign.whitespace_after.empty for sign in signs)
-    return " = " if signs and spaced else "="
+    starts = [tree.span(argument).start for argument in call.args if argument.keyword is not None]
+    spaced = all(_SPACED_KEYWORD.match(tree.text, start) for start in starts)
+    return " = " if starts and spaced else "="
 
 
 def insert_argument(tree: SyntaxTree, call: cst.Call, index: int, text: str, *, keyword: str = "") -> Edits:
