@@ -11,7 +11,7 @@ from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import fields
-from functools import cached_property
+from functools import cache, cached_property
 from typing import TypeVar
 
 import libcst as cst
@@ -101,6 +101,12 @@ _FAR = 12
 """How many steps up are not worth remembering."""
 _STATEMENTS = (cst.SimpleStatementLine, cst.BaseCompoundStatement)
 _AROUND_STATEMENTS = COMPOUND_STATEMENTS | {cst.SimpleStatementLine, cst.SimpleStatementSuite}
+
+
+@cache
+def _is_one_of(kind: type, kinds: tuple[type, ...]) -> bool:
+    """``issubclass``, remembered for all files: LibCST's types are abstract, and ask slowly."""
+    return issubclass(kind, kinds)
 
 
 class SyntaxTree:
@@ -231,7 +237,7 @@ class SyntaxTree:
         stops = self._kinds.get(kinds)
         if stops is None:
             # Types that the file has, so that those of abstract bases are among them.
-            stops = frozenset(kind for kind in self._by_type if issubclass(kind, kinds))
+            stops = frozenset(kind for kind in self._by_type if _is_one_of(kind, kinds))
             self._kinds[kinds] = stops
         return self.parents.get(self.climb(node, stops))  # type: ignore[return-value]
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import cache
 
 DEVICE_NAME = re.compile(r"(^|_)(device|dev|gpu|cuda|local_rank)(_?ids?)?$")
 LOADER_NAME = re.compile(
@@ -146,6 +147,7 @@ _REQUIREMENT = re.compile(
 )
 
 
+@cache
 def release_by_name(name: str) -> str | None:
     """The library whose release a name speaks of, ``TORCH_2_0`` or ``has_native_amp``; None for other names.
 

@@ -386,9 +386,10 @@ class Names:
 
     def bindings(self, name: cst.Name) -> tuple[Binding, ...]:
         """The definitions that can reach this read, in source order; empty for builtins and unknowns."""
-        self.tree.effort.spend(1)
+        self.tree.effort.spent += 1
         found = self._reaching.get(name)
         if found is None:
+            self.tree.effort.spend(0)
             found = self._reaching[name] = self.bindings_at(name.value, name)
         return found
 

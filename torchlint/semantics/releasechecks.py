@@ -68,6 +68,8 @@ class ReleaseChecks:
         and functions that are only used in such places.
         """
         family = _family(package)
+        if not self._splits_anything(family):
+            return False
         if self._is_under(node, family):
             return True
         used_under = self._used_under(family)
@@ -407,6 +409,15 @@ class ReleaseChecks:
             yield _family(self.module.source(statement.module))
 
     # ------------------------------------------------------------------ what runs under a check
+
+    def _splits_anything(self, family: str) -> bool:
+        """Whether any code of the file may run for some releases only."""
+        if self._telling(family):
+            return True
+        nodes = self.tree.nodes
+        if any(self._is_about(attempt, family) for kind in (cst.Try, cst.TryStar) for attempt in nodes(kind)):
+            return True
+        return any(self._is_default(call.args[2], family) for call in nodes(cst.Call) if len(call.args) == 3)
 
     def _is_under(self, node: cst.CSTNode, family: str) -> bool:
         child: cst.CSTNode = node

@@ -35,7 +35,7 @@ def remembered(
     @wraps(work_out)
     def asked(owner: Owner, /, *arguments: P.args, **options: P.kwargs) -> Answer:
         module: Any = getattr(owner, "module", owner)
-        module.tree.effort.spend(1)
+        module.tree.effort.spent += 1
         answers = module.answers.get(work_out)
         if answers is None:
             answers = module.answers[work_out] = {}
@@ -43,6 +43,7 @@ def remembered(
         found: Answer = answers.get(key, _UNASKED)
         if found is not _UNASKED:
             return found
+        module.tree.effort.spend(0)
         fixpoint = module.fixpoint
         if not fixpoint.busy:
             found = answers[key] = work_out(owner, *arguments, **options)
