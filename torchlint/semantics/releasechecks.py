@@ -415,7 +415,8 @@ class ReleaseChecks:
         if self._telling(family):
             return True
         nodes = self.tree.nodes
-        if any(self._is_about(attempt, family) for kind in (cst.Try, cst.TryStar) for attempt in nodes(kind)):
+        attempts: list[cst.Try | cst.TryStar] = [*nodes(cst.Try), *nodes(cst.TryStar)]
+        if any(self._is_about(attempt, family) for attempt in attempts):
             return True
         return any(self._is_default(call.args[2], family) for call in nodes(cst.Call) if len(call.args) == 3)
 
