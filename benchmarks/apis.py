@@ -29,8 +29,8 @@ import platformdirs
 from benchmarks.libraries import Found, Library, archive, fetch, releases
 from benchmarks.missing import PACKAGES, missing
 from torchlint.releases import RELEASES
+from torchlint.rules.optimizers.optimizer_not_fused.optimizers import TAKES_FUSED_SINCE
 from torchlint.semantics.api.upgrades import UPGRADES, Upgrade
-from torchlint.semantics.optimizers.optimizers import TAKES_FUSED_SINCE
 
 RESULTS = Path(__file__).parent / "results" / "apis.json"
 THERE, DEPRECATED, GONE = "there", "deprecated", "gone"

@@ -74,7 +74,16 @@ LAYERS = (
     ("torchlint.dev",),
 )
 # What the rules may see of the rest of torchlint.
-RULES_SEE = ("torchlint.diagnostics", "torchlint.rule", "torchlint.rules", "torchlint.semantics")
+RULES_SEE = (
+    *(
+        "torchlint.diagnostics",
+        "torchlint.rule",
+        "torchlint.rules",
+        "torchlint.semantics",
+        "torchlint.syntax",
+    ),
+    *("torchlint.rewriting", "torchlint.source", "torchlint.target"),
+)
 TERMINAL = {"click", "rich"}
 
 # A code never changes its meaning once it has been released: what the catalogue promises of each.
@@ -218,13 +227,17 @@ def imported(path: Path) -> Iterator[tuple[str, int]]:
         if isinstance(node, ast.Import):
             yield from ((alias.name, node.lineno) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
-            assert not node.level, f"{path}:{node.lineno}: imports are absolute"
-            assert node.module is not None
+            folder = ROOT
+            if node.level:
+                assert path in RULE_FILES, f"{path}:{node.lineno}: imports are absolute"
+                folder = path.parents[node.level - 1]
+            folder = folder.joinpath(*(node.module or "").split("."))
+            package = module_name(folder)
             # ``from torchlint import registry`` imports the module, not a name of the package.
             for alias in node.names:
-                inner = ROOT / Path(*node.module.split("."), alias.name)
+                inner = folder / alias.name
                 is_module = inner.is_dir() or inner.with_suffix(".py").exists()
-                yield (f"{node.module}.{alias.name}" if is_module else node.module), node.lineno
+                yield (f"{package}.{alias.name}" if is_module else package), node.lineno
 
 
 def below(name: str, package: str) -> bool:
@@ -283,33 +296,58 @@ def test_neither_rules_nor_the_model_ask_nodes_for_their_layout() -> None:
     assert found == []
 
 
-FAMILIES = sorted(path.name for path in (ROOT / "rules").iterdir() if (path / "__init__.py").exists())
 SEMANTICS = sorted((ROOT / "torchlint" / "semantics").glob("*.py"))
 
 
-@pytest.mark.parametrize("family", FAMILIES)
-def test_what_one_family_asks_of_the_model_is_asked_by_no_other(family: str) -> None:
-    own = f"torchlint.semantics.{family}"
-    outside = [path for path in (*ENGINE, *RULE_FILES) if family not in path.parts]
-    found = [
-        f"{path.relative_to(ROOT)}:{line} imports {module}"
-        for path in outside
-        for module, line in imported(path)
-        if below(module, own)
-    ]
-    assert found == []
+def owner(name: str) -> str:
+    """The rule, or the family if it belongs to several of its rules, whose module of ``rules/`` this is."""
+    path = ROOT / Path(*name.split(".")[1:4])
+    return ".".join(name.split(".")[: 4 if (path / "rule.py").exists() else 3])
 
 
-def test_what_only_one_family_asks_of_the_model_stands_in_its_folder() -> None:
-    users: dict[str, set[str]] = {module_name(path): set() for path in SEMANTICS}
+@pytest.mark.parametrize("path", RULE_FILES, ids=module_name)
+def test_rules_see_only_their_own_family(path: Path) -> None:
+    own = module_name(path)
+    for module, line in imported(path):
+        if below(module, "torchlint.rules"):
+            theirs = owner(module)
+            assert below(own, theirs), f"{path}:{line}: {module} belongs to {theirs}"
+
+
+def users_in_rules() -> dict[str, set[str]]:
+    """The rules that import each module of the model or of ``rules/``, those of a folder as one."""
+    users: dict[str, set[str]] = {module_name(path): set() for path in (*SEMANTICS, *RULE_FILES)}
     for path in (*ENGINE, *RULE_FILES):
-        folder = path.parent.name
-        user = folder if folder in FAMILIES else "several"
+        name = module_name(path)
+        user = name if not below(name, "torchlint.rules") else rule_of(name)
         for module, _ in imported(path):
-            if module in users:
+            if module in users and module != name:
                 users[module].add(user)
-    alone = {module: next(iter(by)) for module, by in users.items() if len(by) == 1 and "several" not in by}
+    return users
+
+
+def rule_of(name: str) -> str:
+    """The folder of a rule that a module of ``rules/`` is in, or else the module itself."""
+    whose = owner(name)
+    return whose if whose.count(".") == 3 else name
+
+
+def test_what_only_one_rule_asks_stands_with_the_rule() -> None:
+    alone = {
+        module: next(iter(by))
+        for module, by in users_in_rules().items()
+        if len(by) == 1 and below(next(iter(by)), "torchlint.rules") and rule_of(module) not in by
+    }
     assert alone == {}
+
+
+def test_what_only_one_family_asks_stands_with_the_family() -> None:
+    families = {
+        module: {owner(user).split(".")[2] for user in by if below(user, "torchlint.rules")}
+        for module, by in users_in_rules().items()
+        if below(module, "torchlint.semantics") and by and all(below(user, "torchlint.rules") for user in by)
+    }
+    assert {module: by for module, by in families.items() if len(by) == 1} == {}
 
 
 @pytest.mark.parametrize("path", CASE_FILES, ids=module_name)
@@ -338,8 +376,8 @@ def stem(rule: Rule) -> str:
 
 
 def rule_file(rule: Rule) -> Path | None:
-    """The one file under rules/ named after the rule."""
-    found = list((ROOT / "rules").glob(f"*/{stem(rule)}.py"))
+    """The one file, or the ``rule.py`` of the one folder, under rules/ named after the rule."""
+    found = [*(ROOT / "rules").glob(f"*/{stem(rule)}.py"), *(ROOT / "rules").glob(f"*/{stem(rule)}/rule.py")]
     return found[0] if len(found) == 1 else None
 
 
@@ -365,7 +403,7 @@ def test_the_catalogue_read_without_the_parser_is_the_catalogue() -> None:
 @pytest.mark.parametrize("rule", OWN_FILE)
 def test_a_rule_is_one_file_named_after_it(rule: Rule) -> None:
     path = rule_file(rule)
-    assert path is not None, f"rules/<family>/{stem(rule)}.py"
+    assert path is not None, f"rules/<family>/{stem(rule)}.py, or a folder of that name with rule.py"
     tree = ast.parse(path.read_text(encoding="utf-8"))
     declared = [
         function.name

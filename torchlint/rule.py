@@ -82,6 +82,17 @@ class Rule:
     follows: tuple[str, ...] = ()
 
     @property
+    def has_folder(self) -> bool:
+        """Whether the rule is the file ``rule.py`` of a folder of its own, not one file of its family."""
+        return self.check.__module__.endswith(".rule")
+
+    @property
+    def family(self) -> str:
+        """The name of the folder that holds the rules of its kind; empty for a module by itself."""
+        parts = self.check.__module__.split(".")
+        return "".join(parts[-3:-2] if self.has_folder else parts[-2:-1])
+
+    @property
     def page(self) -> str:
         """The documentation page, in Markdown, without the title."""
         return inspect.cleandoc(self.check.__doc__ or "")

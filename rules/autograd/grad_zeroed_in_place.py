@@ -6,11 +6,12 @@ import libcst as cst
 
 from torchlint.diagnostics import Fix
 from torchlint.rule import NOTE, WARNING, Finding, rule
-from torchlint.semantics.autograd.clearing import wraps_optimizer
 from torchlint.semantics.gradients import zeroed_gradient
 from torchlint.semantics.module import Module
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.values import MISSING, Kind
+
+from .clearing import wraps_optimizer
 
 # Methods of wrappers around optimizers; the ``zero_grad`` of such a class takes what it likes.
 _OF_WRAPPERS = frozenset(

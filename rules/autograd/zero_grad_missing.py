@@ -5,9 +5,10 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.rule import ERROR, Finding, rule
-from torchlint.semantics.autograd.clearing import clearings_around, uncleared
 from torchlint.semantics.module import Module
 from torchlint.semantics.spellings import last_name
+
+from .clearing import clearings_around, uncleared
 
 
 @rule(

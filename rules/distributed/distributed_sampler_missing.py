@@ -7,8 +7,9 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.rule import ERROR, Finding, rule
-from torchlint.semantics.distributed.shares import whole_data
 from torchlint.semantics.module import Module
+
+from .shares import whole_data
 
 
 @rule(

@@ -7,9 +7,10 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.rule import NOTE, WARNING, Finding, rule
-from torchlint.semantics.distributed.sharding import has_second_generation, single_unit, superseded
 from torchlint.semantics.module import Module
 from torchlint.semantics.parallelism import Wrapping
+
+from .sharding import has_second_generation, single_unit, superseded
 
 
 @rule(

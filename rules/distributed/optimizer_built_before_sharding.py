@@ -7,10 +7,11 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.rule import ERROR, Finding, rule
-from torchlint.semantics.distributed.sharding import sharded_later
 from torchlint.semantics.module import Module
 from torchlint.semantics.parallelism import Wrapping
 from torchlint.semantics.spellings import last_name
+
+from .sharding import sharded_later
 
 
 @rule(

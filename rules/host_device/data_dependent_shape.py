@@ -9,7 +9,6 @@ import libcst as cst
 from torchlint.diagnostics import Fix
 from torchlint.rule import NOTE, WARNING, Finding, rule
 from torchlint.semantics.graphbreaks import graph_break
-from torchlint.semantics.host_device.remedies import as_spelt, inline
 from torchlint.semantics.module import Module
 from torchlint.semantics.purpose import writes_results
 from torchlint.semantics.spellings import last_name
@@ -24,6 +23,8 @@ from torchlint.semantics.synchronisation import (
     when,
 )
 from torchlint.semantics.values import Device, Kind
+
+from .remedies import as_spelt, inline
 
 
 @rule(

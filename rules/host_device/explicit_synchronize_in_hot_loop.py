@@ -9,7 +9,6 @@ import libcst as cst
 
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.clocks import SAYS_MEASURING, reads_clock
-from torchlint.semantics.host_device.remedies import as_spelt, inline, step_of
 from torchlint.semantics.module import Module
 from torchlint.semantics.places import Hot, Phase
 from torchlint.semantics.remembered import remembered
@@ -23,6 +22,8 @@ from torchlint.semantics.synchronisation import (
     when,
 )
 from torchlint.semantics.values import Kind
+
+from .remedies import as_spelt, inline, step_of
 
 _MEMORY_READ = re.compile(r"memory_stats$|^max_memory_|reset_(\w+_)?peak")
 _WARMING = re.compile(r"warm_?up|bench", re.IGNORECASE)

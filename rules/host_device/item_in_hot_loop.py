@@ -9,7 +9,14 @@ import libcst as cst
 from torchlint.rule import NOTE, WARNING, Finding, rule
 from torchlint.semantics.accumulation import changed_later, holds_arrays, keep_on_device
 from torchlint.semantics.graphbreaks import graph_break
-from torchlint.semantics.host_device.remedies import (
+from torchlint.semantics.module import Module
+from torchlint.semantics.places import Hot, Phase
+from torchlint.semantics.purpose import below_saving, reads_items, writes_results
+from torchlint.semantics.synchronisation import after_a_decision, conversion, trail, waiting_place, when
+from torchlint.semantics.usage import receivers, steps_environment, writes_out
+from torchlint.semantics.values import Kind
+
+from .remedies import (
     as_spelt,
     counter_of,
     decides,
@@ -22,12 +29,6 @@ from torchlint.semantics.host_device.remedies import (
     step_of,
     without_graph,
 )
-from torchlint.semantics.module import Module
-from torchlint.semantics.places import Hot, Phase
-from torchlint.semantics.purpose import below_saving, reads_items, writes_results
-from torchlint.semantics.synchronisation import after_a_decision, conversion, trail, waiting_place, when
-from torchlint.semantics.usage import receivers, steps_environment, writes_out
-from torchlint.semantics.values import Kind
 
 
 @rule(

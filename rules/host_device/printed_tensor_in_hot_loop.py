@@ -8,7 +8,6 @@ import libcst as cst
 
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.graphbreaks import graph_break
-from torchlint.semantics.host_device.remedies import now_and_then, runs_as_function, without_graph
 from torchlint.semantics.module import Module
 from torchlint.semantics.places import Hot
 from torchlint.semantics.purpose import writes_results
@@ -20,6 +19,8 @@ from torchlint.semantics.synchronisation import (
     when,
     written_out,
 )
+
+from .remedies import now_and_then, runs_as_function, without_graph
 
 _PLACES = (cst.Call, cst.FormattedString, cst.BinaryOperation)
 

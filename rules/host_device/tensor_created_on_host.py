@@ -10,7 +10,6 @@ from torchlint.diagnostics import Applicability, Edit, Fix
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.api.results import LEGACY_CONSTRUCTORS
 from torchlint.semantics.factories import Factory, created_on, factory, takes_no_data
-from torchlint.semantics.host_device.remedies import as_spelt
 from torchlint.semantics.module import Module
 from torchlint.semantics.places import Phase
 from torchlint.semantics.transfers import (
@@ -20,6 +19,8 @@ from torchlint.semantics.transfers import (
     move_to_accelerator,
     moved_on_condition,
 )
+
+from .remedies import as_spelt
 
 Edits = tuple[Edit, ...]
 

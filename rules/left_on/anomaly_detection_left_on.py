@@ -8,10 +8,11 @@ import libcst as cst
 
 from torchlint.diagnostics import Fix
 from torchlint.rule import WARNING, Finding, rule
-from torchlint.semantics.left_on.switches import optional
-from torchlint.semantics.left_on.workloads import training_in
 from torchlint.semantics.module import Module
 from torchlint.semantics.spellings import last_name
+
+from .switches import optional
+from .workloads import training_in
 
 _SETTING = frozenset({"torch.autograd.set_detect_anomaly", "torch.autograd.anomaly_mode.set_detect_anomaly"})
 _AROUND = frozenset({"torch.autograd.detect_anomaly", "torch.autograd.anomaly_mode.detect_anomaly"})

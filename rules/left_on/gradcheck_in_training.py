@@ -7,8 +7,9 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.rule import WARNING, Finding, rule
-from torchlint.semantics.left_on.switches import optional
 from torchlint.semantics.module import Module
+
+from .switches import optional
 
 _CHECKS = frozenset(
     f"torch.autograd.{prefix}{name}"

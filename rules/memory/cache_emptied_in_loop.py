@@ -8,15 +8,16 @@ import libcst as cst
 
 from torchlint.diagnostics import Fix
 from torchlint.rule import WARNING, Finding, rule
-from torchlint.semantics.memory.clearances import (
+from torchlint.semantics.module import Module
+from torchlint.semantics.places import Hot
+
+from .clearances import (
     MEASURES_MEMORY,
     called_elsewhere,
     clears_each_step,
     emptying,
     explained,
 )
-from torchlint.semantics.module import Module
-from torchlint.semantics.places import Hot
 
 
 @rule(

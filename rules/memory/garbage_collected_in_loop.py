@@ -7,8 +7,9 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.rule import WARNING, Finding, rule
-from torchlint.semantics.memory.clearances import clears_each_step
 from torchlint.semantics.module import Module
+
+from .clearances import clears_each_step
 
 
 @rule(

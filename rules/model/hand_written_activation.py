@@ -12,8 +12,9 @@ from torchlint.semantics.activations import Activation, activation
 from torchlint.semantics.algebra import argument, one_line, removable
 from torchlint.semantics.constancy import same_later
 from torchlint.semantics.layers import runs_layer
-from torchlint.semantics.model.fallbacks import known_to_author
 from torchlint.semantics.module import Module
+
+from .fallbacks import known_to_author
 
 
 @rule(

@@ -10,9 +10,10 @@ from torchlint.diagnostics import Fix
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.algebra import argument, loses_comment, one_line
 from torchlint.semantics.constancy import same_later
-from torchlint.semantics.model.fallbacks import known_to_author, with_fused_kernel
 from torchlint.semantics.module import Module
 from torchlint.semantics.normalizations import Normalization, normalization
+
+from .fallbacks import known_to_author, with_fused_kernel
 
 
 @rule(

@@ -8,9 +8,10 @@ import libcst as cst
 
 from torchlint.diagnostics import Fix
 from torchlint.rule import WARNING, Finding, rule
-from torchlint.semantics.model.losses import GivenTo, given_to
-from torchlint.semantics.model.lossinputs import of_same_value, without_ending
 from torchlint.semantics.module import Module
+
+from .losses import GivenTo, given_to
+from .lossinputs import of_same_value, without_ending
 
 _FUNCTION, _LAYER = "torch.nn.functional.binary_cross_entropy", "torch.nn.BCELoss"
 _STABLE = {

@@ -7,9 +7,10 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.rule import ERROR, WARNING, Finding, rule
-from torchlint.semantics.model.losses import given_to
-from torchlint.semantics.model.lossinputs import of_same_value, without_ending
 from torchlint.semantics.module import Module
+
+from .losses import given_to
+from .lossinputs import of_same_value, without_ending
 
 _FUNCTION = "torch.nn.functional.cross_entropy"
 _ENDINGS = ("softmax", "log_softmax")

@@ -7,9 +7,10 @@ import libcst as cst
 from torchlint.diagnostics import Fix
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.module import Module
-from torchlint.semantics.precision.autocasting import backward_under_autocast as found_in
-from torchlint.semantics.precision.autocasting import computes_nothing, helper_under_autocast, tail_from
 from torchlint.semantics.spellings import last_name
+
+from .autocasting import backward_under_autocast as found_in
+from .autocasting import computes_nothing, helper_under_autocast, tail_from
 
 
 @rule(

@@ -6,7 +6,8 @@ import libcst as cst
 
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.module import Module
-from torchlint.semantics.precision.autocasting import makes_scaler, only_bfloat16
+
+from .autocasting import makes_scaler, only_bfloat16
 
 
 @rule(

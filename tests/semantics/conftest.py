@@ -24,17 +24,22 @@ from typing import cast
 import libcst as cst
 import pytest
 
+from torchlint.rules.host_device.legacy_tensor_constructor.legacy import (
+    legacy_cast,
+    legacy_constructor,
+    reported_as_move,
+)
+from torchlint.rules.host_device.repeated_transfer.invariance import needless_move
+from torchlint.rules.host_device.roundtrips import copied_back_from
+from torchlint.rules.host_device.scalar_sent_every_step.scalars import is_python_number, sent_scalar
+from torchlint.rules.host_device.tensor_from_device_scalars.elements import read_one_by_one
+from torchlint.rules.input_pipeline.device_tensor_in_dataset import workercode
+from torchlint.rules.input_pipeline.tensor_copies_array import copies
+from torchlint.rules.memory import clearances
+from torchlint.rules.model.attention_weights_unused.unpacking import used_parts
+from torchlint.rules.model.forward_called_directly.bypasses import bypass
+from torchlint.rules.model.modules_in_plain_list.registration import hidden_modules
 from torchlint.semantics import arrays, passes
-from torchlint.semantics.host_device.elements import read_one_by_one
-from torchlint.semantics.host_device.invariance import needless_move
-from torchlint.semantics.host_device.legacy import legacy_cast, legacy_constructor, reported_as_move
-from torchlint.semantics.host_device.roundtrips import copied_back_from
-from torchlint.semantics.host_device.scalars import is_python_number, sent_scalar
-from torchlint.semantics.input_pipeline import copies, workercode
-from torchlint.semantics.memory import clearances
-from torchlint.semantics.model.bypasses import bypass
-from torchlint.semantics.model.registration import hidden_modules
-from torchlint.semantics.model.unpacking import used_parts
 from torchlint.semantics.module import Module, Settings
 from torchlint.semantics.operations import Operation
 from torchlint.semantics.spellings import last_name

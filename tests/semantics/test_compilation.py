@@ -8,8 +8,8 @@ from textwrap import dedent
 import libcst as cst
 import pytest
 
+from torchlint.rules.compiler.pointwise_chain_uncompiled.chains import pointwise_operations
 from torchlint.semantics.callstate import grown
-from torchlint.semantics.compiler.chains import pointwise_operations
 from torchlint.semantics.module import Module
 
 HEAD = """

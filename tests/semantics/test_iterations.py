@@ -9,7 +9,7 @@ from typing import cast
 import libcst as cst
 import pytest
 
-from torchlint.semantics.autograd.clearing import clearings_around, uncleared
+from torchlint.rules.autograd.clearing import clearings_around, uncleared
 from torchlint.semantics.iterations import Act, Event, bound_in, ends_loop
 from torchlint.semantics.microbatches import unscaled
 from torchlint.semantics.modeswitches import left_evaluating

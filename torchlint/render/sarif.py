@@ -138,8 +138,8 @@ def _precision(rule: Rule) -> str:
 
 
 def _tags(rule: Rule) -> list[str]:
-    """What the rule is about: the folder of its file is its family."""
-    family = "".join(rule.check.__module__.split(".")[-2:-1]).replace("_", "-")
+    """What the rule is about: its family, and whether that is performance."""
+    family = rule.family.replace("_", "-")
     subject = [] if family == "linter" else ["performance"]
     return ["pytorch", *subject, *filter(None, [family])]
 

@@ -74,7 +74,9 @@ def case_path(rule: Rule) -> Path | None:
     spec = importlib.util.find_spec(rule.check.__module__)
     if spec is None or spec.origin is None or not spec.has_location:
         return None
-    path = Path(spec.origin).parent / "cases" / f"{rule.name.replace('-', '_')}.py"
+    file = Path(spec.origin)
+    family = file.parent.parent if rule.has_folder else file.parent
+    path = family / "cases" / f"{rule.name.replace('-', '_')}.py"
     return path if path.is_file() else None
 
 

@@ -1,0 +1,74 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from torchlint.rule import WARNING, Finding, rule
+from torchlint.semantics.module import Module
+from torchlint.semantics.spellings import last_name
+
+from .graphreuse import retained_for_nothing
+
+
+@rule(
+    "TL304",
+    "backward-retains-graph",
+    severity=WARNING,
+    fix="unsafe",
+    on=cst.Call,
+    mentions=("torch", "backward", "retain_graph"),
+)
+def backward_retains_graph(call: cst.Call, module: Module) -> Iterator[Finding]:
+    """## What it does
+    Finds `backward(retain_graph=True)` in a loop where no second backward pass goes through the same graph:
+    all that the loss is computed from is made anew in each iteration, and no later loss, `autograd.grad` or
+    function out of sight shares it. Of several passes through one graph, the last is found.
+
+    ## Why is this bad?
+    A backward pass frees the activations that the forward pass saved. With `retain_graph=True` they stay
+    until the loss is computed anew, so that the forward pass of the next iteration runs beside those of the
+    last one, and the peak of the memory grows by them.
+
+    ## Example
+    ```python
+    for x, y in loader:
+        optimizer.zero_grad()
+        loss = criterion(model(x), y)
+        loss.backward(retain_graph=True)
+        optimizer.step()
+    ```
+
+    ## Use instead
+    ```python
+    for x, y in loader:
+        optimizer.zero_grad()
+        loss = criterion(model(x), y)
+        loss.backward()
+        optimizer.step()
+    ```
+
+    ## Fix safety
+    Unsafe: results are the same, but if something out of sight does go through the graph again, it raises
+    "Trying to backward through the graph a second time".
+
+    ## References
+    - [Tensor.backward](https://docs.pytorch.org/docs/stable/generated/torch.Tensor.backward.html)
+    - [Saved tensors](https://docs.pytorch.org/docs/stable/notes/autograd.html#saved-tensors)
+    """
+    if last_name(call.func) not in ("backward", "manual_backward") or not module.may_repeat(call):
+        return
+    retained = module.argument(call, "retain_graph")
+    if retained.constant is not True or not retained.given:
+        return
+    if not module.argument(call, "create_graph").absent or not retained_for_nothing(call, module):
+        return
+    yield Finding(
+        call,
+        "the graph of each iteration is kept for a second backward pass, and there is none",
+        fix=module.unsafe(
+            "Remove `retain_graph`, so that the backward pass frees the graph",
+            module.remove_argument(call, "retain_graph"),
+        ),
+        remedy="Remove `retain_graph`, so that the backward pass frees the graph",
+    )

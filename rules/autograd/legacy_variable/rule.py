@@ -1,0 +1,249 @@
+"""TL310 legacy-variable."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import libcst as cst
+
+from torchlint.diagnostics import Fix
+from torchlint.rule import ERROR, NOTE, Finding, rule
+from torchlint.semantics.dimensions import has_no_dimension
+from torchlint.semantics.module import Module
+from torchlint.semantics.places import Grad
+from torchlint.semantics.values import MISSING, Graph, Kind
+
+from .identity import is_fresh, may_be_told_apart
+
+_VARIABLE = "torch.autograd.Variable"
+_PARAMETERS = ("data", "requires_grad", "volatile")
+# What may be put before ``.detach()`` or in the place of a call without parentheses.
+_TIGHT = (cst.Name, cst.Attribute, cst.Call, cst.Subscript)
+
+
+@rule(
+    "TL310",
+    "legacy-variable",
+    severity=NOTE,
+    fix="safe",
+    on=(cst.Call, cst.Subscript, cst.Assign),
+    mentions=("torch", "Variable|volatile|.data[0]"),
+    remedy="Use the tensor itself, with `.detach()` if it may have a graph",
+)
+def legacy_variable(node: cst.Call | cst.Subscript | cst.Assign, module: Module) -> Iterator[Finding]:
+    """## What it does
+    Finds what is left of the time before torch 0.4, when tensors and variables were different things:
+    `torch.autograd.Variable(x)`; the option `volatile=True`; and `loss.data[0]`, where a loss has no
+    dimension to index. Other libraries' and the file's own `Variable` are left alone, and so are annotations
+    and `isinstance(x, Variable)`.
+
+    A plain `Variable(x)` is advice. `volatile=True` is an error where autograd is on, and so is `[0]` on a
+    tensor without dimensions.
+
+    ## Why is this bad?
+    A `Variable` is a tensor: the call costs host time, and hides that it cuts the tensor off from its graph,
+    as `detach()` does. `volatile=True` used to switch autograd off. It has had no effect since torch 0.4, so
+    that the evaluation records a graph and keeps all activations. `loss.data[0]` raises an `IndexError`.
+
+    ## Example
+    ```python
+    for images, labels in loader:
+        images = Variable(images.cuda())
+        loss = criterion(model(images), labels)
+        total += loss.data[0]
+    ```
+
+    ## Use instead
+    ```python
+    for images, labels in loader:
+        images = images.cuda()
+        loss = criterion(model(images), labels)
+        total += loss.item()
+    ```
+
+    ## Fix safety
+    Safe: what takes the place of `Variable(x)` is exactly what it gives. That is `x` where the file shows
+    that it has no graph and that nobody could tell the two apart: neither is told to need a gradient, asked
+    for one, given another size or handed back. Else it is `x.detach()`; `requires_grad=True` becomes
+    `.requires_grad_()`. Unsafe where `requires_grad=` may be no bool, and where a `try` around it may be
+    there for what is no tensor. A statement by which names would only get themselves, such as
+    `x, y = Variable(x), Variable(y)`, goes whole. The import is left to tools that remove unused ones.
+    `loss.data[0]` becomes `loss.item()`: safe for a loss of torch, unsafe where only the name and a
+    `backward()` tell that it is one number. No fix for `volatile=True`, since it takes a
+    `with torch.no_grad():` around what follows.
+
+    ## References
+    - [Variable (deprecated)](https://docs.pytorch.org/docs/stable/autograd.html#variable-deprecated)
+    - [PyTorch 0.4.0 migration guide](https://pytorch.org/blog/pytorch-0_4_0-migration-guide/)
+    """
+    if isinstance(node, cst.Subscript):
+        yield from _indexed(node, module)
+    elif isinstance(node, cst.Assign):
+        yield from _set_volatile(node, module)
+    elif module.qualified(node.func) == _VARIABLE:
+        yield from _made(node, module)
+
+
+_IGNORED = (
+    "`volatile` has had no effect since torch 0.4, so that autograd records this; use `torch.no_grad()`"
+)
+
+
+def _made(call: cst.Call, module: Module) -> Iterator[Finding]:
+    given = _arguments(call)
+    volatile = given.get("volatile") if given is not None else None
+    if volatile is not None and module.value(volatile).constant is not False:
+        if module.grad(call) is not Grad.OFF:
+            remedy = "Use the tensor itself, and compute with it in a block `with torch.no_grad():`"
+            yield Finding(call, _IGNORED, severity=ERROR, remedy=remedy)
+            return
+    fix = _without(call, module)
+    yield Finding(call, "`Variable` has been a tensor since torch 0.4; the call only detaches", fix=fix)
+
+
+def _arguments(call: cst.Call) -> dict[str, cst.BaseExpression] | None:
+    """What a `Variable` is made with; None if that is not clear."""
+    given: dict[str, cst.BaseExpression] = {}
+    for position, arg in enumerate(call.args):
+        name = arg.keyword.value if arg.keyword is not None else ""
+        if not name and position < len(_PARAMETERS):
+            name = _PARAMETERS[position]
+        if arg.star or name not in _PARAMETERS:
+            return None
+        given[name] = arg.value
+    return given if "data" in given else None
+
+
+@dataclass(frozen=True, slots=True)
+class _Instead:
+    """The code that gives the same tensor as a `Variable`, and whether that is certain."""
+
+    code: str
+    sure: bool
+
+
+def _without(call: cst.Call, module: Module) -> Fix | None:
+    """What gives the same tensor without the call; where names then get themselves, without the statement."""
+    instead = _instead(call, module)
+    if instead is None:
+        return None
+    statement = module.tree.parent(call)
+    if isinstance(statement, cst.Element):
+        statement = module.tree.parent(module.tree.parent(statement) or statement)
+    if isinstance(statement, cst.Assign):
+        needless = _renewed(statement, module)
+        if needless is not None:
+            make = module.safe if all(each.sure for each in needless) else module.unsafe
+            return make("Remove the statement", module.remove_statement(statement))
+    make = module.safe if instead.sure else module.unsafe
+    return make("Use the tensor itself", module.replace(call, instead.code))
+
+
+def _renewed(statement: cst.Assign, module: Module) -> list[_Instead] | None:
+    """What takes the place of the calls by which a statement sets names to themselves; None if it does not.
+
+    ``x, y = Variable(x), Variable(y)``
+    """
+    if len(statement.targets) != 1:
+        return None
+    match statement.targets[0].target, statement.value:
+        case (cst.Tuple() | cst.List()) as names, (cst.Tuple() | cst.List()) as values:
+            targets: list[cst.BaseExpression] = [each.value for each in names.elements]
+            sources: list[cst.BaseExpression] = [each.value for each in values.elements]
+            if any(isinstance(each, cst.StarredElement) for each in (*names.elements, *values.elements)):
+                return None
+        case name, value:
+            targets, sources = [name], [value]
+    if len(targets) != len(sources):
+        return None
+    needless: list[_Instead] = []
+    for target, source in zip(targets, sources, strict=True):
+        if not isinstance(target, cst.Name):
+            return None
+        if isinstance(source, cst.Call) and module.qualified(source.func) == _VARIABLE:
+            instead = _instead(source, module)
+            if instead is None or instead.code != target.value:
+                return None
+            needless.append(instead)
+        elif not (isinstance(source, cst.Name) and source.value == target.value):
+            return None
+    return needless
+
+
+def _instead(call: cst.Call, module: Module) -> _Instead | None:
+    given = _arguments(call)
+    if given is None:
+        return None
+    data = given["data"]
+    value = module.value(data)
+    if value.known and not value.tensorlike:
+        return None
+    code = module.source(data)
+    told = given.get("requires_grad")
+    constant = module.value(told).constant if told is not None else False
+    fresh = is_fresh(module, data)
+    apart = constant is False and not may_be_told_apart(module, call, data)
+    plain = fresh or (apart and _has_no_graph(data, module))
+    if (not plain or constant is not False) and not isinstance(data, _TIGHT):
+        code = f"({code})"
+    if not plain:
+        code += ".detach()"
+    if constant is True:
+        code += ".requires_grad_()"
+    elif constant is not False and told is not None:
+        code += f".requires_grad_({module.source(told)})"
+    if not module.tree.takes_dot(data) and code == module.source(data):
+        code = f"({code})" if not _stands_alone(call, module) or "\n" in code else code
+    # `requires_grad_(1)` raises, and so does `detach` of what is no tensor, but in another way.
+    switch = told is None or isinstance(constant, bool) or module.value(told).kind is Kind.BOOL
+    sure = switch and (fresh or not any(module.tree.handlers(call)))
+    return _Instead(code, sure)
+
+
+def _stands_alone(call: cst.Call, module: Module) -> bool:
+    parent = module.tree.parent(call)
+    return isinstance(parent, (cst.Arg, cst.Assign, cst.AnnAssign, cst.Element, cst.Return, cst.Expr))
+
+
+def _has_no_graph(data: cst.BaseExpression, module: Module) -> bool:
+    return module.value(data).graph is Graph.DETACHED and not module.value(data).leaf
+
+
+def _set_volatile(node: cst.Assign, module: Module) -> Iterator[Finding]:
+    for target in node.targets:
+        owner = target.target
+        if not isinstance(owner, cst.Attribute) or owner.attr.value != "volatile":
+            continue
+        wanted = module.value(node.value).constant
+        if wanted is True or wanted is MISSING:
+            if module.value(owner.value).kind is Kind.TENSOR and module.grad(node) is not Grad.OFF:
+                remedy = "Remove the assignment, and compute with it in a block `with torch.no_grad():`"
+                yield Finding(owner, _IGNORED, severity=ERROR, remedy=remedy)
+
+
+def _indexed(node: cst.Subscript, module: Module) -> Iterator[Finding]:
+    """`loss.data[0]`, read."""
+    match node:
+        case cst.Subscript(
+            value=cst.Attribute(attr=cst.Name("data"), value=owner),
+            slice=[cst.SubscriptElement(slice=cst.Index(value=cst.Integer("0")))],
+        ):
+            pass
+        case _:
+            return
+    parent = module.tree.parent(node)
+    if isinstance(parent, (cst.AssignTarget, cst.AugAssign, cst.Del, cst.Attribute, cst.Subscript)):
+        if not (isinstance(parent, cst.AugAssign) and parent.value is node):
+            return
+    scalar = has_no_dimension(module, owner)
+    if scalar is False or any(module.tree.handlers(node)):
+        return
+    code = f"{module.source(owner)}.item()"
+    make = module.safe if scalar else module.unsafe
+    fix = make(f"Replace by `{code}`", module.replace(node, code))
+    name = module.source(owner)
+    message = (
+        f"`{name}` is one number without a dimension, so that `[0]` raises an IndexError since torch 1.0"
+    )
+    yield Finding(node, message, fix=fix, severity=ERROR)

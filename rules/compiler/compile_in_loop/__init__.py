@@ -1,0 +1,1 @@
+"""`compile-in-loop` (TL512): the rule, and what only it asks of the model."""

@@ -1,0 +1,1 @@
+"""`legacy-dynamo` (TL514): the rule, and what only it asks of the model."""

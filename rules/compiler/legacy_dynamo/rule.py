@@ -1,0 +1,82 @@
+"""TL514: TorchDynamo called by the name that it had before `torch.compile`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from torchlint.rule import WARNING, Finding, rule
+from torchlint.semantics.module import Module
+
+from .dynamo import came_with_torch, compiled_instead, is_legacy
+
+
+@rule(
+    "TL514",
+    "legacy-dynamo",
+    severity=WARNING,
+    fix="safe",
+    on=cst.Call,
+    mentions=("dynamo", "optimize"),
+    remedy="Compile the model or function with `torch.compile`",
+)
+def legacy_dynamo(call: cst.Call, module: Module) -> Iterator[Finding]:
+    """
+    ## What it does
+
+    Finds `torch._dynamo.optimize(…)`, `torch._dynamo.optimize_assert(…)`, and the same of the package
+    `torchdynamo` from before it was part of torch, if the program needs torch 2.0 or newer.
+
+    ## Why is this bad?
+
+    These are the entry points of the prototype. `torch.compile` has taken their place since torch 2.0: it is
+    public and knows the modes and options of the backend, while the private ones may change in any release.
+    The package `torchdynamo` is no longer developed.
+
+    ## Example
+
+    ```python
+    import torch._dynamo as dynamo
+
+    model = dynamo.optimize("inductor", nopython=True)(model)
+    ```
+
+    ## Use instead
+
+    ```python
+    model = torch.compile(model, backend="inductor", fullgraph=True)
+    ```
+
+    ## Fix safety
+
+    Safe: `torch.compile` calls the same function with the same backend. It is unsafe where the file asks the
+    package `torchdynamo` for other backends than `"inductor"`, which torch may not have. An import that
+    nothing else needs is dropped. No fix is offered for the form `with torch._dynamo.optimize(…):`, which
+    compiles what is called inside of it, for arguments that `torch.compile` does not take, and for calls over
+    several lines.
+
+    ## References
+
+    - [torch.compile](https://docs.pytorch.org/docs/stable/generated/torch.compile.html)
+    - [TorchDynamo has moved](https://github.com/pytorch/torchdynamo)
+    """
+    if not is_legacy(module, call) or module.release_checks.over(call):
+        return
+    inside = came_with_torch(module, call)
+    # Whoever has `torch._dynamo` has `torch.compile`.
+    if not (inside or module.target.at_least("2.0")):
+        return
+    edits = compiled_instead(module, call)
+    make = module.safe if inside or _asks_for_inductor(module) else module.unsafe
+    yield Finding(
+        call,
+        f"`{module.source(call.func)}` was the name of the prototype; use `torch.compile`",
+        fix=make("Use `torch.compile`", edits),
+    )
+
+
+def _asks_for_inductor(module: Module) -> bool:
+    """Whether every legacy call of the file names the backend that torch has under this name, too."""
+    calls = [call for call in module.tree.nodes(cst.Call) if is_legacy(module, call)]
+    return all(not call.args or module.value(call.args[0].value).constant == "inductor" for call in calls)

@@ -1,0 +1,1 @@
+"""`pointwise-chain-uncompiled` (TL511): the rule, and what only it asks of the model."""

@@ -1,0 +1,133 @@
+"""TL511: a chain of pointwise operations that a compiler would make one kernel of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from torchlint.diagnostics import Fix
+from torchlint.rule import NOTE, Finding, rule
+from torchlint.semantics.activations import activation
+from torchlint.semantics.module import Module
+from torchlint.semantics.normalizations import normalization
+from torchlint.semantics.phases import Phase
+
+from .chains import pointwise_operations
+
+_CHAIN = 4
+"""So many operations behind each other make a chain."""
+
+
+@rule(
+    "TL511",
+    "pointwise-chain-uncompiled",
+    severity=NOTE,
+    fix="unsafe",
+    on=cst.FunctionDef,
+    mentions=("torch",),
+    opt_in=True,
+)
+def pointwise_chain_uncompiled(function: cst.FunctionDef, module: Module) -> Iterator[Finding]:
+    """
+    ## What it does
+
+    Finds functions that compute four or more pointwise operations on tensors behind each other, and nothing
+    else but views, casts and reductions, and that nothing in the file compiles: functions of the module, and
+    `forward` of layers without parts of their own.
+
+    Silent for what torch has as one function (TL404 and TL405 say which), for functions that have a decorator
+    or are handed to a transform of torch, for code that prepares data on the host, and in files that use
+    TorchScript, which takes no compiled functions.
+
+    ## Why is this bad?
+
+    Each operation is a kernel of its own, which reads and writes a whole tensor, and stores its input or
+    output for the backward pass. Compiled, the chain is one kernel that reads and writes once.
+
+    ## Example
+
+    ```python
+    def charbonnier(x, y, eps):
+        return torch.sqrt((x - y) ** 2 + eps * eps) * 0.5
+    ```
+
+    ## Use instead
+
+    ```python
+    @torch.compile
+    def charbonnier(x, y, eps):
+        return torch.sqrt((x - y) ** 2 + eps * eps) * 0.5
+    ```
+
+    A model that is compiled as a whole has its functions compiled with it.
+
+    ## Fix safety
+
+    Unsafe: compiling takes its time at the first call and for each new shape, needs a compiler on the
+    machine, and rounds otherwise, since what stays in registers is not rounded in between. None is offered
+    where a release before 2.0 may run the file.
+
+    ## References
+
+    - [PyTorch performance tuning guide: fuse operations](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html)
+    - [torch.compile](https://docs.pytorch.org/docs/stable/generated/torch.compile.html)
+    """
+    if function.decorators or not module.target.admits("2.0") or module.is_test:
+        return
+    if module.tree.mentions("torch.jit"):
+        return  # TorchScript takes no compiled functions
+    if not _stands_alone(function, module) or pointwise_operations(module, function) < _CHAIN:
+        return
+    if module.compiled(function.body.body[0]) or _transformed(function, module):
+        return
+    if module.phase(function.body) is Phase.DATASET or _has_twin(function, module):
+        return
+    spelling = module.spell("torch.compile", function)
+    yield Finding(
+        function.name,
+        f"`{function.name.value}()` launches a kernel for each of its pointwise operations; "
+        "`torch.compile` makes one of them",
+        fix=_fix(function, module),
+        remedy=f"Decorate it with `{spelling.text if spelling is not None else 'torch.compile'}`",
+    )
+
+
+def _stands_alone(function: cst.FunctionDef, module: Module) -> bool:
+    """Whether it is a function of the module, or the ``forward`` of a layer that holds no other."""
+    if module.tree.parent(function) is module.tree.root:
+        return True
+    owner = module.classes.owner(function)
+    if owner is None or function.name.value != "forward" or module.tree.parent(owner) is not module.tree.root:
+        return False
+    return module.classes.info(owner).inherits("torch.nn.Module")
+
+
+def _transformed(function: cst.FunctionDef, module: Module) -> bool:
+    """Whether the function is handed to something of torch, a transform or a compiler."""
+    binding = module.binding_of(function)
+    for use in module.uses(binding) if binding is not None else ():
+        argument = module.tree.parent(use)
+        call = module.tree.parent(argument) if isinstance(argument, cst.Arg) else None
+        if isinstance(call, cst.Call) and (module.qualified(call.func) or "").startswith("torch."):
+            return True
+    return False
+
+
+def _has_twin(function: cst.FunctionDef, module: Module) -> bool:
+    """Whether a part of it is a function that torch has."""
+    for node in module.tree.descendants(function.body):
+        if isinstance(node, (cst.BinaryOperation, cst.Call)):
+            known = activation(module, node)
+            if (known is not None and known.function is not None) or normalization(module, node) is not None:
+                return True
+    return False
+
+
+def _fix(function: cst.FunctionDef, module: Module) -> Fix | None:
+    spelling = module.spell("torch.compile", function)
+    if spelling is None or not module.target.at_least("2.0"):
+        return None
+    return module.unsafe(
+        f"Compile with `@{spelling.text}`", module.add_decorator(function, spelling.text), spelling.edits
+    )

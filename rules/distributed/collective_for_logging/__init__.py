@@ -1,0 +1,1 @@
+"""`collective-for-logging` (TL708): the rule, and what only it asks of the model."""

@@ -1,0 +1,188 @@
+"""TL708: the ranks wait for one another in every step, to report a number."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import libcst as cst
+
+from torchlint.rule import WARNING, Finding, rule
+from torchlint.semantics.collectives import Collective, collective
+from torchlint.semantics.iterations import Act
+from torchlint.semantics.module import Module
+from torchlint.semantics.places import Hot, Phase
+from torchlint.semantics.spellings import last_name
+from torchlint.semantics.values import Kind
+
+from .reporting import read_after, reported_only
+
+
+@rule(
+    "TL708",
+    "collective-for-logging",
+    severity=WARNING,
+    fix="none",
+    on=cst.Call,
+    mentions=(
+        (
+            "reduce(|reduce_|_reduce|allreduce|reduce as|gather(|gather_|_gather|allgather|gather as"
+            "|sync_dist|distributed_|average_losses|across_"
+        ),
+        "backward|training_step|zero_grad",
+    ),
+    remedy="Reduce it only every so many steps, or reduce a total after the loop",
+)
+def collective_for_logging(call: cst.Call, module: Module) -> Iterator[Finding]:
+    """
+    ## What it does
+
+    Finds collective operations in every step of a training loop whose results are only printed, logged, put
+    into meters or added to a running total: `all_reduce`, `all_gather` and their like, those of Accelerate,
+    Horovod and Ignite, helpers such as `reduce_tensor(loss)`, and `self.log(..., sync_dist=True)` in the
+    `training_step` of Lightning.
+
+    Nothing is said where the result decides something (to stop, to skip a step, how a loss is scaled), where
+    it is needed every so many steps only, or in an evaluation.
+
+    ## Why is this bad?
+
+    All ranks have to get to the call, and the slowest one decides when. The gradients are exchanged anyway,
+    while the backward pass still runs; one more collective behind it overlaps with nothing, and reading its
+    result with `.item()` makes each host wait for it.
+
+    ## Example
+
+    ```python
+    for step, (x, y) in enumerate(loader):
+        loss = train_step(x, y)
+        dist.all_reduce(loss, op=dist.ReduceOp.AVG)
+        total += loss.item()
+    ```
+
+    ## Use instead
+
+    ```python
+    for step, (x, y) in enumerate(loader):
+        loss = train_step(x, y)
+        total += loss.detach()
+    dist.all_reduce(total, op=dist.ReduceOp.AVG)
+    ```
+
+    For a curve, reduce every fifty steps, with `if step % 50 == 0:` on all ranks; with Lightning, log with
+    `on_step=False, on_epoch=True`.
+
+    ## Fix safety
+
+    There is no fix: how often the number is worth a wait is for the author to say.
+
+    ## References
+
+    - [PyTorch performance tuning guide: avoid unnecessary CPU-GPU synchronization](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html#avoid-unnecessary-cpu-gpu-synchronization)
+    - [Distributed communication package](https://docs.pytorch.org/docs/stable/distributed.html)
+    - [Lightning: logging](https://lightning.ai/docs/pytorch/stable/extensions/logging.html)
+    """
+    if _synchronised_log(call, module):
+        yield Finding(
+            call,
+            "`sync_dist=True` makes all ranks wait for one another in every step; "
+            "log with `on_step=False, on_epoch=True`, or leave it out",
+            remedy="Log with `on_step=False, on_epoch=True`",
+        )
+        return
+    found = module.collectives.reduction(call)
+    if found is None or found.is_barrier or not module.may_repeat(call):
+        return
+    if found.received is not None and not isinstance(found.received, cst.Name):
+        # What else holds it may be known by other names.
+        return
+    if _hands_it_out(call, module) or _in_helper(call, module):
+        return
+    hot = module.hot(call)
+    if hot is None or not _trains(hot, module) or module.evaluated_only(call):
+        return
+    if module.phase(call) is Phase.FORWARD:
+        # What a layer keeps is part of the model, whatever it is called.
+        return
+    if not _reported(found, hot, module):
+        return
+    name = last_name(call.func)
+    yield Finding(
+        call,
+        f"`{name}` makes all ranks wait for one another in every step, for a number that is only reported; "
+        "reduce it every so many steps, or a total after the loop",
+        related=((hot.path[0] if hot.path else hot.loop, hot.reason), *_barrier_before(call, module)),
+    )
+
+
+def _barrier_before(call: cst.Call, module: Module) -> Iterator[tuple[cst.CSTNode, str]]:
+    """A barrier right in front of the collective, which is one by itself."""
+    statement = module.tree.statement(call)
+    block = module.tree.parent(statement)
+    if not isinstance(block, cst.IndentedBlock):
+        return
+    earlier = [other for other in block.body if module.tree.order[other] < module.tree.order[statement]]
+    match earlier[-1:]:
+        case [cst.SimpleStatementLine(body=[cst.Expr(value=cst.Call() as before)])]:
+            found = collective(module, before)
+            if found is not None and found.is_barrier:
+                yield before, "a barrier more, for which there is no need"
+
+
+def _hands_it_out(call: cst.Call, module: Module) -> bool:
+    """Whether a function that nothing in the file calls returns the outcome."""
+    statement = module.tree.parent(call)
+    function = module.function(call)
+    if not isinstance(statement, cst.Return) or function is None:
+        return False
+    return not module.callers(function)
+
+
+def _in_helper(call: cst.Call, module: Module) -> bool:
+    """Whether the call belongs to a helper of the file, which is found where it is called."""
+    function = module.function(call)
+    if not isinstance(function, cst.FunctionDef) or not module.callers(function):
+        return False
+    return module.collectives.communicates(function) is not None
+
+
+def _trains(hot: Hot, module: Module) -> bool:
+    if not isinstance(hot.loop, (cst.For, cst.While, cst.FunctionDef)):
+        return False
+    return bool(module.iterations.of(hot.loop).of(Act.BACKWARD, Act.STEP, Act.CLEAR))
+
+
+def _reported(found: Collective, hot: Hot, module: Module) -> bool:
+    received = found.received
+    if not isinstance(received, cst.Name):
+        return reported_only(module, [found.call], hot.loop)
+    reads = read_after(module, received, hot.loop)
+    return reads is not None and reported_only(module, reads, hot.loop)
+
+
+_STEP = re.compile(r"^training_step(_end)?$|^on_train_batch_(start|end)$")
+
+
+def _synchronised_log(call: cst.Call, module: Module) -> bool:
+    """``self.log("loss", loss, sync_dist=True)`` in a training step of Lightning, for the step itself."""
+    match call.func:
+        case cst.Attribute(value=cst.Name(), attr=cst.Name("log" | "log_dict")):
+            pass
+        case _:
+            return False
+    given = {arg.keyword.value: arg.value for arg in call.args if arg.keyword is not None}
+    if "sync_dist" not in given or module.value(given["sync_dist"]).constant is not True:
+        return False
+    on_step = given.get("on_step")
+    if on_step is not None and module.value(on_step).constant is not True:
+        return False
+    function = module.function(call)
+    if not isinstance(function, cst.FunctionDef) or not _STEP.match(function.name.value):
+        return False
+    if module.classes.owner(function) is None or module.throttled(call) or any(arg.star for arg in call.args):
+        return False
+    logged = given.get("value", call.args[1].value if len(call.args) > 1 else None)
+    # A metric of torchmetrics keeps its own state, and is reduced when it is computed.
+    return not isinstance(logged, cst.Attribute) and (
+        logged is None or module.value(logged).kind is not Kind.MODULE
+    )

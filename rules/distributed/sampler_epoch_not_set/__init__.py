@@ -1,0 +1,1 @@
+"""`sampler-epoch-not-set` (TL705): the rule, and what only it asks of the model."""

@@ -1,0 +1,249 @@
+"""TL205 branch-on-tensor."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from torchlint.rule import NOTE, WARNING, Finding, rule
+from torchlint.semantics.module import Module
+from torchlint.semantics.places import Hot
+from torchlint.semantics.synchronisation import asking_function, trail, truth_tests, waiting_place, when
+from torchlint.semantics.usage import receivers, steps_environment
+from torchlint.semantics.values import Kind
+
+from ..remedies import (
+    as_spelt,
+    counter_of,
+    decides,
+    inline,
+    now_and_then,
+    runs_as_function,
+    tight,
+)
+from .checks import Check, check_of
+
+
+@rule(
+    "TL205",
+    "branch-on-tensor",
+    severity=WARNING,
+    fix="none",
+    on=(
+        cst.If,
+        cst.While,
+        cst.Assert,
+        cst.IfExp,
+        cst.CompIf,
+        cst.UnaryOperation,
+        cst.BooleanOperation,
+        cst.Comparison,
+        cst.Call,
+    ),
+    mentions=("torch|lightning|accelerate",),
+    remedy="Choose on the device, with `torch.where(…)`",
+)
+def branch_on_tensor(node: cst.CSTNode, module: Module) -> Iterator[Finding]:
+    """## What it does
+
+    Finds Python decisions that depend on a tensor on the accelerator, in every iteration of a hot loop or in
+    every forward pass: `if`, `while`, `assert`, `and`, `or`, `not`, ternaries, chained comparisons, `in`, the
+    builtins `any`, `all`, `min`, `max`, `sorted` and `sum`, and `torch.equal` and `torch.allclose`; and the
+    decisions that calls make by themselves: a distribution of `torch.distributions` checks its parameters
+    when it is made, `clip_grad_norm_(..., error_if_nonfinite=True)` the norm, `torch.normal` the deviations,
+    and `torch.linalg.inv`, `solve`, `cholesky` and `lu_factor` whether they have succeeded.
+
+    ## Why is this bad?
+
+    Python must know the answer before it can go on, so the host waits until the device has finished
+    everything queued so far. `any()`, `max()` and their like ask once for every element (`sum()` asks
+    nothing, but launches one addition for each). In compiled code TL513 speaks instead, as the graph breaks.
+
+    ## Example
+
+    ```python
+    loss = criterion(model(x), y)
+    if torch.isnan(loss):
+        continue
+    ```
+
+    ## Use instead
+
+    Choose on the device:
+
+    ```python
+    loss = torch.nan_to_num(criterion(model(x), y))
+    x = torch.where(x > limit, limit, x)
+    ```
+
+    or look later:
+
+    ```python
+    bad |= ~torch.isfinite(loss)
+    if step % 100 == 0 and bad:
+        raise RuntimeError("the loss is not finite")
+    ```
+
+    `torch.maximum` is `max` on the device, a `GradScaler` finds infinite gradients by itself, and
+    `Normal(mean, scale, validate_args=False)` believes its parameters
+    (`torch.distributions.Distribution.set_default_validate_args(False)` does so for all of them).
+    `torch.linalg.inv_ex` and its like return the outcome instead of looking at it, which is a note. So is the
+    check of a distribution where the sample is an action that an environment waits for.
+
+    ## Fix safety
+
+    There is no fix: what the branch does decides what can take its place.
+
+    ## References
+
+    * [PyTorch performance tuning guide: avoid unnecessary CPU-GPU synchronization](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html)
+    """
+    if not module.may_repeat(node) or not module.accelerated:
+        return
+    if isinstance(node, cst.Call):
+        yield from _call_that_decides(node, module)
+        return
+    if module.compiled(node):
+        return
+    for tensor in truth_tests(module, node):
+        hot = waiting_place(module, tensor)
+        if hot is not None:
+            message = (
+                f"Python needs this tensor to decide, and the host waits for it {when(module, hot)}; "
+                "decide on the device (`torch.where`) or check later"
+            )
+            remedy = as_spelt(module, node, _remedy(module, node, tensor, hot))
+            yield Finding(tensor, message, related=trail(module, hot), remedy=remedy)
+
+
+def _remedy(module: Module, node: cst.CSTNode, tensor: cst.BaseExpression, hot: Hot) -> str:
+    """What to write in place of a decision, by its form and by what makes the place hot."""
+    counted = not runs_as_function(hot) and not hot.path
+    if isinstance(node, cst.Assert):
+        if counted:
+            return f"Check it every 100 steps, {now_and_then(module, hot)}"
+        return "Remove the `assert` and check the batch where it is made, on the host"
+    if isinstance(node, cst.While):
+        return "Run a fixed number of rounds and choose on the device, with `torch.where(…)`"
+    if isinstance(node, cst.If) and not counted and _only_raises(node):
+        return "Remove the `raise` and check the batch where it is made, on the host"
+    if isinstance(node, (cst.IfExp, cst.CompIf)) or (decides(module, tensor) and not counted):
+        return "Choose on the device, with `torch.where(…)`"
+    if decides(module, tensor):
+        often = f"{counter_of(module, hot)} % 100 == 0 and …"
+        return f"Decide every 100 steps, `{often}`, or on the device, with `torch.where(…)`"
+    return _joined(module, node)
+
+
+def _only_raises(branch: cst.If) -> bool:
+    statements = branch.body.body
+    return all(
+        isinstance(line, cst.SimpleStatementLine) and isinstance(line.body[-1], cst.Raise)
+        for line in statements
+    )
+
+
+def _joined(module: Module, node: cst.CSTNode) -> str:
+    """What makes a tensor of a condition that is no decision of a statement."""
+    match node:
+        case cst.UnaryOperation():
+            return "Negate on the device, with `torch.logical_not(…)`"
+        case cst.BooleanOperation(operator=operator):
+            joint = "&" if isinstance(operator, cst.And) else "|"
+            return f"Join the conditions on the device, in parentheses, with `{joint}`"
+        case cst.Comparison(
+            left=left, comparisons=[cst.ComparisonTarget(operator=cst.In(), comparator=into)]
+        ):
+            return f"Look for it on the device: `({module.source(into)} == {module.source(left)}).any()`"
+        case cst.Comparison(
+            left=left, comparisons=[cst.ComparisonTarget(operator=cst.NotIn(), comparator=into)]
+        ):
+            return f"Look for it on the device: `({module.source(into)} != {module.source(left)}).all()`"
+    return "Write one comparison for each sign, in parentheses, and join them on the device with `&`"
+
+
+def _call_that_decides(call: cst.Call, module: Module) -> Iterator[Finding]:
+    check = check_of(module, call)
+    name = asking_function(module, call) if check is None else None
+    if (check is None and name is None) or (name == "builtins.sum" and _decides(call, module)):
+        return
+    if check is None and module.compiled(call):
+        return
+    hot = waiting_place(module, call)
+    if hot is None:
+        return
+    often, related = when(module, hot), trail(module, hot)
+    if check is None:
+        assert name is not None
+        remedy = as_spelt(module, call, _function_of_torch(module, call, name, hot))
+        yield Finding(call, _of_call(module, call, name, often), related=related, remedy=remedy)
+        return
+    # Who acts in an environment waits for the action anyway.
+    acting = any(steps_environment(module, receiver) for receiver in receivers(module, call))
+    severity = NOTE if acting or check.advice else None
+    message = _of_check(module, call, check, often)
+    remedy = as_spelt(module, call, check.remedy)
+    yield Finding(call, message, severity=severity, related=related, remedy=remedy)
+
+
+def _of_check(module: Module, call: cst.Call, check: Check, often: str) -> str:
+    name = f"`{module.source(call.func)}`"
+    return f"{name} looks {check.look}, and the host waits for the device {often}; {check.instead}"
+
+
+def _decides(call: cst.Call, module: Module) -> bool:
+    """Whether a decision on the sum is reported anyway."""
+    parent = module.tree.parent(call)
+    return isinstance(
+        parent, (cst.Comparison, cst.ComparisonTarget, cst.If, cst.While, cst.Assert, cst.IfExp)
+    )
+
+
+def _of_call(module: Module, call: cst.Call, name: str, often: str) -> str:
+    package, _, function = name.rpartition(".")
+    if function == "sum":
+        return f"builtin `sum()` adds the tensor up one element at a time {often}; use `.sum()`"
+    if package.startswith("torch"):
+        return f"`{name}` needs the answer in Python, and the host waits for the device {often}"
+    if package == "builtins":
+        return f"builtin `{function}()` asks the device about each element {often}; use the function of torch"
+    spelt = module.source(call.func)
+    return f"`{spelt}` compares tensors one by one, and the host waits for each {often}; stack them first"
+
+
+_OF_PAIRS = {"equal": "({0} == {1}).all()", "allclose": "torch.isclose({0}, {1}).all()"}
+_OF_ITEMS = {"any": "{0}.any()", "all": "{0}.all()", "max": "{0}.max()", "min": "{0}.min()"}
+
+
+def _function_of_torch(module: Module, call: cst.Call, name: str, hot: Hot) -> str:
+    """What asks the device in one go, and leaves the answer there."""
+    function = name.rpartition(".")[2]
+    given = [arg.value for arg in call.args if arg.keyword is None]
+    if name.startswith("torch"):
+        if isinstance(call.func, cst.Attribute) and module.qualified(call.func) is None:
+            given = [call.func.value, *given]
+        if function in _OF_PAIRS and len(given) > 1:
+            code = _OF_PAIRS[function].format(*(inline(module, value) for value in given[:2]))
+            if not decides(module, call) or runs_as_function(hot):
+                return f"Leave the answer on the device: `{code}`"
+            return f"Decide every 100 steps, `{counter_of(module, hot)} % 100 == 0 and …`"
+        return f"Check it every 100 steps, {now_and_then(module, hot)}"
+    if name == "builtins.sum":
+        return f"Add up on the device: `{tight(module, given[0])}.sum(0)`"
+    if function in ("max", "min") and len(given) > 1:
+        numbers = [value for value in given if module.value(value).kind is Kind.NUMBER]
+        tensors = [value for value in given if value not in numbers]
+        if len(tensors) == len(numbers) == 1:
+            code = f"{tight(module, tensors[0])}.clamp({_OTHER[function]}={inline(module, numbers[0])})"
+            return f"Compare on the device: `{code}`"
+        return f"Compare on the device, with `torch.{function}imum(…)`"
+    items = call.func.value if name.startswith("list.") and isinstance(call.func, cst.Attribute) else None
+    if items is None and given and module.value(given[0]).tensorlike:
+        if function in _OF_ITEMS:
+            return f"Ask once, on the device: `{_OF_ITEMS[function].format(tight(module, given[0]))}`"
+        return f"Sort on the device: `{tight(module, given[0])}.sort().values`"
+    return "Stack the tensors, `torch.stack(…)`, and use what torch has for the whole"
+
+
+_OTHER = {"max": "min", "min": "max"}

@@ -1,0 +1,1 @@
+"""`scalar-sent-every-step` (TL210): the rule, and what only it asks of the model."""

@@ -1,0 +1,1 @@
+"""`tensor-from-device-scalars` (TL212): the rule, and what only it asks of the model."""

@@ -1,0 +1,1 @@
+"""`device-tensor-in-dataset` (TL107): the rule, and what only it asks of the model."""

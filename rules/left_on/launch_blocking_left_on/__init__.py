@@ -1,0 +1,1 @@
+"""`launch-blocking-left-on` (TL805): the rule, and what only it asks of the model."""

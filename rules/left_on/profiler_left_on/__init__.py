@@ -1,0 +1,1 @@
+"""`profiler-left-on` (TL802): the rule, and what only it asks of the model."""

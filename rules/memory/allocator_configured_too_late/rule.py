@@ -1,0 +1,137 @@
+"""TL603: the configuration of the allocator is set where torch does not read it, or cannot."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from torchlint.diagnostics import Fix
+from torchlint.rule import ERROR, WARNING, Finding, rule
+from torchlint.semantics.environmentvariables import Setting, moved_up
+from torchlint.semantics.module import Module
+
+from .allocator import (
+    COMMON_VARIABLE,
+    CUDA_VARIABLE,
+    configurations,
+    misspelt_variable,
+    mistakes,
+    sets_backend,
+    too_late,
+)
+
+
+@rule(
+    "TL603",
+    "allocator-configured-too-late",
+    severity=ERROR,
+    fix="unsafe",
+    on=(cst.Assign, cst.Call),
+    mentions=("ALLOC", "environ|putenv"),
+)
+def allocator_configured_too_late(node: cst.Assign | cst.Call, module: Module) -> Iterator[Finding]:
+    """
+    ## What it does
+
+    Finds `PYTORCH_CUDA_ALLOC_CONF` and `PYTORCH_ALLOC_CONF` set in `os.environ` after CUDA has been
+    initialised: by a tensor or module on the device, or by a function that asks the driver, such as
+    `torch.cuda.mem_get_info()`. A configuration that asks for another `backend` is found behind
+    `import torch`. It also finds names of variables and options that no release of torch knows, values that
+    none accepts, and `PYTORCH_ALLOC_CONF` where a release before 2.9, which does not read it, may run.
+
+    What is set for other processes that the file starts is left alone.
+
+    ## Why is this bad?
+
+    The configuration is read once, when CUDA is initialised; what is set later changes nothing, and nothing
+    says so. The backend is read when torch is imported, and another one found later is an internal error when
+    CUDA is initialised. Unknown options and values raise there, too, and an unknown variable is never read.
+
+    ## Example
+
+    ```python
+    model = Net().cuda()
+    os.environ["PYTORCH_CUDA_ALLOC_CONF"] = "expandable_segments:True"
+    ```
+
+    ## Use instead
+
+    ```python
+    os.environ["PYTORCH_CUDA_ALLOC_CONF"] = "expandable_segments:True"
+    model = Net().cuda()
+    ```
+
+    ## Fix safety
+
+    Unsafe: the program then runs with a configuration with which it has never run before.
+
+    ## References
+
+    - [CUDA semantics: environment variables of the allocator](https://docs.pytorch.org/docs/stable/notes/cuda.html#cuda-memory-envvars)
+    """
+    for setting in configurations(module, node):
+        yield from _misspelt(setting, module)
+        used = too_late(module, setting)
+        if used is None:
+            yield from _unread(setting, module)
+            continue
+        when = (
+            "after `import torch`, which has chosen the backend"
+            if sets_backend(setting)
+            else "after CUDA was initialised, which is when torch reads it"
+        )
+        yield Finding(
+            node,
+            f"`{setting.variable}` is set {when}; set it above that",
+            fix=_fix(setting, used, module),
+            remedy=f"Set `{setting.variable}` above the line that makes torch read it",
+            related=((used, "torch reads it here"),),
+        )
+
+
+def _misspelt(setting: Setting, module: Module) -> Iterator[Finding]:
+    """Names and values that no release of torch takes."""
+    meant = misspelt_variable(setting)
+    if meant is not None:
+        yield Finding(
+            setting.name,
+            f"torch reads no variable `{setting.variable}`; set `{meant}`",
+            fix=_respelt(setting.name, setting.variable, meant, module),
+            remedy=f"Write `{meant}`",
+        )
+    for mistake in mistakes(setting):
+        advice = f"; write `{mistake.right}`" if mistake.right else ""
+        yield Finding(
+            setting.value or setting.node,
+            f"torch raises when CUDA is initialised: {mistake.why}{advice}",
+            fix=_respelt(setting.value, mistake.words, mistake.right, module),
+            remedy=f"Write `{mistake.right}`" if mistake.right else mistake.remedy,
+        )
+
+
+def _respelt(text: cst.BaseExpression | None, wrong: str, right: str | None, module: Module) -> Fix | None:
+    code = module.source(text) if isinstance(text, cst.SimpleString) else ""
+    if right is None or code.count(wrong) != 1:
+        return None
+    assert text is not None
+    return module.unsafe(f"Write `{right}`", module.replace(text, code.replace(wrong, right)))
+
+
+def _unread(setting: Setting, module: Module) -> Iterator[Finding]:
+    """The new name where an old release may run; the old one set beside it serves both."""
+    lower = module.target.lower
+    if setting.variable != COMMON_VARIABLE or lower is None or not module.target.admits_below("2.9"):
+        return
+    if not module.tree.mentions(CUDA_VARIABLE):
+        yield Finding(
+            setting.name,
+            f"before torch 2.9 `{COMMON_VARIABLE}` is not read; all releases read `{CUDA_VARIABLE}`",
+            fix=_respelt(setting.name, COMMON_VARIABLE, CUDA_VARIABLE, module),
+            remedy=f"Write `{CUDA_VARIABLE}`",
+            severity=WARNING if module.target.admits("2.9") else ERROR,
+        )
+
+
+def _fix(setting: Setting, used: cst.CSTNode, module: Module) -> Fix | None:
+    return module.unsafe("Set it above that", moved_up(module, setting, used))

@@ -1,0 +1,97 @@
+"""TL403: the weights that `nn.MultiheadAttention` returns are computed for nobody."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from torchlint.rule import WARNING, Finding, rule
+from torchlint.semantics.module import Module
+from torchlint.semantics.values import Kind, Value
+
+from .unpacking import used_parts
+
+_ATTENTION = "torch.nn.MultiheadAttention"
+_OUTPUT = frozenset({0})
+
+
+@rule(
+    "TL403",
+    "attention-weights-unused",
+    severity=WARNING,
+    fix="safe",
+    on=cst.Call,
+    mentions=("MultiheadAttention",),
+    remedy="Pass `need_weights=False`",
+)
+def attention_weights_unused(call: cst.Call, module: Module) -> Iterator[Finding]:
+    """
+    ## What it does
+
+    Finds calls of `nn.MultiheadAttention` that leave `need_weights` at its default, which is `True`, and drop
+    the weights: `out, _ = attn(x, x, x)`, `attn(x, x, x)[0]`, or a name for them that nothing reads. Classes
+    that inherit from it without a `forward` of their own count. Files that register forward hooks, which may
+    be there for the weights, are left alone.
+
+    ## Why is this bad?
+
+    The weights are a matrix of queries by keys for every head. To return them, torch writes them to memory
+    and averages them over the heads, and cannot use the fused kernels of `scaled_dot_product_attention`,
+    which never store that matrix.
+
+    ## Example
+
+    ```python
+    attended, _ = self.attention(x, x, x)
+    ```
+
+    ## Use instead
+
+    ```python
+    attended, _ = self.attention(x, x, x, need_weights=False)
+    ```
+
+    ## Fix safety
+
+    The output is the same, but for rounding. The fix is unsafe where the layer may have dropout, since the
+    fused kernels draw other numbers from the same seed, and in files that take gradients of gradients, which
+    not every fused kernel has.
+
+    ## References
+
+    - [torch.nn.MultiheadAttention](https://docs.pytorch.org/docs/stable/generated/torch.nn.MultiheadAttention.html)
+    """
+    if not module.argument(call, "need_weights").absent:
+        return
+    attention = module.value(call.func)
+    if attention.kind is not Kind.MODULE or attention.cls != _ATTENTION:
+        return
+    if isinstance(attention.definition, cst.ClassDef):
+        own = module.classes.info(attention.definition)
+        if own.method("forward") is not None or own.method("__call__") is not None:
+            return
+    if used_parts(module, call, 2) != _OUTPUT or module.tree.mentions("register_forward_hook"):
+        return
+    twice_differentiated = any(
+        module.tree.mentions(word) for word in ("create_graph", "torch.func", "functorch")
+    )
+    grade = module.unsafe if twice_differentiated or _may_drop(module, attention) else module.safe
+    yield Finding(
+        call,
+        "the attention weights of every head are stored and then dropped; with `need_weights=False` a fused "
+        "kernel does without them",
+        fix=grade("Add `need_weights=False`", module.set_argument(call, "need_weights", "False")),
+    )
+
+
+def _may_drop(module: Module, attention: Value) -> bool:
+    """Whether a layer may have been made with dropout, which it has not by default."""
+    makers = [attention.origin] if isinstance(attention.origin, cst.Call) else []
+    if isinstance(attention.definition, cst.ClassDef):
+        init = module.classes.info(attention.definition).method("__init__")
+        if init is not None:
+            calls = module.tree.within(init, module.tree.nodes(cst.Call))
+            makers = [call for call in calls if module.base_constructed(call) == _ATTENTION]
+    dropouts = [module.argument(maker, "dropout") for maker in makers]
+    return not dropouts or any(not each.absent and each.constant not in (0, 0.0) for each in dropouts)

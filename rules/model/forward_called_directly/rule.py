@@ -1,0 +1,82 @@
+"""TL410: `model.forward(x)` where `model(x)` is meant."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import libcst as cst
+
+from torchlint.diagnostics import Fix
+from torchlint.rule import WARNING, Finding, rule
+from torchlint.semantics.module import Module
+from torchlint.semantics.names import dotted_text
+
+from .bypasses import Bypass, bypass
+
+# What runs before or after ``forward`` as a hook, and would now run.
+_HOOKS = re.compile(r"register_\w*hook|weight_norm|spectral_norm|torch\.nn\.utils|prune\.|parametri[sz]")
+
+
+@rule(
+    "TL410",
+    "forward-called-directly",
+    severity=WARNING,
+    fix="safe",
+    on=cst.Call,
+    mentions=(".forward",),
+)
+def forward_called_directly(call: cst.Call, module: Module) -> Iterator[Finding]:
+    """
+    ## What it does
+
+    Finds `model.forward(x)` on an `nn.Module`. `super().forward(x)` and `self.forward(x)` are left alone, and
+    so are wrappers that hand on what they are given, hooks, methods that stand in for `__call__` or are
+    compiled by TorchScript, files that replace the `forward` of a module, and classes with a `__call__` of
+    their own.
+
+    ## Why is this bad?
+
+    Calling the module runs its hooks around `forward`; calling `forward` skips them without a word. FSDP
+    gathers parameters there, DDP prepares the backward pass in the call of the wrapper, `compile()` of a
+    module replaces the call, and pruning, weight norm, profilers and offloading all work through it.
+
+    ## Example
+
+    ```python
+    logits = model.forward(images)
+    ```
+
+    ## Use instead
+
+    ```python
+    logits = model(images)
+    ```
+
+    ## Fix safety
+
+    Without hooks both compute the same. The fix is unsafe where the file registers hooks or uses what works
+    through them, and where the class of the module is not in the file and may define a `__call__` of its own.
+
+    ## References
+
+    - [torch.nn.Module.forward](https://docs.pytorch.org/docs/stable/generated/torch.nn.Module.html#torch.nn.Module.forward)
+    """
+    if not isinstance(call.func, cst.Attribute) or call.func.attr.value != "forward":
+        return
+    found = bypass(module, call)
+    if found is None:
+        return
+    named = dotted_text(found.receiver)
+    instead = f"`{named}(…)`" if named is not None else "the module itself"
+    yield Finding(
+        call,
+        f"`forward` runs past the hooks of the module, and past what wraps or compiles it; call {instead}",
+        fix=_fix(call, found, module),
+        remedy=f"Call {instead}",
+    )
+
+
+def _fix(call: cst.Call, found: Bypass, module: Module) -> Fix | None:
+    grade = module.safe if found.plain and not module.tree.matches(_HOOKS) else module.unsafe
+    return grade("Call the module", module.replace(call.func, module.source(found.receiver)))

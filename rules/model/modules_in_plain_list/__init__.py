@@ -1,0 +1,1 @@
+"""`modules-in-plain-list` (TL409): the rule, and what only it asks of the model."""

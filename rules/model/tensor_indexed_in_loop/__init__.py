@@ -1,0 +1,1 @@
+"""`tensor-indexed-in-loop` (TL412): the rule, and what only it asks of the model."""

@@ -1,0 +1,162 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from torchlint.diagnostics import Fix
+from torchlint.rule import NOTE, WARNING, Finding, rule
+from torchlint.semantics.module import Argument, Module
+
+from .optimizers import MadeOptimizer, made_optimizer
+
+
+@rule(
+    "TL506",
+    "optimizer-not-fused",
+    severity=NOTE,
+    fix="unsafe",
+    on=cst.Call,
+    mentions=("optim", "Adam|SGD|Adagrad|foreach|fused|_multi_tensor"),
+    remedy="Pass `fused=True` where the parameters are on an accelerator",
+)
+def optimizer_not_fused(call: cst.Call, module: Module) -> Iterator[Finding]:
+    """## What it does
+    Finds optimizers of torch for parameters on an accelerator that could run as one fused kernel: `Adam`,
+    `AdamW`, `Adagrad`, and `SGD` with momentum or weight decay, made without `fused` and `foreach`. It warns
+    where `foreach=False`, or `fused=False` alone, makes the step go through the parameters one by one, and
+    about the private classes of `torch.optim._multi_tensor`.
+
+    Plain `SGD` is left alone: its multi-tensor form already is a single pass. So is `SGD` with momentum where
+    mixed precision may scale the loss: if the scaler leaves out the first step, the fused form goes on with
+    buffers of momentum that nothing has been written to (torch 2.13). So are optimizers of a few tensors that
+    are listed by hand, differentiable ones, those with sparse gradients, and programs for the CPU and TPUs.
+
+    ## Why is this bad?
+    Since torch 2.0 the default on a GPU is the multi-tensor (foreach) form. It launches one kernel for each
+    operation of the formula, and each of them reads and writes all parameters, gradients or states once
+    more; it also allocates memory for intermediate results. The fused form does the whole formula in one
+    pass. What that is worth depends on how much of a step the optimizer takes. Going through the parameters
+    one by one takes several kernels for every single parameter.
+
+    ## Example
+    ```python
+    optimizer = torch.optim.AdamW(model.parameters(), lr=3e-4)
+    ```
+
+    ## Use instead
+    ```python
+    optimizer = torch.optim.AdamW(model.parameters(), lr=3e-4, fused=True)
+    ```
+
+    ## Fix safety
+    The fix is unsafe: the fused kernel rounds differently in the last digits, and refuses parameters that
+    are not of a floating-point type. It is made only where every release that may run the program has the
+    fused form for the CPU as well (torch 2.4), since scripts fall back to it. `Adam` has `fused` since
+    torch 1.13, `AdamW` since 2.0, `SGD` since 2.3, `Adagrad` on GPUs since 2.13. In Lightning modules there
+    is no fix: with 16-bit mixed precision, Lightning refuses to clip the gradients of a fused optimizer.
+
+    A class of `torch.optim._multi_tensor` becomes the public one with `fused=True`, or with the
+    `foreach=True` that it stands for where an older release may run the program.
+
+    ## References
+    - [torch.optim: which implementation is chosen](https://docs.pytorch.org/docs/2.13/optim.html)
+    - [AdamW](https://docs.pytorch.org/docs/2.13/generated/torch.optim.AdamW.html)
+    - [Fused SGD, which came with torch 2.3](https://github.com/pytorch/pytorch/pull/94791)
+    - [Fused SGD and steps that a scaler leaves out](https://github.com/LibreYOLO/libreyolo/pull/771)
+    - [Lightning: fused Adam and gradient clipping](https://github.com/Lightning-AI/pytorch-lightning/pull/15555)
+    """
+    made = made_optimizer(call, module)
+    if made is None or module.is_test or not module.target.admits("2.0"):
+        return
+    if made.differentiable or not made.on_accelerator:
+        return
+    fused, foreach = module.argument(call, "fused"), module.argument(call, "foreach")
+    if made.legacy:
+        yield Finding(
+            call,
+            f"the private `_multi_tensor.{made.name}` does what `torch.optim.{made.name}` does by itself",
+            fix=_public(made, module),
+            severity=WARNING,
+            remedy=f"Call `torch.optim.{made.name}`",
+        )
+    elif _is_off(foreach) and _is_open(fused):
+        yield Finding(
+            call,
+            f"`foreach=False` makes `{made.name}` go through the parameters one by one, with several kernels "
+            "for each",
+            fix=_fuse(made, module),
+            severity=WARNING,
+        )
+    elif _is_off(fused) and _is_open(foreach):
+        yield Finding(
+            call,
+            f"`fused=False` also turns off the multi-tensor form of `{made.name}`, which then goes through "
+            "the parameters one by one",
+            fix=_fuse(made, module),
+            severity=WARNING,
+        )
+    elif _is_open(fused) and _is_open(foreach) and _gains(made, module):
+        yield Finding(
+            call,
+            f"`{made.name}` goes through parameters, gradients and states once for each operation of its "
+            "formula, where `fused=True` makes it a single pass",
+            fix=_fuse(made, module),
+        )
+
+
+def _is_off(argument: Argument) -> bool:
+    return argument.given and argument.constant is False
+
+
+def _is_open(argument: Argument) -> bool:
+    """Whether torch chooses: nothing, or None, is passed."""
+    return argument.absent or (argument.given and argument.constant is None)
+
+
+def _gains(made: MadeOptimizer, module: Module) -> bool:
+    """Whether there is a fused form, with fewer passes than the default has."""
+    since = made.fusible_since
+    if since is None or not module.target.admits(since):
+        return False
+    return not made.steps_in_one_pass and not made.loses_first_momentum
+
+
+def _fuse(made: MadeOptimizer, module: Module) -> Fix | None:
+    """Ask for the fused form, or where there is none, for the default."""
+    if _in_lightning(made.call, module):
+        return None
+    if made.fusible_since is None or made.loses_first_momentum:
+        name = "foreach" if module.argument(made.call, "foreach").given else "fused"
+        return module.unsafe(f"Remove `{name}=False`", module.remove_argument(made.call, name))
+    if not made.fusible_anywhere:
+        return None
+    old = module.argument(made.call, "foreach").arg
+    if old is not None and old.keyword is not None and module.argument(made.call, "fused").absent:
+        edits = module.replace(old, "fused=True")
+        return module.unsafe(f"Replace `{module.source(old)}` by `fused=True`", edits)
+    return module.unsafe("Add `fused=True`", module.set_argument(made.call, "fused", "True"))
+
+
+def _public(made: MadeOptimizer, module: Module) -> Fix | None:
+    """The public class, under the name that the file has for it or under its own."""
+    spelling = module.spell(f"torch.optim.{made.name}", made.call)
+    if spelling is None or "multi_tensor" in spelling.text or spelling.text == made.name:
+        return None
+    edits, message = module.replace(made.call.func, spelling.text), f"Call `{spelling.text}`"
+    chosen = [module.argument(made.call, name) for name in ("fused", "foreach")]
+    if not all(argument.absent for argument in chosen) or not _gains(made, module):
+        return module.unsafe(message, edits, spelling.edits)
+    # The default form would be found in its turn.
+    wanted = "fused" if made.fusible_anywhere and not _in_lightning(made.call, module) else "foreach"
+    added = module.set_argument(made.call, wanted, "True")
+    return module.unsafe(f"{message} with `{wanted}=True`", edits, added, spelling.edits)
+
+
+def _in_lightning(call: cst.Call, module: Module) -> bool:
+    """Whether a Lightning module makes the optimizer, whose trainer may clip gradients its own way."""
+    function = module.function(call)
+    if isinstance(function, cst.FunctionDef) and function.name.value == "configure_optimizers":
+        return True
+    owner = module.tree.enclosing(call, cst.ClassDef)
+    return owner is not None and module.classes.info(owner).lightning

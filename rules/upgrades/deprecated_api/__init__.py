@@ -1,0 +1,1 @@
+"""`deprecated-api` (TL902): the rule, and what only it asks of the model."""

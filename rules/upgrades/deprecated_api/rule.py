@@ -1,0 +1,137 @@
+"""TL902: what the releases of torch and its libraries that run the program warn of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from torchlint.rule import NOTE, WARNING, Finding, rule
+from torchlint.semantics.module import Module
+from torchlint.semantics.upgrading import guarded, only_names, uses_of_given_up
+
+from ..givenup import arguments_given_up, dropped_or_renamed, moved, said_of
+from .reductions import legacy_reduction
+
+
+@rule(
+    "TL902",
+    "deprecated-api",
+    severity=WARNING,
+    fix="safe",
+    on=(cst.Attribute, cst.ImportFrom, cst.Call),
+    mentions=(
+        "torch",
+        (
+            "cholesky|.qr|import qr|symeig|chain_matmul|matrix_rank|_solve|.solve|import solve|.lu|"
+            "import lu|lstsq|.eig|import eig|.svd|import svd|rfft|ifft|.ger|import ger|.range|"
+            "import range|init.uniform(|init.normal(|init.constant(|init.eye(|init.dirac(|init.sparse(|"
+            "nn.init import|xavier_uniform(|xavier_normal(|kaiming_uniform(|kaiming_normal(|orthogonal(|"
+            "clip_grad_norm|memory_cached|reset_max_memory|.upsample|upsample_|import upsample|"
+            "Upsampling|NLLLoss2d|DataParallelCPU|functional_call|functorch|jit.script|jit.trace|"
+            "jit.save|jit.load|jit.freeze|jit.optimize|torch.jit import|assert_allclose|weight_norm|"
+            "sdp_kernel|tensor_type|impl_abstract|distributed.checkpoint|_deterministic|nvprof|"
+            "EnforceUnique|verbose=|resample=|fillcolor=|range=|.Scale|import Scale|RandomSizedCrop|"
+            "Kinetics400|get_image_size|audio_backend|apply_codec|quantization|size_average|reduce=|"
+            "_multigpu|distributed.nn|_coalesced|elastic.metrics|broadcast_buffers|dynamic_dim|"
+            "export_for_|_pt2e|XNNPACK|jit.quantized|jit import quantized|strict_fusion|"
+            "script_if_tracing|pin_memory_device|with_modules|traceable|Container|spectral_norm|"
+            "grad_variables|read_video|write_video|torchvision.io|read_image|read_file|write_file|_jpeg|"
+            "_png|decode_|ImageReadMode|ops.misc|SqueezeExcitation|functional_tensor|sox_effects|.scale|"
+            "import scale"
+        ),
+    ),
+)
+def deprecated_api(node: cst.Attribute | cst.ImportFrom | cst.Call, module: Module) -> Iterator[Finding]:
+    """
+    ## What it does
+
+    Finds functions, classes and parameters of torch, torchvision and torchaudio that every release which
+    may run the program deprecates, among them `size_average` and `reduce` of losses. The releases are those
+    that the project declares, or else those installed; nothing is found where neither is known. Names in
+    annotations and in `isinstance` are left alone. It is advice where the documentation alone deprecates a
+    name, and nothing warns. Mixed precision, Dynamo and the arguments of trainers have rules of their own.
+
+    What is only reached under a check of the release or of what it has is left alone: in either branch of a
+    question for `torch.__version__` or `hasattr(torch, …)`, behind an early `return`, in `try` with its
+    handlers, and in functions that are used in such places only.
+
+    ## Why is this bad?
+
+    They warn, and the next release may lack them: `torch.qr` and `torch.cholesky` warned for years before
+    torch 2.14 removed them.
+
+    ## Example
+
+    ```python
+    from torch.nn.init import xavier_uniform
+
+    xavier_uniform(layer.weight)
+    q, r = torch.qr(a, some=False)
+    product = torch.chain_matmul(a, b, torch.ger(u, v))
+    ```
+
+    ## Use instead
+
+    ```python
+    from torch.nn.init import xavier_uniform_
+
+    xavier_uniform_(layer.weight)
+    q, r = torch.linalg.qr(a, mode="complete")
+    product = torch.linalg.multi_dot([a, b, torch.outer(u, v)])
+    ```
+
+    ## Fix safety
+
+    Safe: it is offered where the replacement says the same with the arguments that the call passes. Dropping
+    `verbose=True` is unsafe where some release still prints. Names that are imported from their module are
+    renamed with the import and all other uses; an import is added only where none serves. No fix is offered
+    where a name is exported in `__all__`, where arguments are hidden in `*args` or `**kwargs`, where some
+    release that may run the program lacks the replacement, and where the results differ, as those of
+    `torch.svd` do.
+
+    ## References
+
+    - [torch.linalg](https://docs.pytorch.org/docs/stable/linalg.html)
+    - [Migrating from functorch to torch.func](https://docs.pytorch.org/docs/stable/func.migrating.html)
+    - [TorchScript is deprecated](https://docs.pytorch.org/docs/stable/jit.html)
+    - [TorchFix](https://github.com/pytorch-labs/torchfix)
+    """
+    if isinstance(node, cst.Call):
+        yield from _reduced(node, module)
+        for given in arguments_given_up(module, node):
+            target = module.target_of(given.row.package)
+            if given.row.is_deprecated(target) and not given.row.is_removed(target):
+                if not guarded(module, node, given.row):
+                    yield Finding(
+                        given.node,
+                        said_of(given.row, module),
+                        fix=dropped_or_renamed(module, node, given),
+                        remedy=given.row.remedy,
+                    )
+        return
+    for use, row in uses_of_given_up(module, node):
+        target = module.target_of(row.package)
+        if row.private or not row.is_deprecated(target) or row.is_removed(target):
+            continue
+        if isinstance(use, cst.ImportAlias) or only_names(module, use) or guarded(module, use, row):
+            continue
+        yield Finding(
+            use,
+            said_of(row, module),
+            fix=moved(module, use, row),
+            severity=NOTE if row.quiet else None,
+            remedy=row.remedy,
+        )
+
+
+def _reduced(call: cst.Call, module: Module) -> Iterator[Finding]:
+    """What losses took before `reduction`, of which every release warns."""
+    for legacy in legacy_reduction(module, call):
+        assert legacy.arg.keyword is not None
+        name, wanted = legacy.arg.keyword.value, legacy.reduction
+        new = f'`reduction="{wanted}"`' if wanted is not None else "`reduction`"
+        fix = module.safe(f"Use {new}", legacy.edits) if legacy.edits is not None else None
+        yield Finding(
+            legacy.arg, f"`{name}` is deprecated; use {new}", fix=fix, remedy=f"Say it by {new} alone"
+        )

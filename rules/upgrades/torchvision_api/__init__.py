@@ -1,0 +1,1 @@
+"""`torchvision-api` (TL906): the rule, and what only it asks of the model."""

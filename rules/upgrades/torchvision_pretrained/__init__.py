@@ -1,0 +1,1 @@
+"""`torchvision-pretrained` (TL905): the rule, and what only it asks of the model."""

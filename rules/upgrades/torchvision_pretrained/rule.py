@@ -1,0 +1,92 @@
+"""TL905: `pretrained=` of torchvision's models."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from torchlint.diagnostics import Fix
+from torchlint.rule import WARNING, Finding, rule
+from torchlint.semantics.module import Module
+from torchlint.semantics.upgrading import stands_in
+
+from .pretraining import Legacy, legacy_weights
+
+
+@rule(
+    "TL905",
+    "torchvision-pretrained",
+    severity=WARNING,
+    fix="safe",
+    on=cst.Call,
+    mentions=("torchvision", "pretrain|(True|(False"),
+)
+def torchvision_pretrained(call: cst.Call, module: Module) -> Iterator[Finding]:
+    """
+    ## What it does
+
+    Finds `pretrained` and `pretrained_backbone`, by keyword or by place, in calls of the builders of
+    `torchvision.models`, where every release of torchvision that may run the program has `weights`. Where the
+    project does not declare torchvision, its release follows from that of torch.
+
+    What is only reached under a check of the release or of what it has is left alone: in either branch of a
+    question for `torchvision.__version__` or `hasattr(models, …)`, behind an early `return`, in `try` with
+    its handlers, and in functions that are used in such places only.
+
+    ## Why is this bad?
+
+    Both are deprecated since torchvision 0.13, and warn twice at every call. They also hide which weights are
+    loaded: `pretrained=True` stays with the first ones, and newer and better ones have other names.
+
+    ## Example
+
+    ```python
+    backbone = torchvision.models.resnet50(pretrained=True)
+    detector = fasterrcnn_resnet50_fpn(pretrained=False, pretrained_backbone=True)
+    ```
+
+    ## Use instead
+
+    ```python
+    backbone = torchvision.models.resnet50(weights="IMAGENET1K_V1")
+    detector = fasterrcnn_resnet50_fpn(weights=None, weights_backbone="IMAGENET1K_V1")
+    ```
+
+    ## Fix safety
+
+    Safe: torchvision itself replaces the one by the other, and the fix names the weights that it would take.
+    It is unsafe beside `**kwargs`, which may hold the new name, too. No fix is offered where the value is not
+    a plain True or False, where the new name is given as well, where other arguments follow by place, and for
+    models that have no such weights.
+
+    ## References
+
+    - [Models and pre-trained weights](https://docs.pytorch.org/vision/stable/models.html)
+    - [How to write your own multi-weight API: migration](https://pytorch.org/blog/introducing-torchvision-new-multi-weight-support-api/)
+    """
+    for legacy in legacy_weights(module, call):
+        if not module.target_of("torchvision").at_least("0.13") or stands_in(module, call):
+            return
+        yield Finding(
+            legacy.arg,
+            f"`{legacy.old}` is deprecated since torchvision 0.13; name the weights in `{legacy.new}`",
+            fix=_fix(call, legacy, module),
+            remedy=f"Pass `{legacy.new}=…` in its place, with the name of the weights or None",
+        )
+
+
+def _fix(call: cst.Call, legacy: Legacy, module: Module) -> Fix | None:
+    if legacy.code is None:
+        return None
+    if any(arg.keyword is not None and arg.keyword.value == legacy.new for arg in call.args):
+        return None
+    hidden = any(arg.star for arg in call.args)
+    make = module.unsafe if hidden else module.safe
+    message = f"Use `{legacy.new}={legacy.code}`"
+    if legacy.arg.keyword is not None:
+        named = module.replace(legacy.arg.keyword, legacy.new)
+        return make(message, named, module.replace(legacy.arg.value, legacy.code))
+    if call.args[-1] is not legacy.arg and call.args[call.args.index(legacy.arg) + 1].keyword is None:
+        return None
+    return make(message, module.replace(legacy.arg.value, f"{legacy.new}={legacy.code}"))

@@ -1,0 +1,1 @@
+"""`unsafe-checkpoint-load` (TL904): the rule, and what only it asks of the model."""

@@ -1,1 +1,0 @@
-"""What only the rules about waits and copies between host and device ask."""

@@ -1,1 +1,0 @@
-"""What only the rules about aids that are left on ask."""

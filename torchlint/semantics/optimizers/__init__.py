@@ -1,1 +1,0 @@
-"""What only the rules about optimizers ask."""
