@@ -327,7 +327,8 @@ def prose(sources: Sources) -> Measured:
     or ``unsafe(…)`` of a module, or a method of the façade whose result is annotated as edits or a fix; or
     spell prose: a string of three words or more, the parts of an f-string taken together, one of them an
     article, a preposition or the like ("the", "of"; no keyword of Python, which code has, too).
-    Documentation, patterns, lists over several lines and what is raised or asserted are no prose.
+    Documentation, patterns, keys of the fixpoint, lists over several lines and what is raised or asserted
+    are no prose.
     """
     places: list[Place] = []
     modules = 0
@@ -377,7 +378,7 @@ def _sentences(code: Code) -> Iterator[Place]:
                 silent |= set(ast.walk(node))
             case ast.Call(func=ast.Attribute(value=ast.Name(id="re"))):
                 silent |= set(ast.walk(node))
-            case ast.Call(func=ast.Attribute(attr="mentions" | "matches" | "split")):
+            case ast.Call(func=ast.Attribute(attr="ask" | "mentions" | "matches" | "split")):
                 silent |= set(ast.walk(node))
             case ast.arg(annotation=ast.expr() as annotation) | ast.AnnAssign(annotation=annotation):
                 silent |= set(ast.walk(annotation))
