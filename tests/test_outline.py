@@ -63,7 +63,15 @@ EXPRESSIONS = [
     *("f(\n    a,  # one\n    b=(c),\n)", "(a\n + b)", "(await_)"),
 ]
 # What an outline knows the place of, if no comment stands beside it.
-PLACED = (cst.Attribute, cst.Call, cst.BinaryOperation, cst.Arg, cst.BaseStatement, cst.BaseSmallStatement)
+PLACED = (
+    cst.Attribute,
+    cst.Call,
+    cst.BinaryOperation,
+    cst.Arg,
+    cst.BaseStatement,
+    cst.BaseSmallStatement,
+    cst.BaseAugOp,
+)
 UNCLEAR = {
     "a match": "match a:\n    case 1: pass\n",
     "no program": "def f(:\n",

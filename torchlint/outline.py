@@ -26,6 +26,7 @@ from torchlint.source import NEWLINE, with_line_feeds
 from torchlint.syntax import SyntaxTree, record
 
 # What stands in front of the name of a function or class.
+_SIGN = re.compile(r"[\s\\]*([^\w\s\\]+=)")
 _DEFINITION = re.compile(r"(?:async[ \t]+)?(?:def|class)[ \t]+")
 
 
@@ -123,6 +124,12 @@ class Outline(SyntaxTree):
             case cst.Decorator():
                 sign = before_gap(self.text, self.outer_span(node.decorator).start) - 1
                 return Span(sign, self.outer_span(node.decorator).end)
+            case cst.BaseAugOp():
+                holder = self.parents[node]
+                assert isinstance(holder, cst.AugAssign)
+                found = _SIGN.match(self.text, self.outer_span(holder.target).end)
+                if found is not None:
+                    return Span(*found.span(1))
             case cst.Module():
                 return Span(0, len(self.text))
             case cst.Name():

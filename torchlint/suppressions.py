@@ -451,7 +451,8 @@ class Suppressions:
             yield told, place, Fix(advice, (self._removal(directive, idle),), Applicability.SAFE)
 
     def _removal(self, directive: Directive, idle: list[int]) -> Edit:
-        kept = [entry.text for number, entry in enumerate(directive.entries) if number not in idle]
+        left = set(idle)
+        kept = [entry.text for number, entry in enumerate(directive.entries) if number not in left]
         if kept:
             listed = Span(directive.entries[0].span.start, directive.entries[-1].span.end)
             return Edit(listed, ", ".join(kept))

@@ -99,7 +99,7 @@ class _Search:
 
     def uncleared(self, call: cst.Call) -> Uncleared | None:
         iteration = self.iteration
-        step = next((e for e in iteration.of(Act.STEP) if e.node is call), None)
+        step = next(iter(iteration.at(call, Act.STEP)), None)
         backward = next(iter(iteration.of(Act.BACKWARD)), None)
         if step is None or backward is None or step.subject is None or step.loops or not iteration.complete:
             return None
@@ -125,7 +125,7 @@ class _Search:
         iteration = self.iteration
         if not iteration.of(Act.FORWARD) or any(_is_super(call.func) for call, _ in iteration.foreign):
             return False
-        steps = [event.subject for event in iteration.of(Act.STEP) if event.node is call]
+        steps = [event.subject for event in iteration.at(call, Act.STEP)]
         elsewhere = self.module.iterations.clearings - {event.node for event in iteration.of(Act.CLEAR)}
         return all(
             self._clears_another(node, step) for node in elsewhere for step in steps if step is not None

@@ -117,9 +117,10 @@ def _width(module: Module, tensor: cst.BaseExpression) -> str:
     """
     if module.value(tensor).dtype in _WIDE:
         return ""
-    return ".double()" if _DOUBLE.search(module.tree.text) else ".float()"
+    return ".double()" if module.tree.matches(_DOUBLE) else ".float()"
 
 
+@remembered
 def _has_double(module: Module) -> bool:
     """Whether the devices that the program runs on have double precision, which Apple's do not."""
     return module.tree.mentions("cuda") and not _ANY_DEVICE.search(module.tree.text)
@@ -332,6 +333,7 @@ def _written_by(module: Module, arg: cst.Arg, hops: int) -> bool:
     )
 
 
+@remembered
 def _on_many_devices(module: Module) -> bool:
     """Whether the file computes on several devices, whatever a value shows of it."""
     return len({index or "0" for index in _DEVICES.findall(module.tree.text)}) > 1

@@ -72,6 +72,10 @@ def kind_of_class(qualified: str) -> Kind:
     return Kind.UNKNOWN
 
 
+_DEEP = 100
+"""Longer lineages are not kept: those of all classes of a chain are the square of its length."""
+
+
 @dataclass(eq=False, slots=True)
 class ClassInfo:
     """A class of this file.
@@ -94,12 +98,19 @@ class ClassInfo:
     @property
     def lineage(self) -> tuple[ClassInfo, ...]:
         """The class and its ancestors in this file, nearest first."""
-        if not self._lineage:
-            found: dict[ClassInfo, None] = {self: None}
-            for parent in self.parents:
-                found.update(dict.fromkeys(parent.lineage))
-            self._lineage = tuple(found)
-        return self._lineage
+        if self._lineage:
+            return self._lineage
+        found: dict[ClassInfo, None] = {}
+        waiting = [self]
+        while waiting:
+            info = waiting.pop()
+            if info not in found:
+                found[info] = None
+                waiting.extend(reversed(info.parents))
+        lineage = tuple(found)
+        if len(lineage) <= _DEEP:
+            self._lineage = lineage
+        return lineage
 
     @property
     def lightning(self) -> bool:

@@ -20,6 +20,7 @@ import libcst as cst
 from torchlint.semantics.conventions import OPTIMIZER_NAME
 from torchlint.semantics.gradients import gradient_owner
 from torchlint.semantics.names import Binding, BindingKind, Scope
+from torchlint.semantics.remembered import remembered
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.throttling import Function
 from torchlint.semantics.values import MISSING, Kind, Value
@@ -119,10 +120,27 @@ class Iteration:
     foreign: list[tuple[cst.Call, Path]] = field(default_factory=list)
     functions: set[cst.CSTNode] = field(default_factory=set)
     complete: bool = True
+    _index: tuple[int, dict[tuple[Act, cst.CSTNode | None], list[Event]]] = field(
+        default=(0, {}), repr=False, compare=False
+    )
+    """The events of each kind, and of each kind at each node, as of so many events."""
 
     def of(self, *acts: Act) -> list[Event]:
         """The events of some kinds."""
-        return [event for event in self.events if event.act in acts]
+        if len(acts) > 1:
+            return [event for event in self.events if event.act in acts]
+        return self.at(None, acts[0])
+
+    def at(self, node: cst.CSTNode | None, act: Act) -> list[Event]:
+        """The events of one kind at a node, or anywhere."""
+        count, found = self._index
+        if count != len(self.events):
+            found = {}
+            for event in self.events:
+                found.setdefault((event.act, None), []).append(event)
+                found.setdefault((event.act, event.node), []).append(event)
+            self._index = len(self.events), found
+        return found.get((act, node), [])
 
 
 class Iterations:
@@ -473,28 +491,14 @@ class Iterations:
         scope = self.module.names.lookup(name.value, name)
         if scope is None:
             return None
-        bindings = scope.bindings.get(name.value, ())
-        if any(binding.kind is BindingKind.PARAMETER for binding in bindings):
-            # What it is rebound to is what it was, moved or wrapped.
+        begun = _begun(self.module, scope, name.value)
+        if begun is not None and begun.kind is BindingKind.PARAMETER:
             return self._place_of_parameter(name.value, scope, path, hops)
-        first = [binding for binding in bindings if not self._wraps_itself(binding)]
-        if len(first) == 1 and isinstance(first[0].value, (cst.Name, cst.Attribute)):
-            alias = first[0]
-            if alias.kind is BindingKind.ASSIGN and not alias.path and alias.value is not None:
-                place = self._place(alias.value, self._path_to(scope, path), hops - 1)
-                if place is not None:
-                    return place
+        if begun is not None and begun.value is not None:
+            place = self._place(begun.value, self._path_to(scope, path), hops - 1)
+            if place is not None:
+                return place
         return (scope, name.value)
-
-    def _wraps_itself(self, binding: Binding) -> bool:
-        """``model = DataParallel(model)``, ``model = model.cuda()``: what it is bound to is what it was."""
-        match binding.value:
-            case cst.Call(func=cst.Attribute(value=cst.Name(name))) if name == binding.name:
-                return True
-            case cst.Call(args=[cst.Arg(value=cst.Name(name)), *_]):
-                return name == binding.name
-            case _:
-                return False
 
     def _path_to(self, scope: Scope, path: Path) -> Path:
         """The part of a path that leads to the function of a scope."""
@@ -561,3 +565,30 @@ def ends_loop(tree: SyntaxTree, node: cst.CSTNode, loop: StatementLoop | cst.Fun
             case _:
                 pass
     return False
+
+
+@remembered
+def _begun(module: Module, scope: Scope, name: str) -> Binding | None:
+    """The parameter, or the one assignment of another name or attribute, that a name stands for all along.
+
+    What it is rebound to is what it was, moved or wrapped.
+    """
+    bindings = scope.bindings.get(name, ())
+    for binding in bindings:
+        if binding.kind is BindingKind.PARAMETER:
+            return binding
+    first = [binding for binding in bindings if not _wraps_itself(binding)]
+    if len(first) != 1 or first[0].kind is not BindingKind.ASSIGN or first[0].path:
+        return None
+    return first[0] if isinstance(first[0].value, (cst.Name, cst.Attribute)) else None
+
+
+def _wraps_itself(binding: Binding) -> bool:
+    """``model = DataParallel(model)``, ``model = model.cuda()``: what it is bound to is what it was."""
+    match binding.value:
+        case cst.Call(func=cst.Attribute(value=cst.Name(name))) if name == binding.name:
+            return True
+        case cst.Call(args=[cst.Arg(value=cst.Name(name)), *_]):
+            return name == binding.name
+        case _:
+            return False

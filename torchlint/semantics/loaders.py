@@ -300,10 +300,12 @@ class Loaders:
 
     def yields_arrays(self, call: cst.Call) -> bool:
         """Whether batches hold arrays, which the file turns into tensors itself: those cannot be pinned."""
-        return any(
-            _is_array_made_tensor(moved) and call in self.batch_sources(_before_casts(moved)).calls
-            for moved in self._transfers
-        )
+        return any(call in self.batch_sources(_before_casts(made)).calls for made in self._made_of_arrays)
+
+    @cached_property
+    def _made_of_arrays(self) -> list[cst.BaseExpression]:
+        """The transfers of batches whose arrays are turned into tensors on the way."""
+        return [moved for moved in self._transfers if _is_array_made_tensor(moved)]
 
     def duplicated(self, call: cst.Call) -> cst.FunctionDef | None:
         """The ``__iter__`` of the loader's dataset if every worker process would yield all of it."""

@@ -129,7 +129,7 @@ class _Search:
 
     def unscaled(self, call: cst.Call) -> Unscaled | None:
         iteration = self.iteration
-        backward = next((e for e in iteration.of(Act.BACKWARD) if e.node is call), None)
+        backward = next(iter(iteration.at(call, Act.BACKWARD)), None)
         steps = iteration.of(Act.STEP)
         if backward is None or not steps or not iteration.complete:
             return None
@@ -156,7 +156,7 @@ class _Search:
     def unscaled_within(self, call: cst.Call) -> Unscaled | None:
         """As ``unscaled``, for a loop over the batches of a step, ``for _ in range(accumulate)``."""
         iteration = self.iteration
-        backward = next((e for e in iteration.of(Act.BACKWARD) if e.node is call), None)
+        backward = next(iter(iteration.at(call, Act.BACKWARD)), None)
         steps = iteration.of(Act.STEP)
         clearing = iteration.of(Act.CLEAR)
         if backward is None or not steps or not clearing or not iteration.complete:
@@ -179,7 +179,7 @@ class _Search:
     def accumulation(self, call: cst.Call) -> Accumulation | None:
         """A backward pass of each iteration, and a step every so many of them."""
         iteration = self.iteration
-        backward = next((e for e in iteration.of(Act.BACKWARD) if e.node is call), None)
+        backward = next(iter(iteration.at(call, Act.BACKWARD)), None)
         steps = iteration.of(Act.STEP)
         if backward is None or not steps or not iteration.complete:
             return None
@@ -199,7 +199,7 @@ class _Search:
     def accumulation_within(self, call: cst.Call) -> Accumulation | None:
         """As ``accumulation``, for a loop over the batches of a step, ``for _ in range(accumulate)``."""
         iteration = self.iteration
-        backward = next((e for e in iteration.of(Act.BACKWARD) if e.node is call), None)
+        backward = next(iter(iteration.at(call, Act.BACKWARD)), None)
         steps = iteration.of(Act.STEP)
         clearing = iteration.of(Act.CLEAR)
         if backward is None or not steps or not clearing or not iteration.complete:

@@ -62,8 +62,8 @@ def left_evaluating(call: cst.Call, module: Module) -> LeftEvaluating | None:
     if module.value(call.func.value).kind is not Kind.MODULE:
         return None
     for iteration in module.iterations.around(call):
-        for event in iteration.of(Act.EVAL):
-            if event.node is call and event.subject is not None:
+        for event in iteration.at(call, Act.EVAL):
+            if event.subject is not None:
                 step = _Search(iteration, module).trained_on(event, event.subject)
                 if step is not None:
                     return LeftEvaluating(event, step, iteration)

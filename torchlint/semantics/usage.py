@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import libcst as cst
 
-from torchlint.semantics.names import Binding, BindingKind, ScopeKind, dotted_text
+from torchlint.semantics.names import Binding, BindingKind, Scope, ScopeKind, dotted_text
 from torchlint.semantics.reach import gathered
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.spellings import last_name
@@ -818,20 +818,27 @@ def effect_of_augmenting(module: Module, statement: cst.AugAssign) -> Effect:
 
 def accumulator_start(module: Module, binding: Binding) -> Effect:
     """Whether the other definitions of an accumulator's name go with tensors: numbers and tensors do."""
-    effects = [Effect.NONE]
-    for other in binding.scope.bindings.get(binding.name, []):
-        if other.node is binding.node or other.kind.value in ("augment", "delete", "declare"):
+    starts = _starts(module, binding.scope, binding.name)
+    return min((effect for start, effect in starts if start is not binding.node), default=Effect.NONE)
+
+
+@remembered
+def _starts(module: Module, scope: Scope, name: str) -> list[tuple[cst.CSTNode, Effect]]:
+    """The definitions of a name that do not add to it, and whether a tensor goes with what they make it."""
+    found: list[tuple[cst.CSTNode, Effect]] = []
+    for binding in scope.bindings.get(name, ()):
+        if binding.kind in (BindingKind.AUGMENT, BindingKind.DELETE, BindingKind.DECLARE):
             continue
-        begun = assigned_part(other)
+        begun = assigned_part(binding)
         if begun is None:
-            effects.append(Effect.NOTICED)
+            found.append((binding.node, Effect.NOTICED))
             continue
         value = module.value(begun)
         if value.kind is Kind.NDARRAY or _of_numpy(module, begun):
-            effects.append(Effect.BREAKS)
+            found.append((binding.node, Effect.BREAKS))
         elif value.kind not in (Kind.NUMBER, Kind.TENSOR):
-            effects.append(Effect.NOTICED)
-    return min(effects)
+            found.append((binding.node, Effect.NOTICED))
+    return found
 
 
 def assigned_part(binding: Binding) -> cst.BaseExpression | None:
