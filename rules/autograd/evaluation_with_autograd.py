@@ -6,8 +6,9 @@ import libcst as cst
 
 from torchlint.diagnostics import Fix
 from torchlint.rule import WARNING, Finding, rule
-from torchlint.semantics.evaluation import Evaluation, Region
 from torchlint.semantics.module import Module
+
+from .evaluation import Evaluation, Region
 
 
 @rule(

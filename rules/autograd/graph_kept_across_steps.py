@@ -8,7 +8,6 @@ from torchlint.diagnostics import Severity
 from torchlint.rule import ERROR, WARNING, Finding, rule
 from torchlint.semantics import places
 from torchlint.semantics.backpropagation import Backpropagation
-from torchlint.semantics.evaluation import Evaluation
 from torchlint.semantics.gradmode import Grad, grad
 from torchlint.semantics.loops import loops_around
 from torchlint.semantics.module import Module
@@ -26,6 +25,8 @@ from torchlint.semantics.retention import (
     passed_on,
 )
 from torchlint.semantics.values import Graph, Kind
+
+from .evaluation import Evaluation
 
 # Methods that copy or convert a tensor: what needs no graph can lose it before them.
 _CONVERSIONS = frozenset({"cpu", "cuda", "to", "float", "double", "half", "bfloat16", "clone", "contiguous"})

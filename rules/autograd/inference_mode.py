@@ -7,9 +7,10 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.rule import NOTE, Finding, rule
-from torchlint.semantics.evaluation import Evaluation
 from torchlint.semantics.evidence import is_test
 from torchlint.semantics.module import Module
+
+from .evaluation import Evaluation
 
 
 @rule(

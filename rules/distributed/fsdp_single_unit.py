@@ -8,8 +8,8 @@ import libcst as cst
 
 from torchlint.rule import NOTE, WARNING, Finding, rule
 from torchlint.semantics.module import Module
-from torchlint.semantics.parallelism import Parallelism, Wrapping
 
+from .parallelism import Parallelism, Wrapping
 from .sharding import has_second_generation, single_unit, superseded
 
 

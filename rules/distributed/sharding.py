@@ -16,11 +16,12 @@ from torchlint.semantics.backpropagation import Backpropagation
 from torchlint.semantics.evidence import is_test
 from torchlint.semantics.gradmode import Grad, grad
 from torchlint.semantics.names import BindingKind
-from torchlint.semantics.parallelism import FSDP, FULLY_SHARD, Parallelism, Wrapper, Wrapping
 from torchlint.semantics.phases import evaluated_only
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import Kind
+
+from .parallelism import FSDP, FULLY_SHARD, Parallelism, Wrapper, Wrapping
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module

@@ -21,12 +21,13 @@ from torchlint.semantics.holders import LIBRARIES
 from torchlint.semantics.iterations import Iterations
 from torchlint.semantics.loaders import ITERABLE, Loaders
 from torchlint.semantics.names import BindingKind
-from torchlint.semantics.parallelism import SAMPLER, Parallelism, Wrapper, Wrapping
 from torchlint.semantics.passes import repeated_passes
 from torchlint.semantics.phases import evaluated_only
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import Kind
+
+from .parallelism import SAMPLER, Parallelism, Wrapper, Wrapping
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module

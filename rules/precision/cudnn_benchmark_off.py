@@ -8,10 +8,11 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.rule import NOTE, WARNING, Finding, rule
-from torchlint.semantics.backendflags import BENCHMARK, DETERMINISTIC, DETERMINISTIC_ALGORITHMS, BackendFlags
 from torchlint.semantics.convolutions import convolutional, one_size
 from torchlint.semantics.module import Module
 from torchlint.semantics.program import Program
+
+from .backendflags import BENCHMARK, DETERMINISTIC, DETERMINISTIC_ALGORITHMS, BackendFlags
 
 _SWITCHES = re.compile(r"benchmark|determin")
 _REPEATABLE = re.compile(r"determin|reproduc|repeatab|seed", re.IGNORECASE)

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.rule import WARNING, Finding, rule
-from torchlint.semantics.backendflags import DETERMINISTIC_ALGORITHMS, BackendFlags
 from torchlint.semantics.module import Module
+
+from .backendflags import DETERMINISTIC_ALGORITHMS, BackendFlags
 
 
 @rule(

@@ -7,11 +7,12 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.rule import NOTE, Finding, rule
-from torchlint.semantics.backendflags import CUDNN_TF32, MATMUL_TF32, BackendFlags, Write
 from torchlint.semantics.convolutions import multiplies_matrices
 from torchlint.semantics.module import Module
 from torchlint.semantics.program import Precision, Program
 from torchlint.semantics.releasechecks import ReleaseChecks
+
+from .backendflags import CUDNN_TF32, MATMUL_TF32, BackendFlags, Write
 
 
 @rule(

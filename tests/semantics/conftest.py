@@ -24,6 +24,7 @@ from typing import cast
 import libcst as cst
 import pytest
 
+from torchlint.rules.distributed.parallelism import Parallelism
 from torchlint.rules.host_device.legacy_tensor_constructor.legacy import (
     legacy_cast,
     legacy_constructor,
@@ -49,7 +50,6 @@ from torchlint.semantics.loops import loops_around
 from torchlint.semantics.model import build
 from torchlint.semantics.module import Module, Settings
 from torchlint.semantics.operations import Operation
-from torchlint.semantics.parallelism import Parallelism
 from torchlint.semantics.phases import phase
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import MISSING

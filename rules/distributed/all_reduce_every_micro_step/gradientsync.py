@@ -14,9 +14,10 @@ from torchlint.semantics.conventions import OPTIONS_NAME
 from torchlint.semantics.gradmode import Grad, grad
 from torchlint.semantics.iterations import Act
 from torchlint.semantics.microbatches import Accumulation, accumulation
-from torchlint.semantics.parallelism import Parallelism, Wrapper, Wrapping
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import Kind
+
+from ..parallelism import Parallelism, Wrapper, Wrapping
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module

@@ -9,10 +9,10 @@ import libcst as cst
 from torchlint.rule import NOTE, WARNING, Finding, rule
 from torchlint.semantics.evidence import is_test
 from torchlint.semantics.module import Module
-from torchlint.semantics.parallelism import Wrapping
 from torchlint.semantics.repetition import may_repeat
 from torchlint.semantics.spellings import last_name
 
+from ..parallelism import Wrapping
 from .gradientsync import exchange_once, needless_exchange
 
 

@@ -9,7 +9,6 @@ import libcst as cst
 
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics import places
-from torchlint.semantics.collectives import Collective, Collectives, collective
 from torchlint.semantics.iterations import Act, Iterations
 from torchlint.semantics.module import Module
 from torchlint.semantics.phases import Phase, evaluated_only, phase
@@ -18,6 +17,7 @@ from torchlint.semantics.repetition import may_repeat
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import Kind
 
+from ..collectives import Collective, Collectives, collective
 from .reporting import read_after, reported_only
 
 

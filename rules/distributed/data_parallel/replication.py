@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.semantics.evidence import is_test
-from torchlint.semantics.parallelism import DATA_PARALLEL, Parallelism, Wrapping
 from torchlint.semantics.spellings import given_as
 from torchlint.semantics.words import Words
+
+from ..parallelism import DATA_PARALLEL, Parallelism, Wrapping
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module

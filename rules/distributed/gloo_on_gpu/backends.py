@@ -12,13 +12,15 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.semantics.backpropagation import Backpropagation
-from torchlint.semantics.parallelism import Parallelism, Wrapping
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.values import Device
 
+from ..parallelism import Parallelism, Wrapping
+
 if TYPE_CHECKING:
-    from torchlint.semantics.collectives import Group
     from torchlint.semantics.module import Module
+
+    from ..collectives import Group
 
 _EXCHANGING = (Wrapping.DDP, Wrapping.FSDP, Wrapping.FULLY_SHARD)
 # NCCL is not to be had there.

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.rule import NOTE, WARNING, Finding, rule
-from torchlint.semantics.collectives import goes_over_accelerator, group_made, groups
 from torchlint.semantics.evidence import is_test
 from torchlint.semantics.module import Module
 
+from ..collectives import goes_over_accelerator, group_made, groups
 from .backends import depends_on_machine, trains_on_cpu, wrapped_on_accelerator
 
 

@@ -12,8 +12,9 @@ from torchlint.semantics.backpropagation import Backpropagation
 from torchlint.semantics.evidence import is_test
 from torchlint.semantics.loaders import Loaders
 from torchlint.semantics.padding import pads_to_longest
-from torchlint.semantics.parallelism import SAMPLER, Parallelism, Wrapper, Wrapping
 from torchlint.semantics.program import Program
+
+from ..parallelism import SAMPLER, Parallelism, Wrapper, Wrapping
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module

@@ -9,9 +9,10 @@ import libcst as cst
 
 from torchlint.semantics.backpropagation import Backpropagation
 from torchlint.semantics.evidence import is_test
-from torchlint.semantics.parallelism import Parallelism, Wrapper, Wrapping
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.spellings import last_name
+
+from ..parallelism import Parallelism, Wrapper, Wrapping
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module

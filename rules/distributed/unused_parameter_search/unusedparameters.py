@@ -19,11 +19,12 @@ from torchlint.semantics.evidence import is_test
 from torchlint.semantics.gradmode import Grad, grad
 from torchlint.semantics.layers import RETURNS_SELF
 from torchlint.semantics.names import BindingKind
-from torchlint.semantics.parallelism import Parallelism, Wrapper, Wrapping
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import MISSING, Kind
 from torchlint.semantics.words import Words
+
+from ..parallelism import Parallelism, Wrapper, Wrapping
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module

@@ -11,7 +11,6 @@ import libcst as cst
 
 from torchlint.semantics import places
 from torchlint.semantics.api.results import FACTORIES
-from torchlint.semantics.asides import Asides
 from torchlint.semantics.backpropagation import Backpropagation
 from torchlint.semantics.checkpoints import loads_weights
 from torchlint.semantics.conventions import COPY_NAME, OTHER_FRAMEWORKS
@@ -25,8 +24,10 @@ from torchlint.semantics.phases import Phase, phase
 from torchlint.semantics.remembered import remembered, solved
 from torchlint.semantics.retention import kept
 from torchlint.semantics.spellings import last_name
-from torchlint.semantics.untrained import Untrained
 from torchlint.semantics.values import Graph, Kind, Value, item_of
+
+from .asides import Asides
+from .untrained import Untrained
 
 # Modules that have no parameters of their own: what they compute is recorded only if their input is.
 _PARAMETERLESS = re.compile(

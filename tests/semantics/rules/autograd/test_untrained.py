@@ -9,9 +9,9 @@ from typing import cast
 import libcst as cst
 import pytest
 
+from torchlint.rules.autograd.untrained import Untrained
 from torchlint.semantics import model
 from torchlint.semantics.module import Settings
-from torchlint.semantics.untrained import Untrained
 from torchlint.syntax import SyntaxTree
 from torchlint.target import Target
 

@@ -8,8 +8,8 @@ from textwrap import dedent
 import libcst as cst
 import pytest
 
+from torchlint.rules.distributed.parallelism import Parallelism, Wrapping
 from torchlint.semantics.module import Module
-from torchlint.semantics.parallelism import Parallelism, Wrapping
 
 PROGRAMS = {
     "names": """

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from torchlint.semantics.backendflags import BackendFlags
+from torchlint.rules.precision.backendflags import BackendFlags
 from torchlint.semantics.module import Module
 
 HEAD = "import torch\nimport torch.backends.cudnn as cudnn\nfrom lightning import Trainer\n"

@@ -10,10 +10,11 @@ import libcst as cst
 from torchlint.diagnostics import Fix
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.dataflow import Consumer, Dataflow
-from torchlint.semantics.evaluationmode import trains_in_evaluation_mode
 from torchlint.semantics.module import Module
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.wholeprogram import state_unobserved
+
+from .evaluationmode import trains_in_evaluation_mode
 
 _CONVOLUTION = re.compile(r"torch\.nn\.(Lazy)?Conv(Transpose)?[123]d")
 _LINEAR = re.compile(r"torch\.nn\.(Lazy)?Linear")

@@ -10,7 +10,13 @@ import libcst as cst
 import pytest
 import torch.distributed
 
-from torchlint.semantics.collectives import FUNCTIONS, Collectives, collective, goes_over_accelerator, groups
+from torchlint.rules.distributed.collectives import (
+    FUNCTIONS,
+    Collectives,
+    collective,
+    goes_over_accelerator,
+    groups,
+)
 from torchlint.semantics.module import Module
 from torchlint.semantics.spellings import last_name
 
