@@ -22,7 +22,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from random import Random
 
-from torchlint import registry
+from torchlint import reading, registry
 from torchlint.checker import check
 from torchlint.diagnostics import Diagnostic, Span
 from torchlint.options import LintSettings
@@ -248,7 +248,7 @@ def texts(places: Iterable[Path]) -> Iterator[tuple[Path, str]]:
     for place in places:
         for path in [place] if place.is_file() else sorted(place.rglob("*.py")):
             try:
-                text = Source.read(path).text
+                text = reading.read(path).text
                 ast.parse(text)
             except (SourceError, SyntaxError, ValueError, RecursionError, OSError):
                 continue

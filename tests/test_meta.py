@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from functools import cache
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -31,7 +32,11 @@ LAYERS = (
     ("torchlint.effort",),
     ("torchlint.diagnostics",),
     ("torchlint.imports",),
-    ("torchlint.source", "torchlint.magics", "torchlint.ipynb", "torchlint.notebook"),
+    ("torchlint.source",),
+    ("torchlint.magics",),
+    ("torchlint.ipynb",),
+    ("torchlint.notebook",),
+    ("torchlint.reading",),
     ("torchlint.linelength",),
     ("torchlint.store",),
     ("torchlint.nodes",),
@@ -73,6 +78,33 @@ LAYERS = (
     ("torchlint.__main__",),
     ("torchlint.dev",),
 )
+# The layers of the model, from the bottom: a module imports those of its own and of lower ones only. What is
+# not named is a fact of some domain (loaders, optimizers, autograd …), which stands above all of them.
+MODEL_LAYERS = {
+    "names": (
+        *("conventions", "fixpoint", "names", "otherframeworks", "remembered", "sequences", "spellings"),
+        "words",
+    ),
+    "calls and values": ("api", "calls", "classes", "dtypes", "values"),
+    "inference": (
+        *("annotations", "callgraph", "clues", "evaluator", "inference", "library"),
+        "module",
+    ),
+    "places and contexts": (
+        *(
+            "attributes",
+            "compilation",
+            "evidence",
+            "gradmode",
+            "guards",
+            "loops",
+            "model",
+            "origins",
+            "phases",
+        ),
+        *("places", "reach", "repetition", "throttling"),
+    ),
+}
 # What the rules may see of the rest of torchlint.
 RULES_SEE = (
     *(
@@ -212,8 +244,8 @@ def module_name(path: Path) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-def imported(path: Path) -> Iterator[tuple[str, int]]:
-    """The modules that a file imports, at any depth, and the line of each; typing-only ones left out."""
+def imported(path: Path, *, types: bool = False) -> Iterator[tuple[str, int]]:
+    """The modules that a file imports, at any depth, and the line of each; for types, too, with ``types``."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     typing_only = {
         id(inner)
@@ -222,7 +254,7 @@ def imported(path: Path) -> Iterator[tuple[str, int]]:
         for inner in ast.walk(node)
     }
     for node in ast.walk(tree):
-        if id(node) in typing_only:
+        if id(node) in typing_only and not types:
             continue
         if isinstance(node, ast.Import):
             yield from ((alias.name, node.lineno) for alias in node.names)
@@ -272,6 +304,40 @@ def test_imports_point_downwards(path: Path) -> None:
             assert top != "torch", f"{path}:{line}: only processes of their own import torch"
         if top in TERMINAL:
             assert below(name, "torchlint.commands") or name == "torchlint.cli", f"{path}:{line}: {module}"
+
+
+def model_rank(name: str) -> int:
+    """The layer of the model that one of its modules belongs to; facts of domains are above all others."""
+    part = name.split(".")[2]
+    found = [number for number, layer in enumerate(MODEL_LAYERS.values()) if part in layer]
+    return found[0] if found else len(MODEL_LAYERS)
+
+
+MODEL_FILES = [
+    path for path in ENGINE if below(module_name(path), "torchlint.semantics") and path.stem != "__init__"
+]
+
+
+@pytest.mark.parametrize("path", MODEL_FILES, ids=module_name)
+def test_the_layers_of_the_model_point_downwards(path: Path) -> None:
+    name = module_name(path)
+    for module, line in imported(path, types=True):
+        if below(module, "torchlint.semantics") and module != "torchlint.semantics":
+            assert model_rank(module) <= model_rank(name), f"{path}:{line}: {name} imports {module}"
+
+
+def test_every_layer_of_the_model_holds_modules_that_there_are() -> None:
+    there = {module_name(path).split(".")[2] for path in MODEL_FILES}
+    assert [part for layer in MODEL_LAYERS.values() for part in layer if part not in there] == []
+
+
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    modules = {module_name(path): path for path in (*ENGINE, *RULE_FILES)}
+    graph = {
+        name: {module for module, _ in imported(path, types=True) if module in modules} - {name}
+        for name, path in modules.items()
+    }
+    TopologicalSorter(graph).prepare()  # raises CycleError, which names the circle
 
 
 @pytest.mark.parametrize("path", RULE_FILES, ids=module_name)
@@ -333,10 +399,11 @@ def rule_of(name: str) -> str:
 
 
 def test_what_only_one_rule_asks_stands_with_the_rule() -> None:
+    declared = {rule_of(module_name(path)) for rule in catalogue().values() if (path := rule_file(rule))}
     alone = {
         module: next(iter(by))
         for module, by in users_in_rules().items()
-        if len(by) == 1 and below(next(iter(by)), "torchlint.rules") and rule_of(module) not in by
+        if len(by) == 1 and next(iter(by)) in declared and rule_of(module) not in by
     }
     assert alone == {}
 

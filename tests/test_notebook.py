@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from torchlint import registry
+from torchlint import reading, registry
 from torchlint.checker import check
 from torchlint.config import Resolver
 from torchlint.diagnostics import Applicability, Diagnostic, Edit, Fix, Position, Span
@@ -49,7 +49,7 @@ def markdown(text: str) -> dict[str, Any]:
 
 
 def notebook(*cells: str | list[str] | dict[str, Any], **how: Any) -> Notebook:
-    read = Source.from_bytes(written(*cells, **how), PATH)
+    read = reading.from_bytes(written(*cells, **how), PATH)
     assert isinstance(read, Notebook)
     return read
 
@@ -79,7 +79,7 @@ def places(diagnostics: list[Diagnostic]) -> list[tuple[str, int | None, int, in
 
 @pytest.mark.parametrize("path", ALL, ids=lambda path: path.name)
 def test_what_is_not_fixed_is_written_back_byte_for_byte(path: Path) -> None:
-    source = Source.read(path)
+    source = reading.read(path)
     assert source.to_bytes() == source.encode(source.text) == path.read_bytes()
 
 
@@ -133,13 +133,13 @@ def test_an_indented_cell_parses_and_keeps_its_text() -> None:
 def test_only_python_is_read(metadata: object, read: int) -> None:
     data = json.loads(written("x = 1"))
     data["metadata"] = metadata
-    source = Source.from_bytes(json.dumps(data).encode(), PATH)
+    source = reading.from_bytes(json.dumps(data).encode(), PATH)
     assert len(source.parts) == read
     assert source.to_bytes() == json.dumps(data).encode()
 
 
 def test_a_cell_in_another_language_is_left_out() -> None:
-    source = Source.read(NOTEBOOKS / "windows.ipynb")
+    source = reading.read(NOTEBOOKS / "windows.ipynb")
     assert [part.cell for part in source.parts] == [1, 2, 3]
 
 
@@ -177,7 +177,7 @@ def test_a_cell_in_another_language_is_left_out() -> None:
 )
 def test_what_is_no_notebook_is_told_and_where(data: bytes, reason: str, place: tuple[int, int]) -> None:
     with pytest.raises(SourceError) as raised:
-        Source.from_bytes(data, PATH)
+        reading.from_bytes(data, PATH)
     assert (raised.value.reason, raised.value.position) == (reason, Position(*place))
 
 
@@ -194,7 +194,7 @@ def test_the_cells_are_those_that_nbformat_reads(path: Path) -> None:
     sources: dict[int | None, str] = {
         number: cell.get("source", cell.get("input")) for number, cell in enumerate(cells, start=1)
     }
-    parts = Source.read(path).parts
+    parts = reading.read(path).parts
     assert {part.cell: part.text for part in parts} == {part.cell: sources[part.cell] for part in parts}
 
 
@@ -209,9 +209,9 @@ def usual() -> LintSettings:
 @pytest.mark.parametrize("path", FIXED, ids=lambda path: path.name)
 def test_the_fixed_notebook_differs_in_the_lines_that_were_fixed_only(path: Path) -> None:
     before = NOTEBOOKS / path.name.replace(".fixed", "")
-    fixed = fix(Source.read(before), usual())
+    fixed = fix(reading.read(before), usual())
     assert fixed.source.to_bytes() == path.read_bytes()
-    assert fix(Source.read(path), usual()).source.to_bytes() == path.read_bytes()
+    assert fix(reading.read(path), usual()).source.to_bytes() == path.read_bytes()
     old, new = before.read_bytes().splitlines(True), path.read_bytes().splitlines(True)
     assert len(old) == len(new)
     assert 1 <= sum(one != other for one, other in zip(old, new, strict=True)) <= 5
@@ -231,7 +231,7 @@ def test_a_fixed_notebook_is_valid_and_the_same_but_for_its_sources(path: Path) 
 
 
 def test_findings_of_a_notebook_have_their_cells() -> None:
-    found = check(Source.read(NOTEBOOKS / "fine_tuning.ipynb"), usual())
+    found = check(reading.read(NOTEBOOKS / "fine_tuning.ipynb"), usual())
     assert places(found) == [
         ("TL102", 4, 5, 10),
         ("TL104", 4, 5, 10),
@@ -249,16 +249,16 @@ def test_no_other_file_imports_a_function_of_a_notebook() -> None:
         "print(predict(net, loader)[0].argmax(1))",
     )
     (found,) = [
-        item for item in check(Source.from_bytes(written(*cells), PATH), usual()) if item.code == "TL301"
+        item for item in check(reading.from_bytes(written(*cells), PATH), usual()) if item.code == "TL301"
     ]
     assert found.fix is not None and found.fix.applicability is Applicability.SAFE
-    script = Source.from_bytes("\n".join(cells).encode(), Path("a.py"))
+    script = reading.from_bytes("\n".join(cells).encode(), Path("a.py"))
     (found,) = [item for item in check(script, usual()) if item.code == "TL301"]
     assert found.fix is not None and found.fix.applicability is Applicability.UNSAFE
 
 
 def test_every_broken_cell_is_told() -> None:
-    found = check(Source.read(NOTEBOOKS / "broken_cells.ipynb"), usual())
+    found = check(reading.read(NOTEBOOKS / "broken_cells.ipynb"), usual())
     assert places(found) == [("TL001", 3, 2, 12), ("TL001", 4, 1, 19), ("TL001", 5, 2, 12)]
 
 
@@ -502,7 +502,7 @@ def test_cells_of_an_editor_are_checked(use_rules: UseRules) -> None:
 )
 def test_only_what_changed_is_spelt_anew(before: str, after: str, use_rules: UseRules) -> None:
     frame = '{"nbformat":4, "cells":[{"cell_type":"code", %s, "outputs":[ ]}]}\r\n'
-    fixed = fix(Source.from_bytes((frame % before).encode(), PATH), use_rules(replacing("bad", "good")))
+    fixed = fix(reading.from_bytes((frame % before).encode(), PATH), use_rules(replacing("bad", "good")))
     assert fixed.source.to_bytes().decode() == frame % after
 
 
@@ -514,7 +514,7 @@ def test_new_characters_are_spelt_as_the_notebook_spells_them(
     ascii_only: bool, raw: str, spelt: str, use_rules: UseRules
 ) -> None:
     data = written(["bad"], markdown(raw), ensure_ascii=ascii_only)
-    fixed = fix(Source.from_bytes(data, PATH), use_rules(replacing("bad", "'←'")))
+    fixed = fix(reading.from_bytes(data, PATH), use_rules(replacing("bad", "'←'")))
     assert fixed.source.to_bytes().decode() == data.decode().replace("bad", f"'{spelt}'")
 
 
@@ -575,7 +575,7 @@ def test_a_line_that_is_edited_is_all_that_differs(
     book: tuple[bytes, list[str]], data: st.DataObject
 ) -> None:
     written_before, sources = book
-    source = Source.from_bytes(written_before, PATH)
+    source = reading.from_bytes(written_before, PATH)
     assert isinstance(source, Notebook)
     assert source.to_bytes() == written_before
     assert [part.text for part in source.parts] == [text for text in sources if not text.startswith("%%")]

@@ -9,9 +9,9 @@ from pathlib import Path
 import libcst as cst
 import pytest
 
+from torchlint import reading
 from torchlint.conversion import NotOutlinedError
 from torchlint.outline import Outline
-from torchlint.source import Source
 from torchlint.syntax import SyntaxTree
 
 ROOT = Path(__file__).parent.parent
@@ -134,7 +134,7 @@ def same_place(outline: SyntaxTree, node: cst.CSTNode, full: SyntaxTree, twin: c
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_a_file_has_the_same_code_in_its_outline(path: Path) -> None:
-    text = Source.read(path).text
+    text = reading.read(path).text
     try:
         outline = Outline(text)
     except NotOutlinedError:

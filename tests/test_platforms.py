@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from torchlint import cli, files, registry, runner, source, target, testing
+from torchlint import cli, files, reading, registry, runner, source, target, testing
 from torchlint.checker import check
 from torchlint.commands import build, terminal
 from torchlint.commands import check as check_command
@@ -27,7 +27,7 @@ from torchlint.diagnostics import Position
 from torchlint.files import discover, matches
 from torchlint.options import LintSettings, Options, Pattern
 from torchlint.render.report import Report
-from torchlint.source import Source, SourceError, write_atomically
+from torchlint.source import SourceError, write_atomically
 
 BAD = """\
 import torch
@@ -188,7 +188,7 @@ def test_devices_are_no_programs() -> None:
 def test_every_end_of_line(work: Path, newline: str) -> None:
     text = BAD.replace("empty_cache()", "empty_cache()  # noqa: TL601") + BAD.replace("train", "test")
     data = text.replace("\n", newline).encode()
-    found = check(Source.from_bytes(data, work / "a.py"), SETTINGS)
+    found = check(reading.from_bytes(data, work / "a.py"), SETTINGS)
     assert [(item.code, item.start) for item in found] == [("TL601", Position(18, 9))]
     path = work / "a.py"
     path.write_bytes(data)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from torchlint import checker, registry
+from torchlint import checker, reading, registry
 from torchlint.checker import check
 from torchlint.conversion import NotOutlinedError
 from torchlint.fixer import Fixed, applicable, fix
@@ -60,7 +60,7 @@ def failures(monkeypatch: pytest.MonkeyPatch) -> list[Exception]:
 def test_the_screen_hides_no_finding(path: Path, failures: list[Exception]) -> None:
     rules = registry.catalogue()
     settings = LintSettings(rules=tuple(rules), fixable=frozenset(rules))
-    source = Source.read(path)
+    source = reading.read(path)
     assert check(source, settings) == check(source, settings, screen=False)
     # A rule that asks an outline for what it does not have costs a full parse of every such file.
     assert [error for error in failures if not isinstance(error, NotOutlinedError)] == []
@@ -100,7 +100,7 @@ def test_as_many_fixes_are_made_as_are_announced(path: Path) -> None:
     """With all rules at once; what other fixes brought up or made needless is told apart."""
     rules = registry.catalogue()
     settings = LintSettings(rules=tuple(rules), fixable=frozenset(rules))
-    source = Source.read(path)
+    source = reading.read(path)
     announced = [item for item in check(source, settings) if applicable(item, settings)]
     fixed = fix(source, settings) if announced else Fixed(source, Counter(), [])
     assert Counter(item.code for item in announced) == fixed.applied - fixed.later + fixed.settled

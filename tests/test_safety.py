@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from torchlint import registry
+from torchlint import reading, registry
 from torchlint.checker import check
 from torchlint.diagnostics import Applicability, Diagnostic, Edit, Fix, Position, Severity, Span
 from torchlint.fixer import choose, fix
@@ -33,9 +33,9 @@ def settings(*codes: str) -> LintSettings:
 def fixed(program: bytes, *codes: str) -> bytes:
     """The program after all fixes, which a second run must leave as it is."""
     chosen = settings(*codes)
-    source = Source.from_bytes(program, PATH)
+    source = reading.from_bytes(program, PATH)
     once = source.encode(fix(source, chosen).text)
-    again = Source.from_bytes(once, PATH)
+    again = reading.from_bytes(once, PATH)
     assert again.encode(fix(again, chosen).text) == once
     compile(once, PATH.name, "exec")
     return once

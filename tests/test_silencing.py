@@ -9,13 +9,13 @@ from pathlib import Path
 import libcst as cst
 import pytest
 
+from torchlint import reading
 from torchlint.options import LintSettings
 from torchlint.registry import rules
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.scope import Scope
 from torchlint.semantics.module import Module
 from torchlint.silencing import Silenced, silence
-from torchlint.source import Source
 from torchlint.testing import Case
 
 FIXTURES = Path(__file__).resolve().parents[1] / "fixtures"
@@ -41,7 +41,7 @@ def quiet(use_rules: Callable[..., LintSettings]) -> Callable[..., Silenced]:
     settings = use_rules(bad_called, worse_called)
 
     def run(text: str, scope: Scope | None = None, reason: str = "") -> Silenced:
-        source = Source.from_bytes(text.encode(), Path("/project/a.py"))
+        source = reading.from_bytes(text.encode(), Path("/project/a.py"))
         return silence(source, settings, scope or Scope(), reason)
 
     return run
@@ -117,8 +117,8 @@ def test_where_a_line_ends_in_a_string_the_comment_goes_above(
 def test_comments_in_the_cells_of_notebooks(name: str) -> None:
     path = FIXTURES / "notebooks" / f"{name}.ipynb"
     settings = LintSettings(rules=tuple(rules()))
-    done = silence(Source.read(path), settings, Scope())
-    again = silence(Source.from_bytes(done.source.to_bytes(), path), settings, Scope())
+    done = silence(reading.read(path), settings, Scope())
+    again = silence(reading.from_bytes(done.source.to_bytes(), path), settings, Scope())
 
     assert done.silenced and not done.diagnostics
     assert again.source.to_bytes() == done.source.to_bytes()

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from torchlint import reading
 from torchlint.diagnostics import Position
 from torchlint.source import NEWLINE, Source, SourceError, StaleSourceError, line_starts, write_atomically
 
@@ -30,7 +31,7 @@ TEXTS = [
 @pytest.mark.parametrize("bom", [b"", codecs.BOM_UTF8])
 def test_bytes_survive(text: str, bom: bytes) -> None:
     data = bom + text.encode()
-    source = Source.from_bytes(data, PATH)
+    source = reading.from_bytes(data, PATH)
     assert (source.text, source.bom, source.encoding) == (text, bool(bom), "utf-8")
     assert source.encode(source.text) == data
 
@@ -48,7 +49,7 @@ def test_bytes_survive(text: str, bom: bytes) -> None:
 def test_the_cookie_decides(cookie: str, codec: str) -> None:
     word = {"koi8-r": "привет", "shift_jis": "日本"}.get(cookie, "Grüße")
     data = f"#!/usr/bin/python\n# -*- coding: {cookie} -*-\nx = '{word}'\n".encode(cookie)
-    source = Source.from_bytes(data, PATH)
+    source = reading.from_bytes(data, PATH)
     assert codecs.lookup(source.encoding).name == codecs.lookup(codec).name
     assert word in source.text
     assert source.encode(source.text) == data
@@ -71,7 +72,7 @@ def test_the_cookie_decides(cookie: str, codec: str) -> None:
 )
 def test_what_is_no_text(data: bytes, reason: str, position: Position) -> None:
     with pytest.raises(SourceError) as caught:
-        Source.from_bytes(data, PATH)
+        reading.from_bytes(data, PATH)
     assert (caught.value.reason, caught.value.position) == (reason, position)
 
 
@@ -80,7 +81,7 @@ def test_what_is_no_text(data: bytes, reason: str, position: Position) -> None:
     [("", "\n"), ("x", "\n"), ("a\r\nb\n\r\n", "\r\n"), ("a\nb\r\nc\n", "\n"), ("a\rb\rc\n", "\r")],
 )
 def test_the_dominant_newline(text: str, newline: str) -> None:
-    assert Source.from_bytes(text.encode(), PATH).newline == newline
+    assert reading.from_bytes(text.encode(), PATH).newline == newline
 
 
 def test_positions() -> None:
@@ -103,7 +104,7 @@ def test_positions() -> None:
 
 
 def test_an_encoding_that_cannot_hold_a_character() -> None:
-    source = Source.from_bytes(b"# coding: latin-1\n", PATH)
+    source = reading.from_bytes(b"# coding: latin-1\n", PATH)
     with pytest.raises(SourceError, match="iso-8859-1 cannot hold the character '€'"):
         source.encode("# coding: latin-1\n€")
 
@@ -113,7 +114,7 @@ def test_an_encoding_that_cannot_hold_a_character() -> None:
 
 def reason_for(path: Path) -> str:
     with pytest.raises(SourceError) as caught:
-        Source.read(path)
+        reading.read(path)
     return caught.value.reason
 
 
@@ -190,7 +191,7 @@ def test_a_file_that_is_written_while_it_is_read_is_read_again(
         return found
 
     monkeypatch.setattr(os, "fstat", saving)
-    assert Source.read(path).text == "x = 123\n"
+    assert reading.read(path).text == "x = 123\n"
 
 
 # --- writing -----------------------------------------------------------------------------------------------

@@ -188,7 +188,7 @@ def _run(
     it can tell are asked again about the full tree. Those that would take more steps than the file is worth
     are ``given_up``.
     """
-    from torchlint.semantics.module import Module
+    from torchlint.semantics import model
 
     diagnostics: list[Diagnostic] = []
     effort = Effort.worth(len(source.text))
@@ -202,7 +202,7 @@ def _run(
     except parsing.UnreadableError as unread:
         return [unreadable(source, unread.problem)]
     placing, tree.effort = _Placing(source, tree), effort
-    module = Module(tree, settings, source.locate)
+    module = model.build(tree, settings, source.locate)
     try:
         for rule in map(registry.rule, codes):
             pulse()
@@ -212,7 +212,7 @@ def _run(
                 given_up.append(rule.code)
                 if effort.left:
                     module.close()
-                    module = Module(tree, settings, source.locate)
+                    module = model.build(tree, settings, source.locate)
             except _RuleError as failed:
                 error = failed.error
                 if isinstance(error, RecursionError) and not placing.possible:
@@ -239,7 +239,7 @@ def _of_outline(
     """What the rules find in the outline of the file, and those that need the full tree to tell."""
     from torchlint.conversion import NotOutlinedError
     from torchlint.outline import Outline
-    from torchlint.semantics.module import Module
+    from torchlint.semantics import model
 
     try:
         with stopwatch.of("outline"):
@@ -247,7 +247,7 @@ def _of_outline(
     except NotOutlinedError:
         return [], codes
     tree.effort = effort
-    placing, module = _Placing(source, tree), Module(tree, settings, source.locate)
+    placing, module = _Placing(source, tree), model.build(tree, settings, source.locate)
     diagnostics: list[Diagnostic] = []
     left: list[str] = []
     for rule in map(registry.rule, codes):
@@ -258,12 +258,12 @@ def _of_outline(
             given_up.append(rule.code)
             if effort.left:
                 module.close()
-                module = Module(tree, settings, source.locate)
+                module = model.build(tree, settings, source.locate)
         except _RuleError:
             # Whatever it is: the full tree has an answer, or the failure shows again. What the model
             # was about to find out is lost.
             module.close()
-            module = Module(tree, settings, source.locate)
+            module = model.build(tree, settings, source.locate)
             left.append(rule.code)
     module.close()
     return diagnostics, left
@@ -333,11 +333,13 @@ class _Placing:
 
     def _tidied(self, fix: Fix, module: Module) -> Fix:
         """The fix in the layout of the file, and with the imports taken out that it leaves without a use."""
+        from torchlint.semantics.unusedimports import without_unused_imports
+
         fix = self._laid_out(fix)
         if self._source.path.name == "__init__.py":
             return fix
         safe = fix.applicability is Applicability.SAFE
-        unused = module.without_unused_imports(fix.edits, safe=safe)
+        unused = without_unused_imports(module, fix.edits, safe=safe)
         return self._if_fitting(fix, (*fix.edits, *unused)) if unused else fix
 
     @cached_property

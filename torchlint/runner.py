@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from torchlint import cache, stopwatch
+from torchlint import cache, reading, stopwatch
 from torchlint.cache import Cache
 from torchlint.diagnostics import Diagnostic, Position, Span
 from torchlint.options import LintSettings
@@ -223,7 +223,7 @@ def _source(data: bytes, path: Path, most: int) -> Source:
     allowed = most * (_NOTEBOOK_FACTOR if path.suffix == NOTEBOOK else 1)
     if most and len(data) > allowed:
         raise too_large(len(data), allowed)
-    source = Source.from_bytes(data, path)
+    source = reading.from_bytes(data, path)
     if most and len(source.text) > most:
         size = len(source.text)
         raise SourceError(f"cannot read the file: it has {size} characters of code, and {most} are allowed")
@@ -320,7 +320,7 @@ def _known(item: _Item, mode: Mode, known: Cache | None) -> Result | None:
         result = Result(item.path, diagnostics)
         if diagnostics and item.path in mode.scopes:
             # What counts of a file changes from run to run; what is remembered is all that was found in it.
-            result = _about(Source.from_bytes(data, item.path), diagnostics, mode)
+            result = _about(reading.from_bytes(data, item.path), diagnostics, mode)
     except SourceError:
         return None
     if mode.fix or mode.diff:
@@ -397,7 +397,7 @@ def _encoded(data: bytes, source: Source) -> bytes:
     Raises:
         SourceError: the codec does not give back what it read, and would change more than the fixes do.
     """
-    original = Source.from_bytes(data, source.path)
+    original = reading.from_bytes(data, source.path)
     if original.to_bytes() != data:
         raise SourceError(f"cannot write the fixes: {source.encoding} does not give the same bytes back")
     return source.to_bytes()

@@ -97,25 +97,12 @@ class Source:
     newline: str = "\n"
 
     @classmethod
-    def read(cls, path: Path, most: int = 0) -> Source:
-        """The file at ``path``, if it has at most ``most`` bytes; any file if that is 0.
-
-        Raises:
-            SourceError: it is missing, unreadable, not a regular file, too large, or not text.
-        """
-        return cls.from_bytes(read_bytes(path, most), path)
-
-    @classmethod
     def from_bytes(cls, data: bytes, path: Path) -> Source:
-        """Decode ``data`` as the interpreter would, or as a notebook if ``path`` is named like one.
+        """Decode ``data`` as the interpreter would.
 
         Raises:
-            SourceError: the bytes are not text in the encoding they declare, hold a NUL, or are no notebook.
+            SourceError: the bytes are not text in the encoding they declare, or hold a NUL.
         """
-        if path.suffix == NOTEBOOK:
-            from torchlint.notebook import Notebook
-
-            return Notebook.from_bytes(data, path)
         bom = data.startswith(codecs.BOM_UTF8)
         body = data[len(codecs.BOM_UTF8) :] if bom else data
         encoding = _declared_encoding(data, body)

@@ -40,7 +40,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from torchlint import registry
+from torchlint import reading, registry
 from torchlint.checker import CRASH, SYNTAX_ERROR, check
 from torchlint.diagnostics import Applicability, Diagnostic, Edit
 from torchlint.fixer import Fixed, apply, choose, fix
@@ -129,7 +129,7 @@ class Case:
     @cached_property
     def source(self) -> Source:
         """The file."""
-        return Source.read(self.path)
+        return reading.read(self.path)
 
     @cached_property
     def rule(self) -> Rule:
@@ -451,7 +451,7 @@ def _gap(text: str, start: int, end: int) -> int:
 def _against_twin(case: Case, fixed: Fixed) -> Iterator[str]:
     twin = case.fixed_path
     if twin.exists():
-        wanted = Source.read(twin)
+        wanted = reading.read(twin)
         if fixed.text != wanted.text:
             yield f"{twin}: the fixes make something else:\n{unified_diff(wanted, fixed.text)}".rstrip()
     elif fixed.text != case.source.text:
@@ -478,7 +478,7 @@ def _with_other_bytes(
         # The byte order mark would contradict the cookie.
         return
     data = b"\xef\xbb\xbf" + _crlf(source.text).encode("utf-8")
-    other = Source.from_bytes(data, source.path)
+    other = reading.from_bytes(data, source.path)
     if other.encode(other.text) != data:
         yield f"{source.path}: CR LF or the byte order mark is lost"
     seen = [_place_and_message(item) for item in check(other, settings)]
@@ -523,7 +523,7 @@ def _after_following(case: Case, fixed: Fixed) -> Iterator[str]:
         if path.exists():
             yield f"{path}: nothing is left to follow"
         return
-    followed = Source.read(path)
+    followed = reading.read(path)
     if not _compiles(followed.text):
         yield f"{path}: it is no program"
     found, expectations = check(followed, case.settings), _expectations(followed)

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Any
 
 from benchmarks.corpus.packages import Package
-from torchlint import checker, parsing, registry
+from torchlint import checker, parsing, reading, registry
 from torchlint.diagnostics import Diagnostic
 from torchlint.options import LintSettings
 from torchlint.rule import vocabulary
@@ -77,7 +77,7 @@ def check(
     outcome = Outcome(package.name, package.version)
     for path in paths:
         try:
-            source = Source.read(path)
+            source = reading.read(path)
         except SourceError:
             continue
         outcome.files += 1

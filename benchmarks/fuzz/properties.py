@@ -20,7 +20,7 @@ from pathlib import Path
 import torch
 
 from benchmarks.fuzz import execution
-from torchlint import registry
+from torchlint import reading, registry
 from torchlint.checker import CRASH, SYNTAX_ERROR, check
 from torchlint.fixer import Fixed, fix
 from torchlint.options import LintSettings
@@ -82,7 +82,7 @@ def said(text: str) -> LintSettings:
 def held(text: str) -> Iterator[str]:
     """The invariants of every file: with safe fixes only, and with all."""
     try:
-        source = Source.from_bytes(text.encode("utf-8"), PATH)
+        source = reading.from_bytes(text.encode("utf-8"), PATH)
     except (SourceError, UnicodeEncodeError):
         return
     try:
@@ -100,7 +100,7 @@ def held(text: str) -> Iterator[str]:
 def held_today(text: str) -> Iterator[str]:
     """The invariants of every file of a project that names the newest releases."""
     try:
-        source = Source.from_bytes(text.encode("utf-8"), PATH)
+        source = reading.from_bytes(text.encode("utf-8"), PATH)
     except (SourceError, UnicodeEncodeError):
         return
     yield from invariants(source, settings(target=RELEASE))

@@ -8,11 +8,10 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
-from torchlint import registry
+from torchlint import reading, registry
 from torchlint.fixer import fix
 from torchlint.options import LintSettings
 from torchlint.selectors import expand
-from torchlint.source import Source
 from torchlint.target import Target
 
 
@@ -53,7 +52,7 @@ def fixed(
         if b"torch" not in path.read_bytes():
             continue
         try:
-            source = Source.read(path)
+            source = reading.read(path)
         except ValueError:
             continue  # a test file that is no text on purpose
         outcome = fix(source, settings)

@@ -7,6 +7,7 @@ import libcst as cst
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.microbatches import unscaled
 from torchlint.semantics.module import Module
+from torchlint.semantics.repetition import may_repeat
 from torchlint.semantics.spellings import last_name
 
 
@@ -61,7 +62,7 @@ def accumulation_unscaled(call: cst.Call, module: Module) -> Iterator[Finding]:
     - [Gradient accumulation](https://docs.pytorch.org/docs/stable/notes/amp_examples.html#gradient-accumulation)
     - [Methods and tools for efficient training on a single GPU](https://huggingface.co/docs/transformers/perf_train_gpu_one)
     """
-    if last_name(call.func) != "backward" or not module.may_repeat(call):
+    if last_name(call.func) != "backward" or not may_repeat(module, call):
         return
     found = unscaled(call, module)
     if found is None:

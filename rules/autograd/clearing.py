@@ -12,8 +12,9 @@ import libcst as cst
 from torchlint.semantics.api.results import TENSOR_METHODS
 from torchlint.semantics.conventions import CALLED_MODULE_NAME, OPTIMIZER_NAME
 from torchlint.semantics.holders import EMPTY_HANDED, HARMLESS, LIBRARIES, Holders
-from torchlint.semantics.iterations import Act, Event, Iteration, Subject, bound_in, ends_loop
+from torchlint.semantics.iterations import Act, Event, Iteration, Iterations, Subject, bound_in, ends_loop
 from torchlint.semantics.names import AttributeBinding, Binding
+from torchlint.semantics.repetition import may_repeat
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import Kind
 
@@ -76,11 +77,11 @@ def uncleared(call: cst.Call, module: Module) -> Uncleared | None:
     """How a step goes on with the gradients of the steps before; None if that cannot be proved."""
     if any(module.tree.mentions(hook) for hook in _HOOKS):
         return None
-    for iteration in module.iterations.running(call) if module.may_repeat(call) else ():
+    for iteration in Iterations.of(module).running(call) if may_repeat(module, call) else ():
         found = _Search(iteration, module).uncleared(call)
         if found is not None:
             return found
-    for iteration in module.iterations.entered(call):
+    for iteration in Iterations.of(module).entered(call):
         search = _Search(iteration, module)
         found = search.uncleared(call)
         if found is not None and search.is_whole(call):
@@ -126,7 +127,7 @@ class _Search:
         if not iteration.of(Act.FORWARD) or any(_is_super(call.func) for call, _ in iteration.foreign):
             return False
         steps = [event.subject for event in iteration.at(call, Act.STEP)]
-        elsewhere = self.module.iterations.clearings - {event.node for event in iteration.of(Act.CLEAR)}
+        elsewhere = Iterations.of(self.module).clearings - {event.node for event in iteration.of(Act.CLEAR)}
         return all(
             self._clears_another(node, step) for node in elsewhere for step in steps if step is not None
         )
@@ -134,7 +135,7 @@ class _Search:
     def _clears_another(self, clearing: cst.CSTNode, optimizer: Subject) -> bool:
         match clearing:
             case cst.Call(func=cst.Attribute(attr=cst.Name("zero_grad"), value=owner)):
-                return self._is_of_another(self.module.iterations.subject(owner, ()), optimizer)
+                return self._is_of_another(Iterations.of(self.module).subject(owner, ()), optimizer)
             case _:
                 return False
 
@@ -316,7 +317,7 @@ def clearings_around(found: Uncleared, module: Module) -> Iterator[cst.CSTNode]:
     for call in module.tree.nodes(cst.Call):
         match call.func:
             case cst.Attribute(attr=cst.Name("zero_grad"), value=owner) if module.function(call) is function:
-                if module.iterations.subject(owner, ()).is_certainly(found.step.subject):
+                if Iterations.of(module).subject(owner, ()).is_certainly(found.step.subject):
                     yield call
 
 

@@ -10,8 +10,9 @@ import libcst as cst
 from torchlint.rule import NOTE, Finding, rule
 from torchlint.semantics.api import results
 from torchlint.semantics.dimensions import has_no_dimension
+from torchlint.semantics.evidence import is_test
+from torchlint.semantics.gradmode import Grad, grad
 from torchlint.semantics.module import Module
-from torchlint.semantics.places import Grad
 from torchlint.semantics.sharing import Fate, fate
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import Graph, Kind
@@ -81,10 +82,10 @@ def data_attribute(node: cst.Attribute, module: Module) -> Iterator[Finding]:
     if not _may_cut_graph(node, owner, module):
         return
     if (
-        module.is_test
+        is_test(module)
         or module.classes.of_other_framework
         or _is_indexed(node, module)
-        or module.grad(node) is Grad.OFF
+        or grad(module, node) is Grad.OFF
         or _is_kept_apart(node, module)
         or fate(module, node) is Fate.WRITTEN
     ):

@@ -6,8 +6,9 @@ import libcst as cst
 
 from torchlint.diagnostics import Fix
 from torchlint.rule import WARNING, Finding, rule
-from torchlint.semantics.evaluation import Region
 from torchlint.semantics.module import Module
+
+from .evaluation import Evaluation, Region
 
 
 @rule(
@@ -77,7 +78,7 @@ def evaluation_with_autograd(call: cst.Call, module: Module) -> Iterator[Finding
     - [Performance tuning guide](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html)
     - [Autograd mechanics](https://docs.pytorch.org/docs/stable/notes/autograd.html)
     """
-    region = module.evaluation.recorded(call)
+    region = Evaluation.of(module).recorded(call)
     if region is None:
         return
     model = module.source(call.func)

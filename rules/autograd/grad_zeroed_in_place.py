@@ -6,7 +6,10 @@ import libcst as cst
 
 from torchlint.diagnostics import Fix
 from torchlint.rule import NOTE, WARNING, Finding, rule
-from torchlint.semantics.gradients import zeroed_gradient
+from torchlint.semantics.dataflow import Dataflow
+from torchlint.semantics.evidence import is_test
+from torchlint.semantics.gradients import Gradients, zeroed_gradient
+from torchlint.semantics.guards import guards
 from torchlint.semantics.module import Module
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.values import MISSING, Kind
@@ -71,14 +74,18 @@ def grad_zeroed_in_place(node: cst.Call | cst.AugAssign | cst.Assign, module: Mo
     - [PyTorch performance tuning guide](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html)
     - [zero_grad](https://docs.pytorch.org/docs/2.13/generated/torch.optim.Optimizer.zero_grad.html)
     """
-    if module.is_test:
+    if is_test(module):
         return
     if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute):
         if node.func.attr.value == "zero_grad":
             yield from _zero_grad(node, node.func.value, module)
             return
     owner = zeroed_gradient(node, module)
-    if owner is None or not module.gradients.is_parameter(owner) or module.gradients.needed_at(node, owner):
+    if (
+        owner is None
+        or not Gradients.of(module).is_parameter(owner)
+        or Gradients.of(module).needed_at(node, owner)
+    ):
         return
     name = module.source(owner)
     yield Finding(
@@ -97,7 +104,7 @@ def _zero_grad(call: cst.Call, owner: cst.BaseExpression, module: Module) -> Ite
     argument = module.argument(call, "set_to_none")
     asked = argument.given and argument.constant not in (MISSING, None) and not argument.constant
     by_default = argument.absent and module.target.admits_below("2.0")
-    if not (asked or by_default) or module.gradients.needed_at(call):
+    if not (asked or by_default) or Gradients.of(module).needed_at(call):
         return
     known = value.cls is not None or value.definition is not None
     if not known and module.inference.clues.used_attributes(owner) & _OF_WRAPPERS:
@@ -105,7 +112,7 @@ def _zero_grad(call: cst.Call, owner: cst.BaseExpression, module: Module) -> Ite
     if not known and wraps_optimizer(module, owner):
         return
     edits = module.set_argument(call, "set_to_none", "True")
-    gradients = module.gradients
+    gradients = Gradients.of(module)
     told = gradients.taken_for_granted or gradients.tells_none(call)
     make = module.safe if known and not told and not _leaves_layers_out(module) else module.unsafe
     if asked:
@@ -130,12 +137,12 @@ def _leaves_layers_out(module: Module) -> bool:
     An optimizer moves the parameters of the other layers on by momentum and weight decay if their gradients
     are zeros, and leaves them alone if there are none.
     """
-    is_self = module.dataflow.attributes.is_self
+    is_self = Dataflow.of(module).attributes.is_self
     return any(
         isinstance(call.func, cst.Attribute)
         and is_self(call.func.value)
         and module.value(call.func).kind is Kind.MODULE
-        and any(_may_change(guard.test, module) for guard in module.guards(call))
+        and any(_may_change(guard.test, module) for guard in guards(module, call))
         for call in module.tree.nodes(cst.Call)
     )
 
@@ -151,7 +158,7 @@ def _may_change(test: cst.BaseExpression, module: Module) -> bool:
                 return True
         elif isinstance(holder, cst.Arg) and holder.keyword is name:
             continue
-        elif not module.dataflow.attributes.is_self(name):
+        elif not Dataflow.of(module).attributes.is_self(name):
             if name.value not in _CONSTANTS and module.qualified(name) is None:
                 return True
     calls = module.tree.within(test, module.tree.nodes(cst.Call))
@@ -165,7 +172,7 @@ def _sets_later(target: cst.CSTNode, module: Module) -> bool:
 
 def _clear(node: cst.CSTNode, owner: cst.BaseExpression, module: Module) -> Fix | None:
     """The owner's `zero_grad` instead of a loop that does nothing else, or None for this one gradient."""
-    clearing = module.gradients.clearing_loop(node)
+    clearing = Gradients.of(module).clearing_loop(node)
     if clearing is not None:
         loop, visited = clearing
         argument = "" if module.target.at_least("2.0") else "set_to_none=True"

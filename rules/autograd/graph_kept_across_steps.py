@@ -6,9 +6,13 @@ import libcst as cst
 
 from torchlint.diagnostics import Severity
 from torchlint.rule import ERROR, WARNING, Finding, rule
+from torchlint.semantics import places
+from torchlint.semantics.backpropagation import Backpropagation
+from torchlint.semantics.gradmode import Grad, grad
+from torchlint.semantics.loops import loops_around
 from torchlint.semantics.module import Module
 from torchlint.semantics.names import BindingKind
-from torchlint.semantics.places import Grad, Phase
+from torchlint.semantics.phases import Phase, phase
 from torchlint.semantics.remembered import solved
 from torchlint.semantics.retention import (
     Kept,
@@ -21,6 +25,8 @@ from torchlint.semantics.retention import (
     passed_on,
 )
 from torchlint.semantics.values import Graph, Kind
+
+from .evaluation import Evaluation
 
 # Methods that copy or convert a tensor: what needs no graph can lose it before them.
 _CONVERSIONS = frozenset({"cpu", "cuda", "to", "float", "double", "half", "bfloat16", "clone", "contiguous"})
@@ -94,21 +100,21 @@ def graph_kept_across_steps(node: cst.AugAssign | cst.Assign | cst.Call, module:
         )
         part = _without_graph(item.stored, module)
         # What is kept may be asked for its own gradient later, or be backpropagated by who handed it in.
-        told = module.tree.mentions("retain_grad(") or module.backpropagation.asked_for
+        told = module.tree.mentions("retain_grad(") or Backpropagation.of(module).asked_for
         told = told or _is_summand(part, module)  # another term of the sum may be a number
         # A graph that no backward has freed can still be backpropagated by who gets it.
         function = module.function(node)
         told = told or (
             severity is ERROR
             and isinstance(function, cst.FunctionDef)
-            and module.evaluation.gives_away(function)
+            and Evaluation.of(module).gives_away(function)
         )
         make = module.unsafe if told or handed_in(item.place, module) else module.safe
         yield Finding(
             item.stored,
             f"`{name}` keeps the autograd graph of every step, and {rest}",
             fix=None
-            if may_be_no_tensor(module, part) or module.backpropagation.holds_losses(part)
+            if may_be_no_tensor(module, part) or Backpropagation.of(module).holds_losses(part)
             else make("Detach what is kept", module.replace(part, _detached(part, module))),
             severity=severity,
             remedy=_remedy(part, module),
@@ -116,24 +122,24 @@ def graph_kept_across_steps(node: cst.AugAssign | cst.Assign | cst.Call, module:
 
 
 def _remedy(part: cst.BaseExpression, module: Module) -> str:
-    if module.backpropagation.holds_losses(part):
+    if Backpropagation.of(module).holds_losses(part):
         return f"Keep a copy of `{module.source(part)}` with `.detach()` called on each of its tensors"
     return f"Keep `{_detached(part, module)}`, and make it a tensor on every path"
 
 
 def _may_pile_up(node: cst.CSTNode, module: Module) -> bool:
     """Whether what is kept at ``node`` matters at all, going by the place, before anything is evaluated."""
-    phase = module.phase(node)
-    if phase in (Phase.FORWARD, Phase.DATASET):
+    current = phase(module, node)
+    if current in (Phase.FORWARD, Phase.DATASET):
         return False
-    return phase is Phase.EVALUATION or module.backpropagation.happens
+    return current is Phase.EVALUATION or Backpropagation.of(module).happens
 
 
 def _severity(node: cst.CSTNode, item: Kept, module: Module) -> Severity | None:
     """How bad keeping the graph is; None where it is meant, or does no harm."""
-    if module.grad(node) is Grad.OFF:
+    if grad(module, node) is Grad.OFF:
         return None
-    gradients = module.backpropagation
+    gradients = Backpropagation.of(module)
     if gradients.feeds(item.place):
         return None
     if any(passed_on(item.stored, module)):
@@ -142,21 +148,21 @@ def _severity(node: cst.CSTNode, item: Kept, module: Module) -> Severity | None:
     if gradients.depends(item.stored, item.place):
         return None
     # A comprehension that is assigned keeps by itself; one that is handed on does so with the loop around it.
-    loops = module.loops(item.stored if isinstance(node, cst.Assign) else node)
+    loops = loops_around(module, item.stored if isinstance(node, cst.Assign) else node)
     if gradients.freed(item.stored):
         loop: cst.CSTNode | None = next((loop for loop in loops if gradients.steps(loop)), None)
         if loop is None and isinstance(item.place, cst.Attribute):
             function = module.function(node)
-            if module.hot(node) is not None or _collects(function, item.place, module):
+            if places.hot(module, node) is not None or _collects(function, item.place, module):
                 # A method that runs once a step.
                 loop = function
         if loop is not None and overwritten(node, item.place, loop, module):
             return None
         return WARNING if loop is not None and outlives(item.place, loop, module) else None
     function = module.function(node)
-    if module.phase(node) is not Phase.EVALUATION or module.grad(node) is not Grad.ON:
+    if phase(module, node) is not Phase.EVALUATION or grad(module, node) is not Grad.ON:
         return None
-    if isinstance(function, cst.FunctionDef) and not module.evaluation.is_evident(item.stored, function):
+    if isinstance(function, cst.FunctionDef) and not Evaluation.of(module).is_evident(item.stored, function):
         return None
     if not loops or not outlives(item.place, loops[0], module):
         return None
@@ -172,7 +178,7 @@ def _collects(function: cst.CSTNode | None, place: cst.Attribute, module: Module
     return any(
         isinstance(other.place, cst.Attribute)
         and other.place.attr.value != place.attr.value
-        and module.backpropagation.feeds(other.place)
+        and Backpropagation.of(module).feeds(other.place)
         and _is_emptied(other.place, module)
         for call in module.tree.descendants(function.body)
         if isinstance(call, cst.Call)
@@ -201,19 +207,20 @@ def _has_graph(node: cst.BaseExpression, module: Module) -> bool:
     """Whether an expression is a tensor with its graph, by what is known of it or by its ``backward``."""
     if isinstance(node, cst.Name) and _may_be_detached(node, module):
         return False
-    if module.backpropagation.holds_losses(node):
+    if Backpropagation.of(module).holds_losses(node):
         return True
-    if _is_part(module, node) and not module.backpropagation.is_loss(node):
+    if _is_part(module, node) and not Backpropagation.of(module).is_loss(node):
         return False
     value = module.value(node)
     if value.kind is Kind.TENSOR and not value.leaf and value.graph is Graph.ATTACHED:
         return True
     if isinstance(node, cst.BinaryOperation):
         return any(
-            module.backpropagation.is_loss(one) and module.value(other).kind in (Kind.NUMBER, Kind.UNKNOWN)
+            Backpropagation.of(module).is_loss(one)
+            and module.value(other).kind in (Kind.NUMBER, Kind.UNKNOWN)
             for one, other in ((node.left, node.right), (node.right, node.left))
         )
-    return module.backpropagation.is_loss(node)
+    return Backpropagation.of(module).is_loss(node)
 
 
 @solved(False)
@@ -240,9 +247,9 @@ def _is_part(module: Module, node: cst.BaseExpression) -> bool:
 def _is_summand(node: cst.BaseExpression, module: Module) -> bool:
     """Whether a value is one of the items of a container, which are added up for ``backward``."""
     if isinstance(node, cst.Subscript):
-        return module.backpropagation.holds_losses(node.value)
+        return Backpropagation.of(module).holds_losses(node.value)
     bindings = module.bindings(node) if isinstance(node, cst.Name) else ()
-    return any(module.backpropagation.is_summand(binding) for binding in bindings)
+    return any(Backpropagation.of(module).is_summand(binding) for binding in bindings)
 
 
 def _returns_tensors(function: cst.CSTNode, path: tuple[object, ...], module: Module) -> bool:

@@ -7,7 +7,10 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.rule import NOTE, Finding, rule
+from torchlint.semantics.evidence import is_test
 from torchlint.semantics.module import Module
+
+from .evaluation import Evaluation
 
 
 @rule(
@@ -60,7 +63,7 @@ def inference_mode(node: cst.With | cst.Decorator, module: Module) -> Iterator[F
     - [Autograd mechanics: inference mode](https://docs.pytorch.org/docs/stable/notes/autograd.html#inference-mode)
     - [torch.inference_mode](https://docs.pytorch.org/docs/stable/generated/torch.autograd.grad_mode.inference_mode.html)
     """
-    if not module.target.at_least("1.9") or module.is_test:
+    if not module.target.at_least("1.9") or is_test(module):
         return
     if isinstance(node, cst.Decorator):
         function = module.tree.parent(node)
@@ -72,7 +75,7 @@ def inference_mode(node: cst.With | cst.Decorator, module: Module) -> Iterator[F
         for item in node.items:
             if _is_no_grad(item.item, module):
                 held = item.item
-    if not _is_no_grad(held, module) or not module.evaluation.only_infers(body):
+    if not _is_no_grad(held, module) or not Evaluation.of(module).only_infers(body):
         return
     switch = held.func if isinstance(held, cst.Call) else held
     spelling = module.spell("torch.inference_mode", node)

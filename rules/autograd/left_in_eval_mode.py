@@ -7,6 +7,7 @@ import libcst as cst
 from torchlint.rule import ERROR, Finding, rule
 from torchlint.semantics.modeswitches import left_evaluating
 from torchlint.semantics.module import Module
+from torchlint.semantics.repetition import may_repeat
 from torchlint.semantics.spellings import last_name
 
 
@@ -66,7 +67,7 @@ def left_in_eval_mode(call: cst.Call, module: Module) -> Iterator[Finding]:
     """
     if not isinstance(call.func, cst.Attribute) or last_name(call.func) not in ("eval", "train"):
         return
-    if not module.may_repeat(call):
+    if not may_repeat(module, call):
         return
     found = left_evaluating(call, module)
     if found is None:

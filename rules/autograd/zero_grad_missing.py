@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.rule import ERROR, Finding, rule
+from torchlint.semantics.evidence import is_test
 from torchlint.semantics.module import Module
 from torchlint.semantics.spellings import last_name
 
@@ -59,7 +60,7 @@ def zero_grad_missing(call: cst.Call, module: Module) -> Iterator[Finding]:
     - [Zeroing out gradients](https://docs.pytorch.org/tutorials/recipes/recipes/zeroing_out_gradients.html)
     - [torch.optim: taking an optimization step](https://docs.pytorch.org/docs/stable/optim.html)
     """
-    if last_name(call.func) != "step" or module.is_test:
+    if last_name(call.func) != "step" or is_test(module):
         return
     found = uncleared(call, module)
     if found is None:

@@ -8,8 +8,10 @@ import libcst as cst
 
 from torchlint.diagnostics import Edit, Fix
 from torchlint.rule import NOTE, Finding, rule
+from torchlint.semantics.checkpoints import loads_weights
+from torchlint.semantics.loops import loops_around
 from torchlint.semantics.module import Module
-from torchlint.semantics.program import Trained
+from torchlint.semantics.program import Program, Trained
 
 
 @rule(
@@ -66,7 +68,7 @@ def model_not_compiled(_: cst.Module, module: Module) -> Iterator[Finding]:
     - [Where to apply torch.compile](https://docs.pytorch.org/docs/stable/compile/programming_model.where_to_apply_compile.html)
     - [Module.compile leaves the state dict alone](https://github.com/meta-pytorch/tnt/pull/441)
     """
-    program = module.program
+    program = Program.of(module)
     if not module.target.admits("2.0") or program.compiles or program.framework:
         return
     training = program.training
@@ -120,14 +122,14 @@ def _replicated(module: Module) -> bool:
 
 
 def _compile(module: Module, model: Trained) -> tuple[Edit, ...] | None:
-    placed = module.program.put_on_device(model)
-    if placed is None or module.loops(placed):
+    placed = Program.of(module).put_on_device(model)
+    if placed is None or loops_around(module, placed):
         return None
     statement = module.tree.statement(placed)
     spelt = module.source(model.node)
     if module.target.at_least("2.1"):
         return module.insert_after(statement, f"{spelt}.compile()")
     spelling = module.spell("torch.compile", placed)
-    if spelling is None or spelling.edits or module.loads_weights or module.tree.mentions("state_dict"):
+    if spelling is None or spelling.edits or loads_weights(module) or module.tree.mentions("state_dict"):
         return None
     return module.insert_after(statement, f"{spelt} = {spelling.text}({spelt})")

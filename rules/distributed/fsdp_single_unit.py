@@ -8,8 +8,8 @@ import libcst as cst
 
 from torchlint.rule import NOTE, WARNING, Finding, rule
 from torchlint.semantics.module import Module
-from torchlint.semantics.parallelism import Wrapping
 
+from .parallelism import Parallelism, Wrapping
 from .sharding import has_second_generation, single_unit, superseded
 
 
@@ -72,7 +72,7 @@ def fsdp_single_unit(call: cst.Call, module: Module) -> Iterator[Finding]:
     - [Advanced model training with FSDP: why an auto-wrap policy](https://docs.pytorch.org/tutorials/intermediate/FSDP_advanced_tutorial.html)
     - [Getting started with FSDP2: migration from FSDP1](https://docs.pytorch.org/tutorials/intermediate/FSDP_tutorial.html)
     """
-    wrapper = module.parallelism.wrapper(call)
+    wrapper = Parallelism.of(module).wrapper(call)
     if wrapper is None:
         return
     if single_unit(wrapper, module):

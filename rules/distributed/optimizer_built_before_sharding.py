@@ -8,9 +8,9 @@ import libcst as cst
 
 from torchlint.rule import ERROR, Finding, rule
 from torchlint.semantics.module import Module
-from torchlint.semantics.parallelism import Wrapping
 from torchlint.semantics.spellings import last_name
 
+from .parallelism import Wrapping
 from .sharding import sharded_later
 
 

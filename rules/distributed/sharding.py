@@ -12,12 +12,16 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint.semantics.gradmode import Grad
+from torchlint.semantics.backpropagation import Backpropagation
+from torchlint.semantics.evidence import is_test
+from torchlint.semantics.gradmode import Grad, grad
 from torchlint.semantics.names import BindingKind
-from torchlint.semantics.parallelism import FSDP, FULLY_SHARD, Wrapper, Wrapping
+from torchlint.semantics.phases import evaluated_only
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import Kind
+
+from .parallelism import FSDP, FULLY_SHARD, Parallelism, Wrapper, Wrapping
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
@@ -37,13 +41,13 @@ _STRATEGIES = frozenset({"FULL_SHARD", "SHARD_GRAD_OP", "HYBRID_SHARD", "_HYBRID
 
 def single_unit(wrapper: Wrapper, module: Module) -> bool:
     """Whether a call shards a whole model that is trained here, and nothing shards any part of it."""
-    if wrapper.name not in (FSDP, FULLY_SHARD) or module.is_test:
+    if wrapper.name not in (FSDP, FULLY_SHARD) or is_test(module):
         return False
     if wrapper.wrapping is Wrapping.FSDP and not _told_nothing(wrapper, module):
         return False
     if not _is_whole(wrapper, module) or not _is_used(wrapper, module) or _is_one_layer(wrapper, module):
         return False
-    others = (other for other in module.parallelism.of(*_SHARDING) if other is not wrapper)
+    others = (other for other in Parallelism.of(module).wrapped_by(*_SHARDING) if other is not wrapper)
     return all(_is_whole(other, module) for other in others) and not _wraps_parts(module)
 
 
@@ -54,21 +58,23 @@ def has_second_generation(module: Module) -> bool:
 
 def superseded(wrapper: Wrapper, module: Module) -> bool:
     """Whether a call is the first of FSDP1 in a file that could use ``fully_shard``, and does not."""
-    parallelism = module.parallelism
-    if wrapper.name != FSDP or module.is_test or parallelism.of(Wrapping.FULLY_SHARD):
+    parallelism = Parallelism.of(module)
+    if wrapper.name != FSDP or is_test(module) or parallelism.wrapped_by(Wrapping.FULLY_SHARD):
         return False
     if not has_second_generation(module) or module.tree.mentions("fully_shard"):
         return False
-    first = next(w for w in parallelism.of(Wrapping.FSDP) if w.name == FSDP and not single_unit(w, module))
+    first = next(
+        w for w in parallelism.wrapped_by(Wrapping.FSDP) if w.name == FSDP and not single_unit(w, module)
+    )
     return first is wrapper
 
 
 def _told_nothing(wrapper: Wrapper, module: Module) -> bool:
     """Whether a wrapper has no policy for the parts of its model, and is to shard it at all."""
-    policy = module.parallelism.argument(wrapper, "auto_wrap_policy")
+    policy = Parallelism.of(module).argument(wrapper, "auto_wrap_policy")
     if not policy.absent and not (policy.given and policy.constant is None):
         return False
-    strategy = module.parallelism.argument(wrapper, "sharding_strategy")
+    strategy = Parallelism.of(module).argument(wrapper, "sharding_strategy")
     # With NO_SHARD it does as DDP does.
     return strategy.absent or (strategy.node is not None and last_name(strategy.node) in _STRATEGIES)
 
@@ -116,15 +122,15 @@ def _no_part(value: cst.BaseExpression | None) -> bool:
 
 def _is_used(wrapper: Wrapper, module: Module) -> bool:
     """Whether the file runs what is wrapped, and computes gradients."""
-    if not module.backpropagation.happens:
+    if not Backpropagation.of(module).happens:
         return False
-    forwards = module.parallelism.forwards(wrapper)
-    return any(module.grad(call) is not Grad.OFF and not module.evaluated_only(call) for call in forwards)
+    forwards = Parallelism.of(module).forwards(wrapper)
+    return any(grad(module, call) is not Grad.OFF and not evaluated_only(module, call) for call in forwards)
 
 
 def _is_one_layer(wrapper: Wrapper, module: Module) -> bool:
     """``FSDP(nn.Linear(10, 10))`` has no parts."""
-    inner = module.parallelism.inner(wrapper)
+    inner = Parallelism.of(module).inner(wrapper)
     name = inner.cls or ""
     if inner.definition is not None or name in ("torch.nn.Module", "torch.nn.Sequential"):
         return False
@@ -133,7 +139,7 @@ def _is_one_layer(wrapper: Wrapper, module: Module) -> bool:
 
 def _wraps_parts(module: Module) -> bool:
     """Whether anything else may shard parts of a model: a function of another file, or ``wrap`` of torch."""
-    wrapping = {wrapper.call for wrapper in module.parallelism.wrappers}
+    wrapping = {wrapper.call for wrapper in Parallelism.of(module).wrappers}
     for call in module.tree.nodes(cst.Call):
         if call in wrapping or not _WRAPS_PARTS.search(last_name(call.func) or ""):
             continue
@@ -150,8 +156,10 @@ def _wraps_parts(module: Module) -> bool:
 
 def sharded_later(call: cst.Call, module: Module) -> Wrapper | None:
     """What shards the parameters that an optimizer is made with, after they were taken."""
-    wrappers = [wrapper for wrapper in module.parallelism.of(*_SHARDING) if _replaces(wrapper, module)]
-    if not wrappers or module.is_test or module.value(call).kind is not Kind.OPTIMIZER:
+    wrappers = [
+        wrapper for wrapper in Parallelism.of(module).wrapped_by(*_SHARDING) if _replaces(wrapper, module)
+    ]
+    if not wrappers or is_test(module) or module.value(call).kind is not Kind.OPTIMIZER:
         return None
     if module.value(call).origin is not call or module.callee(call) is not None:
         return None
@@ -172,7 +180,7 @@ def _replaces(wrapper: Wrapper, module: Module) -> bool:
     if wrapper.name != FSDP:
         return False
     # With `use_orig_params=True` the parameters stay the same objects.
-    kept = module.parallelism.argument(wrapper, "use_orig_params")
+    kept = Parallelism.of(module).argument(wrapper, "use_orig_params")
     return kept.absent or kept.constant is False
 
 

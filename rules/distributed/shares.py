@@ -14,15 +14,20 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint.semantics.gradmode import Grad
+from torchlint.semantics.backpropagation import Backpropagation
+from torchlint.semantics.evidence import is_test
+from torchlint.semantics.gradmode import Grad, grad
 from torchlint.semantics.holders import LIBRARIES
-from torchlint.semantics.loaders import ITERABLE
+from torchlint.semantics.iterations import Iterations
+from torchlint.semantics.loaders import ITERABLE, Loaders
 from torchlint.semantics.names import BindingKind
-from torchlint.semantics.parallelism import SAMPLER, Wrapper, Wrapping
 from torchlint.semantics.passes import repeated_passes
+from torchlint.semantics.phases import evaluated_only
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import Kind
+
+from .parallelism import SAMPLER, Parallelism, Wrapper, Wrapping
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
@@ -73,7 +78,7 @@ def _shared_elsewhere(module: Module) -> bool:
     """Whether a framework hands each process its share of the data, or may do so."""
     return any(
         framework not in _ON_REQUEST or module.tree.matches(_ON_REQUEST[framework])
-        for framework in module.parallelism.frameworks
+        for framework in Parallelism.of(module).frameworks
     )
 
 
@@ -90,7 +95,7 @@ class SameOrder:
 
 def same_order(call: cst.Call, module: Module) -> SameOrder | None:
     """The epochs for which the sampler that a call makes draws the same order every time."""
-    loaders = module.loaders
+    loaders = Loaders.of(module)
     if module.class_of(call) != SAMPLER or loaders.constant(call, "shuffle") is not True:
         return None
     definition = module.value(call.func).definition
@@ -99,15 +104,15 @@ def same_order(call: cst.Call, module: Module) -> SameOrder | None:
         and module.classes.info(definition).method("__iter__") is not None
     ):
         return None
-    if module.is_test or _tells_epoch(module) or _shared_elsewhere(module):
+    if is_test(module) or _tells_epoch(module) or _shared_elsewhere(module):
         return None
     for loader in loaders.constructors:
         if call not in samplers(loader, module) or loaders.debugging(loader):
             continue
         for place, loop in repeated_passes(module, loader):
-            if not isinstance(place, cst.For) or module.evaluated_only(place):
+            if not isinstance(place, cst.For) or evaluated_only(module, place):
                 continue
-            if module.backpropagation.computes_gradients(place) and not _handed_out(call, loader, module):
+            if Backpropagation.of(module).computes_gradients(place) and not _handed_out(call, loader, module):
                 return SameOrder(loader, loop)
     return None
 
@@ -165,7 +170,7 @@ def _tells_epoch(module: Module) -> bool:
 def _handed_out(sampler: cst.Call, loader: cst.Call, module: Module) -> bool:
     """Whether other files get hold of a loader or its sampler, and may tell it the epoch."""
     for call in module.tree.nodes(cst.Call):
-        if not call.args or call is loader or module.loaders.makes_loader(call):
+        if not call.args or call is loader or Loaders.of(module).makes_loader(call):
             continue
         if last_name(call.func) in _HARMLESS or (module.qualified(call.func) or "").startswith(LIBRARIES):
             continue
@@ -181,7 +186,7 @@ def _is_one_of(node: cst.BaseExpression, sampler: cst.Call, loader: cst.Call, mo
         return any(_is_one_of(element.value, sampler, loader, module) for element in node.elements)
     if not isinstance(node, (cst.Name, cst.Attribute, cst.Call)) or node is sampler:
         return False
-    return loader in module.loaders.sources(node).calls or (
+    return loader in Loaders.of(module).sources(node).calls or (
         not isinstance(node, cst.Call) and sampler in _made(node, module)
     )
 
@@ -199,14 +204,14 @@ class WholeData:
 
 def whole_data(call: cst.Call, module: Module) -> WholeData | None:
     """The wrapped model that is trained, in every process, on all that the loader made by a call yields."""
-    loaders = module.loaders
-    if not loaders.makes_loader(call) or not module.parallelism.of(*_SEVERAL):
+    loaders = Loaders.of(module)
+    if not loaders.makes_loader(call) or not Parallelism.of(module).wrapped_by(*_SEVERAL):
         return None
     random = _draws_at_random(call, module)
     if not (random or _left_out(call, "sampler", module)) or not _left_out(call, "batch_sampler", module):
         return None
     shuffled = random or loaders.constant(call, "shuffle") is True
-    if module.is_test or _shared_elsewhere(module) or module.tree.matches(_SEEDED):
+    if is_test(module) or _shared_elsewhere(module) or module.tree.matches(_SEEDED):
         return None
     if not shuffled and not _counted(call, module):
         return None
@@ -215,7 +220,7 @@ def whole_data(call: cst.Call, module: Module) -> WholeData | None:
     trained: list[Wrapper] = []
     for loop in module.tree.nodes(cst.For):
         sources = loaders.sources(loop.iter)
-        if call not in sources.calls or not sources.complete or module.evaluated_only(loop):
+        if call not in sources.calls or not sources.complete or evaluated_only(module, loop):
             continue
         if _depends(loop, module):
             continue
@@ -229,13 +234,13 @@ def whole_data(call: cst.Call, module: Module) -> WholeData | None:
 
 def _left_out(call: cst.Call, name: str, module: Module) -> bool:
     argument = module.argument(call, name)
-    return argument.absent or module.loaders.constant(call, name) is None
+    return argument.absent or Loaders.of(module).constant(call, name) is None
 
 
 def _draws_at_random(call: cst.Call, module: Module) -> bool:
     """``sampler=RandomSampler(data)``, whatever else is the case: it knows of no other processes."""
     node = module.argument(call, "sampler").node
-    made = module.loaders.data.made(node) if node is not None else None
+    made = Loaders.of(module).data.made(node) if node is not None else None
     if not isinstance(made, cst.Call) or _depends(made, module):
         return False
     return module.class_of(made) == _RANDOM
@@ -243,21 +248,21 @@ def _draws_at_random(call: cst.Call, module: Module) -> bool:
 
 def _trained(loop: cst.For, module: Module) -> Iterator[Wrapper]:
     """What wraps, for several processes, models that a loop runs and computes gradients of."""
-    if not module.backpropagation.computes_gradients(loop):
+    if not Backpropagation.of(module).computes_gradients(loop):
         return
-    functions = module.iterations.of(loop).functions
-    for forward in module.parallelism.forwards():
+    functions = Iterations.of(module).iteration(loop).functions
+    for forward in Parallelism.of(module).forwards():
         if module.tree.contains(loop, forward) or module.function(forward) in functions:
-            wraps = module.parallelism.wraps(forward.func).by(*_SEVERAL)
-            if wraps and module.grad(forward) is not Grad.OFF and not module.evaluated_only(forward):
+            wraps = Parallelism.of(module).wraps(forward.func).by(*_SEVERAL)
+            if wraps and grad(module, forward) is not Grad.OFF and not evaluated_only(module, forward):
                 yield from wraps
 
 
 def _counted(call: cst.Call, module: Module) -> bool:
     """Whether the items of a dataset certainly have numbers, and each process goes through those in order."""
     shuffle = module.argument(call, "shuffle")
-    node = module.loaders.dataset(call)
-    if node is None or not (shuffle.absent or module.loaders.constant(call, "shuffle") is False):
+    node = Loaders.of(module).dataset(call)
+    if node is None or not (shuffle.absent or Loaders.of(module).constant(call, "shuffle") is False):
         return False
     value = module.value(node)
     if isinstance(value.definition, cst.ClassDef):
@@ -300,7 +305,7 @@ def _decides(branch: cst.If, module: Module) -> bool:
 
 def _comes_in_shares(call: cst.Call, module: Module) -> bool:
     """Whether the dataset of a loader may hold the share of this process only."""
-    node = module.loaders.dataset(call)
+    node = Loaders.of(module).dataset(call)
     return node is None or any(_SHARED.search(text) for text in _told_of(module, node, _HOPS))
 
 

@@ -8,9 +8,11 @@ import libcst as cst
 
 from torchlint.diagnostics import Fix
 from torchlint.rule import NOTE, WARNING, Finding, rule
+from torchlint.semantics.evidence import accelerated
 from torchlint.semantics.graphbreaks import graph_break
 from torchlint.semantics.module import Module
 from torchlint.semantics.purpose import writes_results
+from torchlint.semantics.repetition import may_repeat
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.synchronisation import (
     after_a_decision,
@@ -84,7 +86,7 @@ def data_dependent_shape(node: cst.Call | cst.Subscript, module: Module) -> Iter
 
     * [PyTorch performance tuning guide: avoid unnecessary CPU-GPU synchronization](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html)
     """
-    if not module.may_repeat(node) or not module.accelerated or not shape_wait(module, node):
+    if not may_repeat(module, node) or not accelerated(module) or not shape_wait(module, node):
         return
     hot = waiting_place(module, node)
     if hot is None or after_a_decision(module, node) or graph_break(module, node):

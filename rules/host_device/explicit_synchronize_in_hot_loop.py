@@ -9,8 +9,11 @@ import libcst as cst
 
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.clocks import SAYS_MEASURING, reads_clock
+from torchlint.semantics.evidence import accelerated
+from torchlint.semantics.loops import loops_around
 from torchlint.semantics.module import Module
-from torchlint.semantics.places import Hot, Phase
+from torchlint.semantics.phases import Phase, phase
+from torchlint.semantics.places import Hot
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.synchronisation import (
@@ -80,7 +83,7 @@ def explicit_synchronize_in_hot_loop(call: cst.Call, module: Module) -> Iterator
     * [PyTorch performance tuning guide: avoid unnecessary CPU-GPU synchronization](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html)
     * [CUDA semantics: asynchronous execution](https://docs.pytorch.org/docs/stable/notes/cuda.html#asynchronous-execution)
     """
-    if not explicit_wait(module, call) or not module.accelerated:
+    if not explicit_wait(module, call) or not accelerated(module):
         return
     hot = waiting_place(module, call)
     if hot is None or _measures(module, call, hot) or _awaits_copy(module, module.function(call)):
@@ -95,7 +98,7 @@ def explicit_synchronize_in_hot_loop(call: cst.Call, module: Module) -> Iterator
 
 def _is_timed(module: Module, call: cst.Call) -> bool:
     """Whether the loop around a wait reads a clock."""
-    around = module.loops(call)
+    around = loops_around(module, call)
     return bool(around) and module.tree.holds(around[0], _readings(module))
 
 
@@ -107,7 +110,7 @@ def _measures(module: Module, call: cst.Call, hot: Hot) -> bool:
         return True
     if isinstance(hot.loop, cst.For) and _WARMING.search(module.source(hot.loop.iter)):
         return True
-    places = [place for place in (*hot.path, hot.loop, call) if module.phase(place) is Phase.TRAINING]
+    places = [place for place in (*hot.path, hot.loop, call) if phase(module, place) is Phase.TRAINING]
     scope = around[0] if around[0] is not None else module.tree.root
     return not places and _is_timed_from(module, call, hot, scope)
 

@@ -10,8 +10,10 @@ from torchlint.rule import NOTE, WARNING, Finding, rule
 from torchlint.semantics.accumulation import changed_later, holds_arrays, keep_on_device
 from torchlint.semantics.graphbreaks import graph_break
 from torchlint.semantics.module import Module
-from torchlint.semantics.places import Hot, Phase
+from torchlint.semantics.phases import Phase, phase
+from torchlint.semantics.places import Hot
 from torchlint.semantics.purpose import below_saving, reads_items, writes_results
+from torchlint.semantics.repetition import may_repeat
 from torchlint.semantics.synchronisation import after_a_decision, conversion, trail, waiting_place, when
 from torchlint.semantics.usage import receivers, steps_environment, writes_out
 from torchlint.semantics.values import Kind
@@ -113,7 +115,7 @@ def item_in_hot_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
     * [PyTorch performance tuning guide: avoid unnecessary CPU-GPU synchronization](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html)
     * [CUDA semantics: asynchronous execution](https://docs.pytorch.org/docs/stable/notes/cuda.html#asynchronous-execution)
     """
-    tensor = conversion(module, call) if module.may_repeat(call) else None
+    tensor = conversion(module, call) if may_repeat(module, call) else None
     hot = waiting_place(module, call) if tensor is not None else None
     if tensor is None or hot is None or after_a_decision(module, call) or graph_break(module, call):
         return
@@ -126,7 +128,7 @@ def item_in_hot_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
         yield Finding(call, advice, severity=NOTE, related=trail(module, hot), remedy=_FOR_ENVIRONMENTS)
         return
     wanted = below_saving(module, call) or reads_items(module, call) or writes_results(module, hot)
-    if module.phase(call) is not Phase.TRAINING:
+    if phase(module, call) is not Phase.TRAINING:
         wanted = wanted or any(writes_out(module, receiver) for receiver in handed_to)
     severity = NOTE if wanted else None
     fix = keep_on_device(module, call, tensor)

@@ -11,6 +11,7 @@ from torchlint.semantics.graphbreaks import graph_break
 from torchlint.semantics.module import Module
 from torchlint.semantics.places import Hot
 from torchlint.semantics.purpose import writes_results
+from torchlint.semantics.repetition import may_repeat
 from torchlint.semantics.synchronisation import (
     after_a_decision,
     only_on_failure,
@@ -78,7 +79,7 @@ def printed_tensor_in_hot_loop(
 
     * [PyTorch performance tuning guide: avoid unnecessary CPU-GPU synchronization](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html)
     """
-    if not module.may_repeat(node) or only_on_failure(module, node):
+    if not may_repeat(module, node) or only_on_failure(module, node):
         return
     tensor = written_out(module, node)
     if tensor is None or not _first_of_statement(module, node):

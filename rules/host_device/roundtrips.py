@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.semantics.api.results import LEGACY_CONSTRUCTORS
+from torchlint.semantics.evidence import on_device
 from torchlint.semantics.names import BindingKind
 from torchlint.semantics.purpose import computes_on_host, offloads
 from torchlint.semantics.remembered import remembered
@@ -62,7 +63,7 @@ def _on_device(module: Module, call: cst.Call) -> bool:
     return (
         any(a.keyword is not None and a.keyword.value == "device" for a in call.args)
         and call.args[0].keyword is None
-        and module.on_device(call)
+        and on_device(module, call)
     )
 
 

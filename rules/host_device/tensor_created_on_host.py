@@ -9,9 +9,10 @@ import libcst as cst
 from torchlint.diagnostics import Applicability, Edit, Fix
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.api.results import LEGACY_CONSTRUCTORS
+from torchlint.semantics.evidence import accelerated
 from torchlint.semantics.factories import Factory, created_on, factory, takes_no_data
 from torchlint.semantics.module import Module
-from torchlint.semantics.places import Phase
+from torchlint.semantics.phases import Phase, phase
 from torchlint.semantics.transfers import (
     MOVING_METHODS,
     Move,
@@ -103,9 +104,9 @@ def tensor_created_on_host(call: cst.Call, module: Module) -> Iterator[Finding]:
     if made is None or not takes_no_data(module, made):
         return
     move = move_to_accelerator(module, call)
-    if move is None or not module.accelerated or module.phase(call) is Phase.DATASET:
+    if move is None or not accelerated(module) or phase(module, call) is Phase.DATASET:
         return
-    if not move.shown and module.phase(call) is Phase.SETUP:  # parameters are on the host as yet
+    if not move.shown and phase(module, call) is Phase.SETUP:  # parameters are on the host as yet
         return
     if isinstance(tensor, cst.Name):
         yield from _moved_later(module, made, move, tensor)

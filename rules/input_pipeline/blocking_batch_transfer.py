@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.rule import WARNING, Finding, rule
+from torchlint.semantics.loaders import Loaders
 from torchlint.semantics.module import Module
 
 
@@ -60,13 +61,13 @@ def blocking_batch_transfer(call: cst.Call, module: Module) -> Iterator[Finding]
     - [PyTorch performance tuning guide](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html)
     - [A guide on good usage of non_blocking and pin_memory](https://docs.pytorch.org/tutorials/intermediate/pinmem_nonblock.html)
     """
-    transfer = module.loaders.blocking_transfer(call)
+    transfer = Loaders.of(module).blocking_transfer(call)
     if transfer is None:
         return
     grade = module.safe if transfer.tensor else module.unsafe
     yield Finding(
         call,
         "the host waits for this copy, although the batch is in pinned memory",
-        fix=grade("Set `non_blocking=True`", module.loaders.unblock(call)),
+        fix=grade("Set `non_blocking=True`", Loaders.of(module).unblock(call)),
         remedy="Pass `non_blocking=True`",
     )

@@ -9,7 +9,8 @@ import libcst as cst
 
 from torchlint.diagnostics import Fix
 from torchlint.rule import ERROR, Finding, rule
-from torchlint.semantics.loaders import Conflict
+from torchlint.semantics.evidence import is_test
+from torchlint.semantics.loaders import Conflict, Loaders
 from torchlint.semantics.module import Module
 
 _CAUGHT = re.compile(r"\b(ValueError|AssertionError|Exception|BaseException)\b")
@@ -62,9 +63,9 @@ def impossible_loader_arguments(call: cst.Call, module: Module) -> Iterator[Find
     - [torch.utils.data.DataLoader](https://docs.pytorch.org/docs/stable/data.html#torch.utils.data.DataLoader)
     """
     # Unit tests see to it that such calls raise.
-    if not module.loaders.makes_loader(call) or module.is_test:
+    if not Loaders.of(module).makes_loader(call) or is_test(module):
         return
-    conflicts = list(module.loaders.conflicts(call))
+    conflicts = list(Loaders.of(module).conflicts(call))
     for conflict in conflicts:
         # What it is for is not certain if another of the arguments is the wrong one.
         fix = _fix(call, conflict, module) if all(other.idle for other in conflicts) else None

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.rule import ERROR, Finding, rule
+from torchlint.semantics.loaders import Loaders
 from torchlint.semantics.module import Module
 
 
@@ -63,7 +64,7 @@ def iterable_dataset_duplicated(call: cst.Call, module: Module) -> Iterator[Find
 
     - [torch.utils.data: iterable-style datasets with several workers](https://docs.pytorch.org/docs/stable/data.html#torch.utils.data.IterableDataset)
     """
-    loaders = module.loaders
+    loaders = Loaders.of(module)
     if not loaders.makes_loader(call) or not loaders.workers(call):
         return
     if not module.argument(call, "worker_init_fn").absent:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.rule import WARNING, Finding, rule
+from torchlint.semantics.loaders import Loaders
 from torchlint.semantics.module import Module
 
 
@@ -59,7 +60,7 @@ def loader_without_pinned_memory(call: cst.Call, module: Module) -> Iterator[Fin
     - [Transformers, efficient training on a single GPU: data preloading](https://huggingface.co/docs/transformers/perf_train_gpu_one)
     - [Memory pinning](https://docs.pytorch.org/docs/stable/data.html#memory-pinning)
     """
-    loaders = module.loaders
+    loaders = Loaders.of(module)
     if not loaders.makes_loader(call) or not module.argument(call, "pin_memory").absent:
         return
     if not loaders.pinning_helps or not loaders.feeds_accelerator(call):

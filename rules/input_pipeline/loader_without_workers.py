@@ -8,6 +8,7 @@ import libcst as cst
 
 from torchlint.diagnostics import Fix
 from torchlint.rule import WARNING, Finding, rule
+from torchlint.semantics.loaders import Loaders
 from torchlint.semantics.module import Module
 
 
@@ -61,7 +62,7 @@ def loader_without_workers(call: cst.Call, module: Module) -> Iterator[Finding]:
     - [Transformers, efficient training on a single GPU: data preloading](https://huggingface.co/docs/transformers/perf_train_gpu_one)
     - [Data loading and platform-specific behaviours](https://docs.pytorch.org/docs/stable/data.html#platform-specific-behaviors)
     """
-    loaders = module.loaders
+    loaders = Loaders.of(module)
     workers = module.settings.workers
     if loaders.is_trainer_arguments(call):
         argument = "dataloader_num_workers"
@@ -85,7 +86,7 @@ def loader_without_workers(call: cst.Call, module: Module) -> Iterator[Finding]:
 
 def _remedy(call: cst.Call, argument: str, workers: int, module: Module) -> str:
     remedy = f"Set `{argument}={workers}`"
-    if not module.loaders.spawnable(call):
+    if not Loaders.of(module).spawnable(call):
         remedy += (
             '; where processes are spawned, that needs the run below `if __name__ == "__main__":`, '
             "and a dataset and a `collate_fn` of classes and functions at module level"
@@ -94,6 +95,6 @@ def _remedy(call: cst.Call, argument: str, workers: int, module: Module) -> str:
 
 
 def _fix(call: cst.Call, argument: str, workers: int, module: Module) -> Fix | None:
-    if not module.loaders.spawnable(call):
+    if not Loaders.of(module).spawnable(call):
         return None
     return module.unsafe(f"Set `{argument}={workers}`", module.set_argument(call, argument, str(workers)))

@@ -8,6 +8,7 @@ import libcst as cst
 
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.arrays import same_through_one_array, tensor_from_list
+from torchlint.semantics.evidence import is_test
 from torchlint.semantics.module import Module
 
 
@@ -60,7 +61,7 @@ def tensor_from_list_of_arrays(call: cst.Call, module: Module) -> Iterator[Findi
     - [The warning, and the issue that led to it](https://github.com/pytorch/pytorch/issues/13918)
     """
     data = tensor_from_list(module, call)
-    if data is None or module.is_test:
+    if data is None or is_test(module):
         return
     node, arrays = data
     spelling = module.spell("numpy.array", call)

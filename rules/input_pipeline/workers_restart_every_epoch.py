@@ -8,6 +8,8 @@ import libcst as cst
 
 from torchlint.diagnostics import Edit, Fix, Span
 from torchlint.rule import NOTE, Finding, rule
+from torchlint.semantics.evidence import accelerated
+from torchlint.semantics.loaders import Loaders
 from torchlint.semantics.module import Module
 from torchlint.semantics.passes import Workers, data_changes, repeated_pass, usual_workers
 
@@ -64,12 +66,12 @@ def workers_restart_every_epoch(call: cst.Call, module: Module) -> Iterator[Find
 
     - [torch.utils.data.DataLoader](https://docs.pytorch.org/docs/stable/data.html#torch.utils.data.DataLoader)
     """
-    loaders = module.loaders
+    loaders = Loaders.of(module)
     persistent = module.argument(call, "persistent_workers")
     if not loaders.makes_loader(call) or persistent.given:
         return
     workers = usual_workers(module, call)
-    if workers is None or workers.count < 1 or not module.accelerated or loaders.debugging(call):
+    if workers is None or workers.count < 1 or not accelerated(module) or loaders.debugging(call):
         return
     if persistent.unknown and (workers.element is None or module.tree.mentions("persistent_workers")):
         return

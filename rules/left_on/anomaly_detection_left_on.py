@@ -8,6 +8,7 @@ import libcst as cst
 
 from torchlint.diagnostics import Fix
 from torchlint.rule import WARNING, Finding, rule
+from torchlint.semantics.evidence import is_test
 from torchlint.semantics.module import Module
 from torchlint.semantics.spellings import last_name
 
@@ -72,7 +73,7 @@ def anomaly_detection_left_on(call: cst.Call, module: Module) -> Iterator[Findin
     - [PyTorch performance tuning guide: disable debugging APIs](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html#disable-debugging-apis)
     """
     name = module.qualified(call.func)
-    if module.is_test or name is None:
+    if is_test(module) or name is None:
         return
     if name in _SETTING or name in _AROUND:
         place = module.tree.parent(call)

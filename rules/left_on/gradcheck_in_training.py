@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.rule import WARNING, Finding, rule
+from torchlint.semantics import places
 from torchlint.semantics.module import Module
 
 from .switches import optional
@@ -72,7 +73,7 @@ def gradcheck_in_training(call: cst.Call, module: Module) -> Iterator[Finding]:
     name = module.qualified(call.func)
     if name not in _CHECKS or optional(module, call):
         return
-    hot = module.hot(call)
+    hot = places.hot(module, call)
     if hot is not None:
         yield Finding(
             call,

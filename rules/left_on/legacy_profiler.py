@@ -8,6 +8,7 @@ import libcst as cst
 
 from torchlint.diagnostics import Fix
 from torchlint.rule import ERROR, NOTE, Finding, rule
+from torchlint.semantics.evidence import is_test
 from torchlint.semantics.module import Module
 
 _LEGACY = "torch.autograd.profiler.profile"
@@ -80,7 +81,7 @@ def legacy_profiler(call: cst.Call, module: Module) -> Iterator[Finding]:
             severity=ERROR,
             fix=_renamed(call, module),
         )
-    elif module.target.at_least("1.9") and "use_kineto" not in given and not module.is_test:
+    elif module.target.at_least("1.9") and "use_kineto" not in given and not is_test(module):
         yield Finding(
             call,
             "autograd's profiler times operations by events around them; `torch.profiler.profile` gets the "

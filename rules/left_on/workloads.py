@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchlint.semantics import places
+from torchlint.semantics.loops import loops_around
 from torchlint.semantics.places import is_epoch_loop
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import MISSING, Kind
@@ -47,7 +49,9 @@ def _training_in(
     for call in module.tree.descendants(blocks[0]):
         if not isinstance(call, cst.Call) or (whole and ends_soon(module, call)):
             continue
-        inner = next((loop for loop in module.loops(call) if module.tree.contains(blocks[0], loop)), None)
+        inner = next(
+            (loop for loop in loops_around(module, call) if module.tree.contains(blocks[0], loop)), None
+        )
         loop: cst.CSTNode | None = inner if inner is not None else around
         if isinstance(call.func, cst.Attribute):
             method = call.func.attr.value
@@ -55,7 +59,7 @@ def _training_in(
                 if not (whole and module.tree.matches(_SHORT)):
                     return call
             if method == "backward":
-                hot = module.hot(call)
+                hot = places.hot(module, call)
                 if hot is not None and (loop is not None or not whole):
                     return loop or hot.loop
         callee = module.callee(call) if len(blocks) <= _DEPTH else None
@@ -72,7 +76,7 @@ def _training_in(
 
 def ends_soon(module: Module, node: cst.CSTNode) -> bool:
     """Whether a loop around a node ends after few rounds, or may: a small count, a condition to leave it."""
-    return any(_is_short(module, loop) for loop in module.loops(node))
+    return any(_is_short(module, loop) for loop in loops_around(module, node))
 
 
 def _is_short(module: Module, loop: cst.CSTNode) -> bool:

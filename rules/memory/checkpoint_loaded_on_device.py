@@ -8,6 +8,7 @@ import libcst as cst
 
 from torchlint.rule import NOTE, Finding, rule
 from torchlint.semantics.checkpoints import fills_from
+from torchlint.semantics.evidence import accelerated, is_test
 from torchlint.semantics.module import Module
 
 
@@ -58,14 +59,14 @@ def checkpoint_loaded_on_device(call: cst.Call, module: Module) -> Iterator[Find
 
     - [torch.load](https://docs.pytorch.org/docs/stable/generated/torch.load.html)
     """
-    if module.qualified(call.func) != "torch.load" or module.is_test:
+    if module.qualified(call.func) != "torch.load" or is_test(module):
         return
     for name in ("map_location", "mmap"):
         argument = module.argument(call, name)
         if not argument.absent and argument.constant not in (None, False):
             return
     filled = fills_from(module, call)
-    if filled is None or not module.accelerated:
+    if filled is None or not accelerated(module):
         return
     yield Finding(
         call,

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Final
 
 import libcst as cst
 
+from torchlint.semantics import places
+from torchlint.semantics.repetition import may_repeat
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import Kind
 from torchlint.source import line_start
@@ -94,9 +96,9 @@ def _is_abstraction(module: Module, owner: cst.BaseExpression) -> bool:
 
 def clears_each_step(module: Module, call: cst.Call) -> Hot | None:
     """The hot place of a call that gives memory back at every step for no reason that the file shows."""
-    if not module.may_repeat(call):
+    if not may_repeat(module, call):
         return None
-    hot = module.hot(call)
+    hot = places.hot(module, call)
     if hot is None or _asked_for(module, call) or any(_asked_for(module, step) for step in hot.path):
         return None
     if any(_frees_model(module, place) for place in (call, *hot.path)):
@@ -111,7 +113,7 @@ def called_elsewhere(module: Module, hot: Hot, call: cst.Call) -> bool:
     function = module.function(call)
     if not hot.path or function is None:
         return False
-    return any(module.hot(place) is None for place in module.callers(function))
+    return any(places.hot(module, place) is None for place in module.callers(function))
 
 
 def _frees_model(module: Module, place: cst.CSTNode) -> bool:

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.rule import NOTE, Finding, rule
+from torchlint.semantics.evidence import is_test
+from torchlint.semantics.loaders import Loaders
 from torchlint.semantics.module import Module
 from torchlint.semantics.padding import pads_to_longest, spares_fragments
 
@@ -63,11 +65,11 @@ def fragmentation_prone_lengths(call: cst.Call, module: Module) -> Iterator[Find
     - [PyTorch performance tuning guide](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html)
     - [CUDA semantics: environment variables of the allocator](https://docs.pytorch.org/docs/stable/notes/cuda.html#cuda-memory-envvars)
     """
-    if module.is_test or not module.loaders.makes_loader(call) or spares_fragments(module):
+    if is_test(module) or not Loaders.of(module).makes_loader(call) or spares_fragments(module):
         return
     collate = module.argument(call, "collate_fn").node
     drawn = module.argument(call, "batch_sampler")
-    if collate is None or not drawn.absent or not module.loaders.feeds_accelerator(call):
+    if collate is None or not drawn.absent or not Loaders.of(module).feeds_accelerator(call):
         return
     padded = pads_to_longest(module, collate)
     if padded is None:

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.rule import WARNING, Finding, rule
+from torchlint.semantics.evidence import is_test
+from torchlint.semantics.loops import loops_around
 from torchlint.semantics.module import Module
 
 _RECORDING = "torch.cuda.memory._record_memory_history"
@@ -65,7 +67,7 @@ def memory_history_left_on(call: cst.Call, module: Module) -> Iterator[Finding]:
 
     - [Understanding CUDA memory usage](https://docs.pytorch.org/docs/stable/torch_cuda_memory.html)
     """
-    if module.qualified(call.func) != _RECORDING or module.is_test:
+    if module.qualified(call.func) != _RECORDING or is_test(module):
         return
     recordings = [node for node in module.tree.nodes(cst.Call) if module.qualified(node.func) == _RECORDING]
     if not all(_begins(node, module) for node in recordings):
@@ -99,7 +101,7 @@ def _half_of_a_pair(call: cst.Call, module: Module) -> bool:
 
 def _asked_for(call: cst.Call, module: Module) -> bool:
     """Whether an option asks for a record of the whole run: not of some of the rounds of a loop."""
-    if module.loops(call):
+    if loops_around(module, call):
         return False
     child: cst.CSTNode = call
     for ancestor in module.tree.ancestors(call):

@@ -9,6 +9,7 @@ import libcst as cst
 from torchlint.diagnostics import Fix
 from torchlint.rule import NOTE, Finding, rule
 from torchlint.semantics.module import Edits, Module
+from torchlint.semantics.releasechecks import ReleaseChecks
 
 _METHOD = "to_bettertransformer"
 _FUNCTION = "optimum.bettertransformer.BetterTransformer.transform"
@@ -65,7 +66,7 @@ def better_transformer(call: cst.Call, module: Module) -> Iterator[Finding]:
     model = _converted(call, module)
     if model is None or not module.target_of("transformers").admits(_NATIVE):
         return
-    checks = module.release_checks
+    checks = ReleaseChecks.of(module)
     if checks.over(call, "transformers") or checks.asks_for("to_bettertransformer"):
         return
     yield Finding(

@@ -11,7 +11,7 @@ from torchlint.rule import NOTE, Finding, rule
 from torchlint.semantics.attributes import part_of
 from torchlint.semantics.convolutions import convolutional, needs_channels_first
 from torchlint.semantics.module import Module
-from torchlint.semantics.program import Precision, Trained
+from torchlint.semantics.program import Precision, Program, Trained
 
 _LAST = "torch.channels_last"
 
@@ -73,7 +73,7 @@ def channels_first_convolutions(_: cst.Module, module: Module) -> Iterator[Findi
     - [Channels last memory format in PyTorch](https://docs.pytorch.org/tutorials/intermediate/memory_format_tutorial.html)
     - [PyTorch performance tuning guide](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html)
     """
-    program = module.program
+    program = Program.of(module)
     training = program.training
     if training is None or program.framework or program.waits_for_environment:
         return
@@ -108,11 +108,11 @@ def _fix(module: Module, model: Trained, placed: cst.Call) -> Fix | None:
 
 def _moves(module: Module) -> list[cst.Call]:
     """The calls that move what the model is given to the device; empty if some are out of sight."""
-    training = module.program.training
+    training = Program.of(module).training
     assert training is not None
     found: list[cst.Call] = []
     spelt: set[str] = set()
-    for call in module.program.forward_passes(training.loop):
+    for call in Program.of(module).forward_passes(training.loop):
         given = call.args[0].value if len(call.args) == 1 and not call.args[0].star else None
         moves = _moved(module, given)
         spelt.add(module.source(call.func))

@@ -10,9 +10,11 @@ from torchlint.diagnostics import Fix
 from torchlint.rule import NOTE, WARNING, Finding, rule
 from torchlint.semantics.activations import Activation, activation
 from torchlint.semantics.algebra import argument, one_line, removable
+from torchlint.semantics.compilation import compiled
 from torchlint.semantics.constancy import same_later
 from torchlint.semantics.layers import runs_layer
 from torchlint.semantics.module import Module
+from torchlint.semantics.releasechecks import ReleaseChecks
 
 from .fallbacks import known_to_author
 
@@ -73,10 +75,10 @@ def hand_written_activation(node: cst.BinaryOperation | cst.Call, module: Module
         if not isinstance(name, cst.Name) or name.value.rstrip("_") not in ("mul", "multiply", "div"):
             return
     found = activation(module, node)
-    if found is None or module.release_checks.over(node) or _differentiates(module, node):
+    if found is None or ReleaseChecks.of(module).over(node) or _differentiates(module, node):
         return
     if found.function is None:
-        if module.compiled(node):
+        if compiled(module, node):
             return
         spelling = module.spell("torch.compile", node)
         yield Finding(

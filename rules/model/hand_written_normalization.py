@@ -10,8 +10,10 @@ from torchlint.diagnostics import Fix
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.algebra import argument, loses_comment, one_line
 from torchlint.semantics.constancy import same_later
+from torchlint.semantics.dataflow import Dataflow
 from torchlint.semantics.module import Module
 from torchlint.semantics.normalizations import Normalization, normalization
+from torchlint.semantics.releasechecks import ReleaseChecks
 
 from .fallbacks import known_to_author, with_fused_kernel
 
@@ -73,7 +75,7 @@ def hand_written_normalization(node: cst.BinaryOperation | cst.Call, module: Mod
         if not isinstance(name, cst.Name) or name.value not in ("mul", "multiply", "div", "divide"):
             return
     found = normalization(module, node)
-    if found is None or module.release_checks.over(node) or with_fused_kernel(module, node):
+    if found is None or ReleaseChecks.of(module).over(node) or with_fused_kernel(module, node):
         return
     title, function = ("layer norm", "layer_norm") if found.centred else ("RMS norm", "rms_norm")
     if known_to_author(module, node, function) or "onnx" in module.tree.text.lower():
@@ -93,7 +95,7 @@ def _fix(module: Module, node: cst.BaseExpression, found: Normalization, functio
         return None
     x, eps = argument(module, found.x), argument(module, found.eps)
     spelling = module.spell(f"torch.nn.functional.{function}", node)
-    if spelling is None or not module.dataflow.operations.at_hand(found.x) or not one_line(x + eps):
+    if spelling is None or not Dataflow.of(module).operations.at_hand(found.x) or not one_line(x + eps):
         return None
     if not all(same_later(module, read, node, found.statements) for read in (found.x, found.eps)):
         return None

@@ -10,6 +10,7 @@ import libcst as cst
 from torchlint.diagnostics import Edit
 from torchlint.semantics.algebra import argument, one_line, superfluous
 from torchlint.semantics.constancy import same_later
+from torchlint.semantics.dataflow import Dataflow
 
 from .losses import GivenTo, given_to
 
@@ -53,7 +54,7 @@ def without_ending(module: Module, losses: Sequence[GivenTo]) -> list[Edits | No
         gone, all_gone = found
         if not same_later(module, x, given.call, gone):
             return None
-        if (not all_gone or len(losses) > 1) and not module.dataflow.operations.at_hand(x):
+        if (not all_gone or len(losses) > 1) and not Dataflow.of(module).operations.at_hand(x):
             # The value is needed elsewhere, too, and what it is computed of would be computed twice.
             return None
         edits.append(module.replace(given.given, code))

@@ -7,7 +7,9 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.rule import NOTE, Finding, rule
+from torchlint.semantics.evidence import is_test
 from torchlint.semantics.expansion import expanded, repeated_view
+from torchlint.semantics.loops import loops_around
 from torchlint.semantics.module import Module
 
 
@@ -58,10 +60,10 @@ def repeat_where_expand(call: cst.Call, module: Module) -> Iterator[Finding]:
     - [torch.Tensor.expand](https://docs.pytorch.org/docs/stable/generated/torch.Tensor.expand.html)
     - [torch.Tensor.repeat](https://docs.pytorch.org/docs/stable/generated/torch.Tensor.repeat.html)
     """
-    if not isinstance(call.func, cst.Attribute) or call.func.attr.value != "repeat" or module.is_test:
+    if not isinstance(call.func, cst.Attribute) or call.func.attr.value != "repeat" or is_test(module):
         return
     function = module.function(call)
-    if function is None and not module.loops(call):
+    if function is None and not loops_around(module, call):
         return
     if isinstance(function, cst.FunctionDef) and function.name.value in ("__init__", "reset_parameters"):
         return

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchlint.semantics.backpropagation import Backpropagation
 from torchlint.semantics.conventions import OPTIMIZER_NAME
 from torchlint.semantics.evaluator import Function
 from torchlint.semantics.names import BindingKind
@@ -149,7 +150,7 @@ def backward_under_autocast(block: cst.With, module: Module) -> cst.Call | None:
     if not any(turns_autocast_on(module, item.item) for item in block.items):
         return None
     function = module.function(block)
-    passes = module.backpropagation.calls
+    passes = Backpropagation.of(module).calls
     for call in module.tree.descendants(block.body):
         if not isinstance(call, cst.Call) or module.function(call) is not function:
             continue
@@ -178,7 +179,7 @@ def _done_in(module: Module, function: Function | None, hops: int) -> cst.Call |
         return None
     inside = [call for call in module.calls_in(function) if _runs_as_called(call, function, module)]
     for call in inside:
-        if (call in module.backpropagation.calls and _is_backward(call)) or _steps(call, module):
+        if (call in Backpropagation.of(module).calls and _is_backward(call)) or _steps(call, module):
             return call
     called = dict.fromkeys(map(module.callee, inside))
     return next((done for callee in called if (done := _done_in(module, callee, hops - 1)) is not None), None)

@@ -6,6 +6,7 @@ import libcst as cst
 
 from torchlint.diagnostics import Fix
 from torchlint.rule import WARNING, Finding, rule
+from torchlint.semantics.evidence import is_test
 from torchlint.semantics.module import Module
 from torchlint.semantics.spellings import last_name
 
@@ -61,7 +62,7 @@ def backward_under_autocast(block: cst.With, module: Module) -> Iterator[Finding
     - [torch.autocast: only the forward pass belongs under it](https://docs.pytorch.org/docs/2.13/amp.html)
     - [torch.compile and backward passes under autocast](https://docs.pytorch.org/docs/2.13/user_guide/torch_compiler/torch.compiler_backward.html)
     """
-    if module.is_test:
+    if is_test(module):
         return
     call = found_in(block, module)
     if call is None:

@@ -8,9 +8,11 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.rule import NOTE, WARNING, Finding, rule
-from torchlint.semantics.backendflags import BENCHMARK, DETERMINISTIC, DETERMINISTIC_ALGORITHMS
 from torchlint.semantics.convolutions import convolutional, one_size
 from torchlint.semantics.module import Module
+from torchlint.semantics.program import Program
+
+from .backendflags import BENCHMARK, DETERMINISTIC, DETERMINISTIC_ALGORITHMS, BackendFlags
 
 _SWITCHES = re.compile(r"benchmark|determin")
 _REPEATABLE = re.compile(r"determin|reproduc|repeatab|seed", re.IGNORECASE)
@@ -74,14 +76,14 @@ def cudnn_benchmark_off(_: cst.Module, module: Module) -> Iterator[Finding]:
     - [torch.backends.cudnn.benchmark](https://docs.pytorch.org/docs/stable/backends.html#torch.backends.cudnn.torch.backends.cudnn.benchmark)
     - [Reproducibility](https://docs.pytorch.org/docs/stable/notes/randomness.html)
     """
-    program, flags = module.program, module.backend_flags
+    program, flags = Program.of(module), BackendFlags.of(module)
     training, place = program.training, program.torch_import
     if training is None or program.framework or program.waits_for_environment:
         return
-    off = [write for write in flags.of(BENCHMARK) if write.value is False and write.block is None]
+    off = [write for write in flags.writes_of(BENCHMARK) if write.value is False and write.block is None]
     if off:
-        others = [write for write in flags.of(BENCHMARK) if write.value is not False]
-        asked = flags.of(DETERMINISTIC, DETERMINISTIC_ALGORITHMS)
+        others = [write for write in flags.writes_of(BENCHMARK) if write.value is not False]
+        asked = flags.writes_of(DETERMINISTIC, DETERMINISTIC_ALGORITHMS)
         if others or asked or module.tree.matches(_REPEATABLE):
             return
     elif program.mentions(_SWITCHES):

@@ -8,6 +8,7 @@ import libcst as cst
 
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.module import Module
+from torchlint.semantics.releasechecks import ReleaseChecks
 from torchlint.semantics.upgrading import only_names, upgrade_at, upgraded
 
 _PLACES = ("torch.cuda.amp.", "torch.cpu.amp.")
@@ -75,7 +76,7 @@ def deprecated_amp(node: cst.Name | cst.Attribute, module: Module) -> Iterator[F
     elif (
         row.symbol.startswith(_PLACES) and module.target.at_least("2.4") and row.is_deprecated(module.target)
     ):
-        if _is_alias(node, module) or only_names(module, node) or module.release_checks.over(node):
+        if _is_alias(node, module) or only_names(module, node) or ReleaseChecks.of(module).over(node):
             return
         assert row.replacement is not None
         new = row.replacement

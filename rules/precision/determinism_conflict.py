@@ -7,8 +7,9 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.rule import WARNING, Finding, rule
-from torchlint.semantics.backendflags import DETERMINISTIC_ALGORITHMS
 from torchlint.semantics.module import Module
+
+from .backendflags import DETERMINISTIC_ALGORITHMS, BackendFlags
 
 
 @rule(
@@ -64,7 +65,7 @@ def determinism_conflict(_: cst.Module, module: Module) -> Iterator[Finding]:
     - [Reproducibility: cuDNN convolution benchmarking](https://docs.pytorch.org/docs/stable/notes/randomness.html#cuda-convolution-benchmarking)
     - [PyTorch performance tuning guide](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html)
     """
-    conflict = module.backend_flags.conflict
+    conflict = BackendFlags.of(module).conflict
     if conflict is None:
         return
     search, repeatable = conflict

@@ -10,6 +10,7 @@ from torchlint.diagnostics import Fix
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.api.upgrades import Upgrade
 from torchlint.semantics.module import Module
+from torchlint.semantics.releasechecks import ReleaseChecks
 from torchlint.semantics.trainers import Given, given_up
 
 # Expressions that stand in a conditional one as they are.
@@ -75,7 +76,7 @@ def renamed_trainer_argument(call: cst.Call, module: Module) -> Iterator[Finding
     for given in given_up(module, call):
         row = given.row
         target = module.target_of(row.package)
-        if not row.is_deprecated(target) or module.release_checks.over(call, row.package):
+        if not row.is_deprecated(target) or ReleaseChecks.of(module).over(call, row.package):
             continue
         name = f'{row.argument}="{row.value}"' if row.value else row.argument
         since = f"{row.package} {row.removed if row.is_removed(target) else row.deprecated}"

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.rule import WARNING, Finding, rule
+from torchlint.semantics.evidence import is_test
 from torchlint.semantics.module import Module
 
 from .autocasting import makes_scaler, only_bfloat16
@@ -61,7 +62,7 @@ def scaler_with_bfloat16(call: cst.Call, module: Module) -> Iterator[Finding]:
     - [Automatic mixed precision: gradient scaling](https://docs.pytorch.org/docs/2.13/amp.html)
     - [Hugging Face: efficient training on a single GPU](https://huggingface.co/docs/transformers/perf_train_gpu_one)
     """
-    if module.is_test or not makes_scaler(call, module) or not only_bfloat16(module):
+    if is_test(module) or not makes_scaler(call, module) or not only_bfloat16(module):
         return
     yield Finding(
         call,

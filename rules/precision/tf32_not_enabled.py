@@ -7,10 +7,12 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.rule import NOTE, Finding, rule
-from torchlint.semantics.backendflags import CUDNN_TF32, MATMUL_TF32, Write
 from torchlint.semantics.convolutions import multiplies_matrices
 from torchlint.semantics.module import Module
-from torchlint.semantics.program import Precision
+from torchlint.semantics.program import Precision, Program
+from torchlint.semantics.releasechecks import ReleaseChecks
+
+from .backendflags import CUDNN_TF32, MATMUL_TF32, BackendFlags, Write
 
 
 @rule(
@@ -74,10 +76,10 @@ def tf32_not_enabled(_: cst.Module, module: Module) -> Iterator[Finding]:
     - [Transformers, efficient training on a single GPU: TF32](https://huggingface.co/docs/transformers/perf_train_gpu_one)
     """
     if module.target.at_least("2.9"):
-        for write in module.backend_flags.of(MATMUL_TF32, CUDNN_TF32):
-            if write.value is not None and not module.release_checks.over(write.node):
+        for write in BackendFlags.of(module).writes_of(MATMUL_TF32, CUDNN_TF32):
+            if write.value is not None and not ReleaseChecks.of(module).over(write.node):
                 yield _deprecated(write, module)
-    program = module.program
+    program = Program.of(module)
     if program.torch_import is None or not module.target.admits("1.12"):
         return
     if program.training is None or program.precision is not Precision.SINGLE:

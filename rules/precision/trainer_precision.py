@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.rule import NOTE, Finding, rule
+from torchlint.semantics.evidence import is_test
 from torchlint.semantics.module import Module
 from torchlint.semantics.trainers import cache_beside_checkpointing, left_in_full_precision
 
@@ -59,7 +60,7 @@ def trainer_precision(call: cst.Call, module: Module) -> Iterator[Finding]:
     - [Transformers: GPU](https://huggingface.co/docs/transformers/perf_train_gpu_one)
     - [Transformers: gradient checkpointing](https://huggingface.co/docs/transformers/en/grad_checkpointing)
     """
-    if module.is_test:
+    if is_test(module):
         return
     if left_in_full_precision(module, call):
         yield Finding(

@@ -8,7 +8,7 @@ import libcst as cst
 
 from torchlint.rule import NOTE, Finding, rule
 from torchlint.semantics.module import Module
-from torchlint.semantics.program import Precision
+from torchlint.semantics.program import Precision, Program
 
 
 @rule(
@@ -69,7 +69,7 @@ def training_in_full_precision(_: cst.Module, module: Module) -> Iterator[Findin
     - [PyTorch performance tuning guide](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html)
     - [Transformers, efficient training on a single GPU: mixed precision](https://huggingface.co/docs/transformers/perf_train_gpu_one)
     """
-    program = module.program
+    program = Program.of(module)
     if program.training is None or program.precision is not Precision.SINGLE:
         return
     if not program.profits_from_tensor_cores:

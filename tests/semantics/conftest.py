@@ -24,6 +24,7 @@ from typing import cast
 import libcst as cst
 import pytest
 
+from torchlint.rules.distributed.parallelism import Parallelism
 from torchlint.rules.host_device.legacy_tensor_constructor.legacy import (
     legacy_cast,
     legacy_constructor,
@@ -39,9 +40,17 @@ from torchlint.rules.memory import clearances
 from torchlint.rules.model.attention_weights_unused.unpacking import used_parts
 from torchlint.rules.model.forward_called_directly.bypasses import bypass
 from torchlint.rules.model.modules_in_plain_list.registration import hidden_modules
-from torchlint.semantics import arrays, passes
+from torchlint.semantics import arrays, passes, places
+from torchlint.semantics.compilation import compiled
+from torchlint.semantics.dataflow import Dataflow
+from torchlint.semantics.evidence import accelerated
+from torchlint.semantics.gradmode import grad
+from torchlint.semantics.loaders import Loaders
+from torchlint.semantics.loops import loops_around
+from torchlint.semantics.model import build
 from torchlint.semantics.module import Module, Settings
 from torchlint.semantics.operations import Operation
+from torchlint.semantics.phases import phase
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import MISSING
 from torchlint.syntax import SyntaxTree
@@ -63,7 +72,7 @@ class Row:
 def model(program: str) -> Module:
     """The semantic model of a program."""
     settings = SimpleNamespace(target=Target.unknown(), workers=4)
-    return Module(SyntaxTree(program), cast(Settings, settings))
+    return build(SyntaxTree(program), cast(Settings, settings))
 
 
 @pytest.fixture
@@ -151,12 +160,12 @@ def _first_name(target: cst.CSTNode) -> str:
 
 
 def _hot(module: Module, node: cst.CSTNode) -> str:
-    hot = module.hot(node)
+    hot = places.hot(module, node)
     return _loop_name(hot.loop) if hot is not None else "no"
 
 
 def _via(module: Module, node: cst.CSTNode) -> str:
-    hot = module.hot(node)
+    hot = places.hot(module, node)
     return ",".join(last_name(step) or "?" for step in hot.path) if hot is not None else "no"
 
 
@@ -211,25 +220,25 @@ def _argument(name: str) -> Callable[[Module, cst.CSTNode], str]:
 
 
 def _loops(module: Module, node: cst.CSTNode) -> str:
-    return ",".join(_loop_name(loop) for loop in module.loops(node)) or "none"
+    return ",".join(_loop_name(loop) for loop in loops_around(module, node)) or "none"
 
 
 def _feeds(module: Module, node: cst.CSTNode) -> str:
     assert isinstance(node, cst.Call)
-    dotted = module.dataflow.layers.called(node) or ""
+    dotted = Dataflow.of(module).layers.called(node) or ""
     function = dotted.startswith("torch.nn.functional.")
-    trail = module.dataflow.after_result(node) if function else module.dataflow.after_layer(node)
+    trail = Dataflow.of(module).after_result(node) if function else Dataflow.of(module).after_layer(node)
     return ",".join(sorted({(c.name or "?").rpartition(".")[2] for c in trail.consumers}))
 
 
 def _goes(module: Module, node: cst.CSTNode) -> str:
     assert isinstance(node, cst.Call)
-    return module.loaders.destination(node).value
+    return Loaders.of(module).destination(node).value
 
 
 def _batch_of(module: Module, node: cst.CSTNode) -> str:
     assert isinstance(node, cst.BaseExpression)
-    sources = module.loaders.batch_sources(node)
+    sources = Loaders.of(module).batch_sources(node)
     lines = [module.tree.text.count("\n", 0, module.tree.span(call).start) + 1 for call in sources.calls]
     return ",".join([*map(str, lines), *([] if sources.complete else ["?"])]) or "none"
 
@@ -345,7 +354,7 @@ def _hides(module: Module, node: cst.CSTNode) -> str:
 
 def _wraps(module: Module, node: cst.CSTNode) -> str:
     assert isinstance(node, cst.BaseExpression)
-    found = module.parallelism.wraps(node)
+    found = Parallelism.of(module).wraps(node)
     words = ",".join(wrapper.wrapping.value for wrapper in found.wrappers)
     return f"{words}{'' if found.always else '?'}" if words else "no"
 
@@ -365,22 +374,22 @@ def _spelt(module: Module, operation: Operation | None) -> str:
 
 
 def _computes(module: Module, node: cst.CSTNode) -> str:
-    return _spelt(module, module.dataflow.operations.of(node))
+    return _spelt(module, Dataflow.of(module).operations.of(node))
 
 
 def _behind(module: Module, node: cst.CSTNode) -> str:
     assert isinstance(node, cst.BaseExpression)
-    return _spelt(module, module.dataflow.operations.behind(node))
+    return _spelt(module, Dataflow.of(module).operations.behind(node))
 
 
 def _number(module: Module, node: cst.CSTNode) -> str:
-    number = module.dataflow.operations.number(node)
+    number = Dataflow.of(module).operations.number(node)
     return "none" if number is None else f"{number:.5f}"
 
 
 def _alike(module: Module, node: cst.CSTNode) -> str:
     """Of ``x * f(x)``: whether the function is given the other factor."""
-    operations = module.dataflow.operations
+    operations = Dataflow.of(module).operations
     product = operations.of(node)
     inner = operations.behind(product.operands[1]) if product is not None else None
     assert product is not None and inner is not None
@@ -424,11 +433,11 @@ QUESTIONS: dict[str, Callable[[Module, cst.CSTNode], str]] = {
     "batch_of": _batch_of,
     "hot": _hot,
     "via": _via,
-    "throttled": lambda module, node: _flag(module.throttled(node)),
-    "phase": lambda module, node: module.phase(node).value,
-    "grad": lambda module, node: module.grad(node).value,
-    "compiled": lambda module, node: _flag(module.compiled(node)),
-    "guarded": lambda module, node: _flag(module.main_guarded(node)),
+    "throttled": lambda module, node: _flag(places.throttled(module, node)),
+    "phase": lambda module, node: phase(module, node).value,
+    "grad": lambda module, node: grad(module, node).value,
+    "compiled": lambda module, node: _flag(compiled(module, node)),
+    "guarded": lambda module, node: _flag(places.main_guarded(module, node)),
     "sends": _sends,
     "python": _python,
     "reads": _reads,
@@ -437,5 +446,5 @@ QUESTIONS: dict[str, Callable[[Module, cst.CSTNode], str]] = {
     "legacy": _of_call(lambda module, call: legacy_constructor(module, call) or "no"),
     "cast": _of_call(lambda module, call: legacy_cast(module, call) or "no"),
     "moves": _of_call(lambda module, call: _flag(reported_as_move(module, call))),
-    "accelerated": lambda module, _: _flag(module.accelerated),
+    "accelerated": lambda module, _: _flag(accelerated(module)),
 }

@@ -9,6 +9,8 @@ from typing import cast
 import libcst as cst
 import pytest
 
+from torchlint.semantics import model
+from torchlint.semantics.backpropagation import Backpropagation
 from torchlint.semantics.gradients import gradient_owner, zeroed_gradient
 from torchlint.semantics.module import Module, Settings
 from torchlint.semantics.retention import kept, outlives
@@ -26,7 +28,7 @@ criterion = nn.MSELoss()
 
 def modelled(program: str) -> Module:
     text = HEAD + dedent(program)
-    return Module(SyntaxTree(text), cast(Settings, SimpleNamespace(target=Target.unknown(), workers=4)))
+    return model.build(SyntaxTree(text), cast(Settings, SimpleNamespace(target=Target.unknown(), workers=4)))
 
 
 def node(module: Module, source: str) -> cst.BaseExpression:
@@ -75,7 +77,7 @@ FED = {
 @pytest.mark.parametrize(("program", "place", "expected"), FED.values(), ids=list(FED))
 def test_what_feeds_a_backward_pass(program: str, place: str, expected: bool) -> None:
     module = modelled(program)
-    assert module.backpropagation.feeds(node(module, place)) is expected
+    assert Backpropagation.of(module).feeds(node(module, place)) is expected
 
 
 FREED = {
@@ -101,7 +103,7 @@ FREED = {
 @pytest.mark.parametrize(("program", "place", "expected"), FREED.values(), ids=list(FREED))
 def test_what_a_backward_pass_frees(program: str, place: str, expected: bool) -> None:
     module = modelled(program)
-    assert module.backpropagation.freed(node(module, place)) is expected
+    assert Backpropagation.of(module).freed(node(module, place)) is expected
 
 
 @pytest.mark.parametrize(
@@ -128,7 +130,7 @@ def test_what_a_backward_pass_frees(program: str, place: str, expected: bool) ->
 def test_code_that_computes_gradients(statement: str, expected: bool) -> None:
     helpers = "def helper():\n    loss.backward()\ndef harmless():\n    helper\n"
     module = modelled(helpers + statement)
-    assert module.backpropagation.computes_gradients(module.tree.root.body[-1]) is expected
+    assert Backpropagation.of(module).computes_gradients(module.tree.root.body[-1]) is expected
 
 
 KEPT = {
@@ -244,7 +246,7 @@ HELD = {
 @pytest.mark.parametrize(("program", "name", "held"), HELD.values(), ids=HELD)
 def test_containers_of_losses(program: str, name: str, held: bool) -> None:
     module = modelled(f"{HEAD_OF_DICT}{program}\nloss.backward()\nprint({name})")
-    assert module.backpropagation.holds_losses(node(module, name)) is held
+    assert Backpropagation.of(module).holds_losses(node(module, name)) is held
 
 
 def test_items_of_containers_of_losses() -> None:
@@ -253,7 +255,8 @@ def test_items_of_containers_of_losses() -> None:
         "for name, part in parts.items():\n    print(name, part, parts['box'])"
     )
     found = {
-        text: module.backpropagation.is_loss(node(module, text)) for text in ("part", "parts['box']", "name")
+        text: Backpropagation.of(module).is_loss(node(module, text))
+        for text in ("part", "parts['box']", "name")
     }
     assert found == {"part": True, "parts['box']": True, "name": False}
 
@@ -267,4 +270,4 @@ COMPARED = {
 @pytest.mark.parametrize(("program", "before", "expected"), COMPARED.values(), ids=COMPARED)
 def test_what_a_criterion_compares(program: str, before: str, expected: bool) -> None:
     module = modelled(f"{before}\ny = torch.zeros(2)\nout = scale(x)\n{program}\nloss.backward()\nprint(out)")
-    assert module.backpropagation.is_loss(node(module, "out")) is expected
+    assert Backpropagation.of(module).is_loss(node(module, "out")) is expected

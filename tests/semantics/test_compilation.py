@@ -10,6 +10,7 @@ import pytest
 
 from torchlint.rules.compiler.pointwise_chain_uncompiled.chains import pointwise_operations
 from torchlint.semantics.callstate import grown
+from torchlint.semantics.compilation import Compilation, compiled
 from torchlint.semantics.module import Module
 
 HEAD = """
@@ -164,7 +165,7 @@ def test_regions(name: str, semantic_model: Callable[[str], Module]) -> None:
         for call in module.tree.nodes(cst.Call)
         if isinstance(call.func, cst.Name) and call.func.value == "mark"
     )
-    assert module.compiled(call) is expected
+    assert compiled(module, call) is expected
 
 
 THROUGH = """
@@ -181,7 +182,7 @@ THROUGH = """
 def test_a_region_says_how_it_is_reached(semantic_model: Callable[[str], Module]) -> None:
     module = semantic_model(HEAD + dedent(THROUGH))
     (addition,) = module.tree.nodes(cst.BinaryOperation)
-    region = module.compilation.region(addition)
+    region = Compilation.of(module).region(addition)
     assert region is not None
     assert isinstance(region.entry, cst.FunctionDef) and region.entry.name.value == "h"
     assert isinstance(region.maker, cst.Decorator)

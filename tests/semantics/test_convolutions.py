@@ -8,6 +8,7 @@ import pytest
 
 from torchlint.semantics.convolutions import convolutional, needs_channels_first, one_size
 from torchlint.semantics.module import Module
+from torchlint.semantics.program import Program
 
 PROGRAM = """
 import timm
@@ -89,7 +90,7 @@ def test_which_networks_convolve(
     semantic_model: Callable[[str], Module],
 ) -> None:
     module = semantic_model(PROGRAM.format(model=model, definitions=definitions))
-    training = module.program.training
+    training = Program.of(module).training
     assert training is not None
     trained = training.models[0]
     assert convolutional(module, trained, volumes=False) is images

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import libcst as cst
 import pytest
 
-from torchlint.semantics.guards import unchanged
+from torchlint.semantics.guards import guards, unchanged
 from torchlint.semantics.module import Module
 
 
@@ -16,7 +16,7 @@ def place(module: Module) -> cst.Call:
 
 
 def told(module: Module, node: cst.CSTNode) -> list[str]:
-    return [f"{'' if guard.holds else 'not '}{module.source(guard.test)}" for guard in module.guards(node)]
+    return [f"{'' if guard.holds else 'not '}{module.source(guard.test)}" for guard in guards(module, node)]
 
 
 @pytest.mark.parametrize(
@@ -91,5 +91,5 @@ def test_what_was_tested_is_unchanged(
 ) -> None:
     module = semantic_model(f"def f(x, y, c):\n    assert x.bias\n    {between}here(x.bias)\n")
     call = place(module)
-    (guard,) = module.guards(call)
+    (guard,) = guards(module, call)
     assert unchanged(module, guard.test, call.args[0].value) is holds

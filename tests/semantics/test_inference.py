@@ -5,13 +5,14 @@ from __future__ import annotations
 import libcst as cst
 
 from torchlint.options import LintSettings
+from torchlint.semantics import model
 from torchlint.semantics.module import Module
 from torchlint.semantics.values import Kind
 from torchlint.syntax import SyntaxTree
 
 
 def _model(program: str) -> Module:
-    return Module(SyntaxTree(program), LintSettings())
+    return model.build(SyntaxTree(program), LintSettings())
 
 
 def test_an_iterator_that_is_its_own_iterable_ends() -> None:

@@ -10,7 +10,8 @@ import libcst as cst
 import pytest
 
 from torchlint.rules.autograd.clearing import clearings_around, uncleared
-from torchlint.semantics.iterations import Act, Event, bound_in, ends_loop
+from torchlint.semantics import model
+from torchlint.semantics.iterations import Act, Event, Iterations, bound_in, ends_loop
 from torchlint.semantics.microbatches import unscaled
 from torchlint.semantics.modeswitches import left_evaluating
 from torchlint.semantics.module import Module, Settings
@@ -32,7 +33,7 @@ second = torch.optim.SGD(other.parameters(), lr=0.1)
 
 def modelled(program: str) -> Module:
     text = HEAD + dedent(program)
-    return Module(SyntaxTree(text), cast(Settings, SimpleNamespace(target=Target.unknown(), workers=4)))
+    return model.build(SyntaxTree(text), cast(Settings, SimpleNamespace(target=Target.unknown(), workers=4)))
 
 
 def first_loop(module: Module) -> cst.For | cst.While:
@@ -167,7 +168,7 @@ EVENTS = {
 @pytest.mark.parametrize(("program", "expected"), EVENTS.values(), ids=EVENTS)
 def test_events(program: str, expected: list[str]) -> None:
     module = modelled(program)
-    iteration = module.iterations.of(first_loop(module))
+    iteration = Iterations.of(module).iteration(first_loop(module))
     assert iteration.complete
     seen = [event for event in iteration.events if event.act is not Act.FORWARD]
     assert [told(module, event) for event in seen] == expected
@@ -191,7 +192,7 @@ RUNNING = {
 def test_the_loops_that_run_a_step(program: str, expected: int) -> None:
     module = modelled(program)
     step = next(call for call in module.tree.nodes(cst.Call) if last_name(call.func) == "step")
-    assert len(module.iterations.running(step)) == expected
+    assert len(Iterations.of(module).running(step)) == expected
 
 
 SAME = {
@@ -248,7 +249,7 @@ SAME = {
 @pytest.mark.parametrize(("program", "expected"), SAME.values(), ids=SAME)
 def test_what_is_the_same_thing(program: str, expected: bool) -> None:
     module = modelled(program)
-    iteration = module.iterations.of(first_loop(module))
+    iteration = Iterations.of(module).iteration(first_loop(module))
     one, other = (iteration.of(act)[0].subject for act in (Act.TRAIN, Act.EVAL))
     assert one is not None
     assert other is not None
@@ -328,7 +329,7 @@ def test_what_ends_a_loop(program: str, expected: bool) -> None:
 def test_a_variable_bound_anew() -> None:
     module = modelled("for x in loader:\n    net = make()\n    net.train()\n    model.eval()")
     loop = first_loop(module)
-    train, evaluation = module.iterations.of(loop).events
+    train, evaluation = Iterations.of(module).iteration(loop).events
     assert train.subject is not None
     assert evaluation.subject is not None
     assert bound_in(module, loop, train.subject.place)

@@ -7,8 +7,11 @@ from collections.abc import Callable
 import libcst as cst
 import pytest
 
+from torchlint.semantics import places
+from torchlint.semantics.gradmode import Grad, grad
+from torchlint.semantics.loops import loops_around
 from torchlint.semantics.module import Module
-from torchlint.semantics.places import Grad, Phase
+from torchlint.semantics.phases import Phase, phase
 
 PROGRAMS = {
     "loops of every kind": """
@@ -1870,8 +1873,8 @@ def test_long_conditions(condition: str, semantic_model: Callable[[str], Module]
     """Conditions deeper than the stack of Python are answered, and what they guard is still in its loop."""
     module = semantic_model(f"for i, a in enumerate(x):\n    if {condition}:\n        f(a)\n")
     call = module.tree.nodes(cst.Call)[-1]
-    assert len(module.loops(call)) == 1
-    assert module.hot(call) is None
-    assert module.phase(call) is Phase.SETUP
-    assert module.grad(call) is Grad.ON
-    assert module.throttled(call) is (condition == LONG_CONDITIONS["a counted sum"])
+    assert len(loops_around(module, call)) == 1
+    assert places.hot(module, call) is None
+    assert phase(module, call) is Phase.SETUP
+    assert grad(module, call) is Grad.ON
+    assert places.throttled(module, call) is (condition == LONG_CONDITIONS["a counted sum"])

@@ -9,6 +9,7 @@ import pytest
 
 from torchlint.rewriting import apply_edits
 from torchlint.semantics.module import Module
+from torchlint.semantics.program import Program
 
 Modelled = Callable[[str], Module]
 
@@ -102,7 +103,7 @@ TRAINED = {
 @pytest.mark.parametrize(("program", "expected"), TRAINED.values(), ids=TRAINED)
 def test_what_is_trained(program: str, expected: str | None, semantic_model: Modelled) -> None:
     module = semantic_model(program)
-    training = module.program.training
+    training = Program.of(module).training
     if training is None:
         assert expected is None
         return
@@ -144,7 +145,7 @@ PRECISIONS = {
 @pytest.mark.parametrize(("setup", "step", "expected"), PRECISIONS.values(), ids=PRECISIONS)
 def test_precision(setup: str, step: str, expected: str, semantic_model: Modelled) -> None:
     program = SCRIPT.replace("criterion = ", f"{setup}\ncriterion = ") + f"    {step}\n"
-    assert semantic_model(program).program.precision.value == expected
+    assert Program.of(semantic_model(program)).precision.value == expected
 
 
 def test_another_training_that_nothing_calls_says_nothing_of_precision(semantic_model: Modelled) -> None:
@@ -154,8 +155,8 @@ def test_another_training_that_nothing_calls_says_nothing_of_precision(semantic_
                 loss = model(x)
             scaler.scale(loss).backward()
     """)
-    assert semantic_model(SCRIPT + other).program.precision.value == "single"
-    assert semantic_model(SCRIPT + other + "train_mixed(x, s)\n").program.precision.value == "chosen"
+    assert Program.of(semantic_model(SCRIPT + other)).precision.value == "single"
+    assert Program.of(semantic_model(SCRIPT + other + "train_mixed(x, s)\n")).precision.value == "chosen"
 
 
 PROFITS = {
@@ -183,7 +184,7 @@ def test_what_profits_from_tensor_cores(
     model: str, more: str, expected: bool, semantic_model: Modelled
 ) -> None:
     program = semantic_model(SCRIPT.replace("Net()", model).replace("criterion = ", f"{more}\ncriterion = "))
-    assert program.program.profits_from_tensor_cores is expected
+    assert Program.of(program).profits_from_tensor_cores is expected
 
 
 MADE = {
@@ -203,9 +204,9 @@ MADE = {
 @pytest.mark.parametrize(("code", "expected"), MADE.values(), ids=MADE)
 def test_what_makes_a_model(code: str, expected: str, semantic_model: Modelled) -> None:
     module = semantic_model(SCRIPT.replace("model = Net().cuda()", f"{code}\nmodel.cuda()"))
-    training = module.program.training
+    training = Program.of(module).training
     assert training is not None
-    assert " ".join(module.source(call) for call in module.program.makers(training.models[0])) == expected
+    assert " ".join(module.source(call) for call in Program.of(module).makers(training.models[0])) == expected
 
 
 PLACED = {
@@ -222,9 +223,9 @@ def test_where_a_model_is_put_on_the_device(
     code: str, expected: str | None, semantic_model: Modelled
 ) -> None:
     module = semantic_model(SCRIPT.replace("model = Net().cuda()", f"device = torch.device('cuda')\n{code}"))
-    training = module.program.training
+    training = Program.of(module).training
     assert training is not None
-    placed = module.program.put_on_device(training.models[0])
+    placed = Program.of(module).put_on_device(training.models[0])
     assert (module.source(placed) if placed is not None else None) == expected
 
 
@@ -246,7 +247,7 @@ RUN = {
 @pytest.mark.parametrize(("code", "expected"), RUN.values(), ids=RUN)
 def test_a_model_that_is_only_run(code: str, expected: bool, semantic_model: Modelled) -> None:
     head = "import torch\nfrom torchvision.models import resnet18\nmodel = resnet18().cuda().eval()\n"
-    assert (semantic_model(head + code + "\n").program.inference is not None) is expected
+    assert (Program.of(semantic_model(head + code + "\n")).inference is not None) is expected
 
 
 HEADS = {
@@ -282,7 +283,7 @@ HEADS = {
 
 @pytest.mark.parametrize(("program", "expected"), HEADS.values(), ids=HEADS)
 def test_where_the_program_is_set_up(program: str, expected: str | None, semantic_model: Modelled) -> None:
-    edits = semantic_model(program).program.set_up("\n{}(1)", "torch.set_num_threads")
+    edits = Program.of(semantic_model(program)).set_up("\n{}(1)", "torch.set_num_threads")
     if edits is None:
         assert expected is None
     else:

@@ -11,6 +11,8 @@ import pytest
 
 from torchlint.options import LintSettings
 from torchlint.parsing import on_deep_stack
+from torchlint.semantics import model
+from torchlint.semantics.gradmode import grad
 from torchlint.semantics.module import Module
 from torchlint.semantics.values import Kind
 from torchlint.syntax import SyntaxTree
@@ -221,12 +223,12 @@ PROGRAMS = {
 
 def _answers(tree: SyntaxTree, nodes: Sequence[cst.CSTNode]) -> dict[cst.CSTNode, object]:
     """What a fresh model says of each of these nodes, asked in this order."""
-    module = Module(tree, LintSettings())
+    module = model.build(tree, LintSettings())
     found: dict[cst.CSTNode, object] = {}
     for node in nodes:
         match node:
             case cst.Call():
-                found[node] = module.value(node), module.callee(node), module.grad(node)
+                found[node] = module.value(node), module.callee(node), grad(module, node)
             case cst.FunctionDef():
                 found[node] = module.callers(node), module.inference.returned(node)
             case _:

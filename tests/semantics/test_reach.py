@@ -8,6 +8,7 @@ import libcst as cst
 import pytest
 
 from torchlint.options import LintSettings
+from torchlint.semantics import model
 from torchlint.semantics.fixpoint import Answers
 from torchlint.semantics.module import Module
 from torchlint.semantics.reach import Reach, gathered
@@ -52,7 +53,7 @@ def nothing():
 
 @pytest.fixture
 def module() -> Iterator[Module]:
-    made = Module(SyntaxTree(PROGRAM), LintSettings())
+    made = model.build(SyntaxTree(PROGRAM), LintSettings())
     yield made
     made.close()
 

@@ -8,6 +8,7 @@ from textwrap import dedent, indent
 import pytest
 
 from torchlint.semantics.module import Module
+from torchlint.semantics.program import Program
 
 PROGRAM = """
 import torch
@@ -192,9 +193,9 @@ def test_what_is_inherited(
 
 def counted(module: Module) -> set[str]:
     """The layers of the model that the program trains."""
-    training = module.program.training
+    training = Program.of(module).training
     assert training is not None
-    names = [name for _, name in module.program.layers(training.models[0])]
+    names = [name for _, name in Program.of(module).layers(training.models[0])]
     return {
         name.rpartition(".")[2] for name in names if name.startswith(("torch.nn.Conv", "torch.nn.Linear"))
     }

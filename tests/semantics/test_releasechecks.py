@@ -9,21 +9,22 @@ from types import SimpleNamespace
 import libcst as cst
 import pytest
 
-from torchlint.semantics.module import Module
+from torchlint.semantics import model
+from torchlint.semantics.releasechecks import ReleaseChecks
 from torchlint.syntax import SyntaxTree
 from torchlint.target import Target
 
 
 def _marked(program: str, package: str = "torch") -> list[bool]:
     """For each call ``mark()`` of a program, whether it is under a check."""
-    module = Module(
+    module = model.build(
         SyntaxTree(dedent(program)), SimpleNamespace(target=Target.unknown(), workers=4, libraries={})
     )
     calls = [
         c for c in module.tree.nodes(cst.Call) if isinstance(c.func, cst.Name) and c.func.value == "mark"
     ]
     assert calls
-    return [module.release_checks.over(call, package) for call in calls]
+    return [ReleaseChecks.of(module).over(call, package) for call in calls]
 
 
 def cases(text: str) -> dict[str, str]:

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import cast
+
 import libcst as cst
 import pytest
 
-from torchlint.semantics.names import Names
+from torchlint.semantics import model
+from torchlint.semantics.module import Settings
 from torchlint.semantics.repetition import Repetition
 from torchlint.syntax import SyntaxTree
+from torchlint.target import Target
 
 
 def _marked(program: str) -> dict[str, bool]:
     """For each call ``mark("…")`` of a program, whether it may repeat."""
     tree = SyntaxTree(program)
-    repetition = Repetition(tree, Names(tree))
+    settings = SimpleNamespace(target=Target.unknown(), workers=4)
+    repetition = Repetition.of(model.build(tree, cast(Settings, settings)))
     found: dict[str, bool] = {}
     for call in tree.nodes(cst.Call):
         if isinstance(call.func, cst.Name) and call.func.value == "mark":

@@ -8,6 +8,7 @@ from typing import cast
 import libcst as cst
 import pytest
 
+from torchlint.semantics import model
 from torchlint.semantics.module import Module, Settings
 from torchlint.semantics.trainers import given_up, left_in_full_precision, taker
 from torchlint.syntax import SyntaxTree
@@ -43,7 +44,7 @@ def last_call(program: str) -> tuple[Module, cst.Call]:
     """The outermost call of the last line of a program."""
     tree = SyntaxTree(HEAD + program)
     settings = SimpleNamespace(target=Target.unknown(), libraries={}, workers=4)
-    module = Module(tree, cast(Settings, settings))
+    module = model.build(tree, cast(Settings, settings))
     line = tree.root.body[-1]
     return module, next(call for call in tree.nodes(cst.Call) if tree.contains(line, call))
 

@@ -13,6 +13,7 @@ import libcst as cst
 import pytest
 
 from torchlint.semantics.module import Module
+from torchlint.semantics.wholeprogram import seen_whole, state_unobserved
 
 HEAD = """
 import argparse
@@ -54,12 +55,12 @@ train(net, optimizer, batches)
 
 def unobserved(module: Module) -> bool:
     layer = next(c for c in module.tree.nodes(cst.Call) if module.source(c).startswith("nn.Conv2d"))
-    return module.state_unobserved(layer)
+    return state_unobserved(module, layer)
 
 
 def whole(module: Module) -> bool:
     layer = next(c for c in module.tree.nodes(cst.Call) if module.source(c).startswith("nn.Conv2d"))
-    return module.seen_whole(layer)
+    return seen_whole(module, layer)
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import click
 
+from torchlint import reading
 from torchlint.commands import Failure
 from torchlint.diagnostics import UNTREATED
 from torchlint.files import absolute
@@ -94,7 +95,7 @@ class Adoption:
 
     def sources(self, files: Iterable[Path]) -> Mapping[Path, Source]:
         """The texts of those files that are not checked as they lie in the working tree."""
-        from torchlint.source import Source, SourceError
+        from torchlint.source import SourceError
 
         found = {}
         for path in files:
@@ -102,7 +103,7 @@ class Adoption:
             if changed is None or changed.content is None:
                 continue
             try:
-                found[path] = Source.from_bytes(changed.content, path)
+                found[path] = reading.from_bytes(changed.content, path)
             except SourceError:
                 continue
         return found

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from torchlint import options, registry, stopwatch
+from torchlint import options, reading, registry, stopwatch
 from torchlint.commands import Failure, caching, completion
 from torchlint.commands.adoption import Adoption
 from torchlint.commands.mistakes import Choice
@@ -580,7 +580,7 @@ def _sources(outcome: _Outcome) -> Callable[[Path], Source | None]:
     from functools import lru_cache
 
     from torchlint.runner import most_bytes
-    from torchlint.source import Source, SourceError
+    from torchlint.source import SourceError
 
     @lru_cache(maxsize=1)
     def source(path: Path) -> Source | None:
@@ -588,7 +588,7 @@ def _sources(outcome: _Outcome) -> Callable[[Path], Source | None]:
             return outcome.sources[path]
         try:
             settings = outcome.settings.get(path)
-            return Source.read(path, most_bytes(path, settings) if settings is not None else 0)
+            return reading.read(path, most_bytes(path, settings) if settings is not None else 0)
         except SourceError:
             return None
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.semantics.constancy import same_later, unwritten
+from torchlint.semantics.dataflow import Dataflow
 from torchlint.semantics.operations import Operation
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ def product(
 
     Those names are added to ``names``.
     """
-    operations = module.dataflow.operations
+    operations = Dataflow.of(module).operations
     number = operations.number(node)
     if number is not None:
         return Product(number, ())
@@ -87,10 +88,10 @@ def plus_number(
     if operation is None or operation.name not in ("add", "sub") or operation.options or operation.in_place:
         return None
     left, right = operation.operands
-    number = module.dataflow.operations.number(right)
+    number = Dataflow.of(module).operations.number(right)
     if number is not None:
         return left, number if operation.name == "add" else -number
-    number = module.dataflow.operations.number(left)
+    number = Dataflow.of(module).operations.number(left)
     return (right, number) if number is not None and operation.name == "add" else None
 
 
@@ -98,7 +99,7 @@ def only_here(
     module: Module, node: cst.BaseExpression, names: list[cst.Name] | None = None
 ) -> Operation | None:
     """The operation behind an expression, or behind a name that is read nowhere else (added to ``names``)."""
-    operations = module.dataflow.operations
+    operations = Dataflow.of(module).operations
     if not isinstance(node, cst.Name):
         return operations.of(node)
     bindings = module.bindings(node)
@@ -136,8 +137,8 @@ def through_names(module: Module, node: cst.BaseExpression, steps: int) -> list[
         while isinstance(current, cst.Name):
             found.append(current)
             bindings = module.bindings(current)
-            current = module.dataflow.operations.definition(bindings[0]) if len(bindings) == 1 else None
-        operation = module.dataflow.operations.of(current) if current is not None else None
+            current = Dataflow.of(module).operations.definition(bindings[0]) if len(bindings) == 1 else None
+        operation = Dataflow.of(module).operations.of(current) if current is not None else None
         if operation is None:
             break
         current = operation.operands[0]
@@ -207,7 +208,7 @@ def loses_comment(module: Module, statement: cst.CSTNode) -> bool:
 
 def same_factors(module: Module, factors: Sequence[cst.BaseExpression]) -> bool:
     """Whether all factors are the same expression."""
-    return all(module.dataflow.operations.same(factors[0], other) for other in factors[1:])
+    return all(Dataflow.of(module).operations.same(factors[0], other) for other in factors[1:])
 
 
 def one_line(code: str) -> bool:

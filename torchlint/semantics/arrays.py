@@ -15,6 +15,7 @@ import libcst as cst
 
 from torchlint.semantics import dtypes
 from torchlint.semantics.api.results import LEGACY_CONSTRUCTORS
+from torchlint.semantics.loaders import Loaders
 from torchlint.semantics.names import Binding, BindingKind
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.values import Kind, item_of
@@ -119,7 +120,7 @@ def array(module: Module, node: cst.BaseExpression, depth: int = 0) -> Array | N
             known = module.value(node.value).known or module.value(node).known
             return Array() if _uses_pandas(module) and not called and not known else None
         case cst.Attribute(value=cst.Name(value="self")):
-            values = module.loaders.data.attribute_bindings(node)
+            values = Loaders.of(module).data.attribute_bindings(node)
             return _any_of(None if path else array(module, value, depth + 1) for value, path in values)
         case cst.BinaryOperation():
             return _of_operation(module, node, depth)
@@ -351,14 +352,14 @@ def _held(module: Module, node: cst.BaseExpression) -> tuple[Sequence[cst.BaseEx
 def _kept(module: Module, attribute: cst.Attribute) -> tuple[Sequence[cst.BaseExpression], bool] | None:
     """As ``_held``, of a list that an object keeps: all that its class puts into it."""
     items: list[cst.BaseExpression] = []
-    bindings = module.loaders.data.attribute_bindings(attribute)
+    bindings = Loaders.of(module).data.attribute_bindings(attribute)
     for value, path in bindings:
         held = _held(module, value) if not path and not isinstance(value, (cst.Name, cst.Attribute)) else None
         if held is None:
             return None
         items += held[0]
     owner = module.tree.enclosing(attribute, cst.ClassDef)
-    for use in module.loaders.data.self_attributes.get(attribute.attr.value, ()):
+    for use in Loaders.of(module).data.self_attributes.get(attribute.attr.value, ()):
         if module.tree.enclosing(use, cst.ClassDef) is not owner:
             continue
         added = module.inference.appended(use)

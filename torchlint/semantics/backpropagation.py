@@ -13,20 +13,17 @@ from collections.abc import Iterable, Iterator
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from torchlint.semantics.api.results import NN_LOSSES
 from torchlint.semantics.conventions import CRITERION_NAME
+from torchlint.semantics.module import Module, Part
 from torchlint.semantics.names import Binding, BindingKind, Scope
 from torchlint.semantics.reach import Reach
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.throttling import Function
 from torchlint.semantics.values import Graph, Kind, item_of
-
-if TYPE_CHECKING:
-    from torchlint.semantics.module import Module
 
 Place = Binding | str | cst.CSTNode
 """What holds a value: a definition of a name, an attribute (by its name, whatever the object), or the
@@ -108,12 +105,11 @@ class Flow:
     own_calls: frozenset[cst.CSTNode]
 
 
-class Backpropagation:
+class Backpropagation(Part):
     """The backward passes of one file, and what they reach."""
 
     def __init__(self, module: Module) -> None:
-        self.module = module
-        self.tree = module.tree
+        super().__init__(module)
         self._gradients: dict[cst.CSTNode, bool] = {}
         self._origins: dict[tuple[Place, bool], list[cst.CSTNode]] = {}
         self._kept: dict[tuple[Scope, str], AbstractSet[Place]] = {}

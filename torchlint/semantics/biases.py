@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.semantics.attributes import SelfAttributes
-from torchlint.semantics.guards import Guard, unchanged
+from torchlint.semantics.guards import Guard, guards, unchanged
 from torchlint.semantics.names import Binding, BindingKind
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import Kind
@@ -88,7 +88,7 @@ class Biases:
 
     def _may_be(self, owner: cst.Name, at: cst.CSTNode, layer: str) -> bool:
         """Whether the tests around ``at`` admit that ``owner`` is a layer of this class."""
-        return all(self._admits(guard, owner, layer) for guard in self.module.guards(at))
+        return all(self._admits(guard, owner, layer) for guard in guards(self.module, at))
 
     def _admits(self, guard: Guard, owner: cst.Name, layer: str) -> bool:
         """Whether the outcome of a test leaves it open that ``owner`` is a layer of this class."""
@@ -137,7 +137,7 @@ class Biases:
                 return True
             if any(
                 guard.holds and re.search(r"norm|\bbn", self.tree.source(guard.test), re.IGNORECASE)
-                for guard in self.module.guards(call)
+                for guard in guards(self.module, call)
             ):
                 return True
         return False
@@ -171,7 +171,7 @@ class Biases:
 
     def _known_present(self, bias: cst.BaseExpression, at: cst.CSTNode) -> bool:
         """Whether what was tested before a place says that ``bias`` is not None there."""
-        return any(self._says_present(guard, bias) for guard in self.module.guards(at))
+        return any(self._says_present(guard, bias) for guard in guards(self.module, at))
 
     def _says_present(self, guard: Guard, bias: cst.BaseExpression) -> bool:
         match guard.test:

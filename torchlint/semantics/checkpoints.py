@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint.semantics.names import Names
+from torchlint.semantics.remembered import remembered
 from torchlint.semantics.usage import receivers
 from torchlint.semantics.values import Device, Kind
-from torchlint.syntax import SyntaxTree
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
@@ -34,11 +33,13 @@ _LOADING_FUNCTIONS = frozenset({"torch.load", "safetensors.torch.load_file", "sa
 _STORED = re.compile(r"https?://\S+\.(pth|pt|ckpt|bin|safetensors|tar|pkl)$")
 
 
-def loads_weights(tree: SyntaxTree, names: Names) -> bool:
+@remembered
+def loads_weights(module: Module) -> bool:
     """Whether there is a call that loads weights, an option that asks for them, or the address of some.
 
     A base class that can load itself from a hub counts: that is how its heirs are made.
     """
+    tree, names = module.tree, module.names
     for name in tree.nodes(cst.Name):
         if name.value in _LOADING or name.value.startswith("pretrained") or name.value == "init_ckpt":
             return True

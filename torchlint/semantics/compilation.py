@@ -11,18 +11,16 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import libcst as cst
 
 from torchlint.semantics.api.compiler import ASKS_COMPILER, DISABLERS
 from torchlint.semantics.api.frameworks import COMPILERS
+from torchlint.semantics.module import Module, Part
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.throttling import Function
 from torchlint.semantics.values import Kind, Value
-
-if TYPE_CHECKING:
-    from torchlint.semantics.module import Module
 
 Maker: TypeAlias = "cst.Call | cst.Decorator"
 
@@ -46,12 +44,16 @@ class Region:
     path: tuple[cst.Call, ...] = ()
 
 
-class Compilation:
+def compiled(module: Module, node: cst.CSTNode) -> bool:
+    """Whether a node is inside a function or module that ``torch.compile`` compiles."""
+    return Compilation.of(module).region(node) is not None
+
+
+class Compilation(Part):
     """The compiled code of one file."""
 
     def __init__(self, module: Module) -> None:
-        self.module = module
-        self.tree = module.tree
+        super().__init__(module)
         self._regions: dict[Function, Region | None] = {}
 
     def region(self, node: cst.CSTNode) -> Region | None:

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.semantics.expansion import adds_dimension
-from torchlint.semantics.program import Trained
+from torchlint.semantics.loaders import Loaders
+from torchlint.semantics.program import Program, Trained
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import MISSING
 
@@ -95,7 +96,7 @@ _RANDOM = frozenset({"torch.randn", "torch.rand", "torch.zeros", "torch.ones", "
 
 def convolutional(module: Module, model: Trained, *, volumes: bool = True) -> bool:
     """Whether a model is a convolutional network over images, or, with ``volumes``, over volumes."""
-    layers = list(module.program.layers(model))
+    layers = list(Program.of(module).layers(model))
     if layers:
         names = [name for _, name in layers]
         count = sum(bool(_CONVOLUTION.match(name)) for name in names)
@@ -106,7 +107,7 @@ def convolutional(module: Module, model: Trained, *, volumes: bool = True) -> bo
         if count:
             return "torch.nn.Embedding" not in names or count > 4
         return any(_is_network(module, call) for call, _ in layers)
-    return any(_is_network(module, call) for call in module.program.makers(model))
+    return any(_is_network(module, call) for call in Program.of(module).makers(model))
 
 
 def _attends(module: Module, model: Trained) -> bool:
@@ -147,21 +148,21 @@ def multiplies_matrices(module: Module) -> bool:
 
     They are not in networks that convolve all the way to one last layer, whose work cuDNN does.
     """
-    training = module.program.training
+    training = Program.of(module).training
     return training is not None and not all(_only_convolves(module, model) for model in training.models)
 
 
 def _only_convolves(module: Module, model: Trained) -> bool:
-    names = [name for _, name in module.program.layers(model)]
+    names = [name for _, name in Program.of(module).layers(model)]
     if any(map(_CONVOLVES.match, names)):
-        return module.program.in_sight(model) and not any(map(_MULTIPLIES.match, names))
-    makers = module.program.makers(model)
+        return Program.of(module).in_sight(model) and not any(map(_MULTIPLIES.match, names))
+    makers = Program.of(module).makers(model)
     if makers and all(any(map(_ALL_THE_WAY.search, _names_of_network(module, call))) for call in makers):
         return True
     # Nothing tells what a network of another file does to images; most convolve.
-    if module.program.in_sight(model) or any(map(_MULTIPLIES.match, names)):
+    if Program.of(module).in_sight(model) or any(map(_MULTIPLIES.match, names)):
         return False
-    program = module.program
+    program = Program.of(module)
     return program.mentions(_IMAGES) and (program.mentions(_STYLE) or not program.mentions(_PRODUCTS))
 
 
@@ -182,7 +183,7 @@ def one_size(module: Module) -> bool:
             return True
         if name in _RANDOM and len([arg for arg in call.args if arg.keyword is None and not arg.star]) == 4:
             return True
-        if module.loaders.makes_loader(call) and _stacks(module, call):
+        if Loaders.of(module).makes_loader(call) and _stacks(module, call):
             return True
     return any(_SIZE_NAME.match(name.value) for name in module.tree.nodes(cst.Name))
 
@@ -211,7 +212,7 @@ def needs_channels_first(module: Module, model: Trained) -> bool:
     if isinstance(definition, cst.ClassDef):
         if module.classes.info(definition).opaque:
             return True
-    elif not any(name.startswith(_KNOWN) for _, name in module.program.layers(model)):
+    elif not any(name.startswith(_KNOWN) for _, name in Program.of(module).layers(model)):
         return True
     return any(_refuses_channels_last(call) for call in module.tree.nodes(cst.Call)) or any(
         adds_dimension(element.slice)

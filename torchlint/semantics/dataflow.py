@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import libcst as cst
 
@@ -28,12 +27,10 @@ from torchlint.semantics.layers import (
     Layers,
     same,
 )
+from torchlint.semantics.module import Module, Part
 from torchlint.semantics.names import Binding
 from torchlint.semantics.operations import Operations
 from torchlint.semantics.sequences import START, Filling, Step, argument_steps, literal_steps
-
-if TYPE_CHECKING:
-    from torchlint.semantics.module import Module
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,11 +78,12 @@ _HARMLESS_FUNCTIONS = frozenset(
 _INPUT_KEYWORDS = frozenset({"input", "x", "inputs", "X"})
 
 
-class Dataflow:
+class Dataflow(Part):
     """The layers of one file and what they feed; everything is worked out on demand."""
 
     def __init__(self, module: Module) -> None:
-        self.module, self.tree, self.names = module, module.tree, module.names
+        super().__init__(module)
+        self.names = module.names
         self.layers = Layers(module)
         self.attributes = self.layers.attributes
         self.biases = Biases(module, self.attributes)

@@ -1,13 +1,16 @@
-"""Whether a file ever runs on an accelerator: the evidence that host–device rules ask for."""
+"""Whether a file, or a place in it, ever runs on an accelerator: what host–device rules ask first."""
 
 from __future__ import annotations
 
 import enum
 import re
+from functools import cached_property
 
 import libcst as cst
 
+from torchlint.semantics.compilation import compiled
 from torchlint.semantics.inference import Inference
+from torchlint.semantics.module import Module, Part
 from torchlint.semantics.names import Names
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import Device, Kind
@@ -54,13 +57,66 @@ class Evidence(enum.Enum):
     """It trains or runs its own models and never names a device but the CPU."""
 
 
-def device_evidence(tree: SyntaxTree, names: Names, inference: Inference) -> Evidence:
+def is_test(module: Module) -> bool:
+    """Whether the file holds unit tests, in which no place is hot."""
+    return _Shown.of(module).is_test
+
+
+def accelerated(module: Module) -> bool:
+    """Whether a file ever runs on an accelerator, or defines modules that others will run on one."""
+    return _Shown.of(module).accelerated
+
+
+def evidence(module: Module) -> Evidence:
+    """What a file shows about where it runs."""
+    return _Shown.of(module).evidence
+
+
+def for_accelerator(module: Module, node: cst.CSTNode) -> bool:
+    """Whether a place may run on an accelerator: the file may, or the place is in compiled code.
+
+    What is compiled is made to be fast, and by others than the file itself if it names no device.
+    """
+    return accelerated(module) or compiled(module, node)
+
+
+def on_device(module: Module, node: cst.CSTNode) -> bool:
+    """Whether an expression is a tensor that lives on an accelerator where this file has one.
+
+    A tensor whose place the file does not show counts if the file as a whole runs on one.
+    """
+    if not for_accelerator(module, node):
+        return False
+    value = module.value(node)
+    return value.tensorlike and value.device is not Device.CPU
+
+
+class _Shown(Part):
+    """What one file shows, worked out when first asked."""
+
+    @cached_property
+    def is_test(self) -> bool:
+        return _imports_test_library(self.module.names)
+
+    @cached_property
+    def accelerated(self) -> bool:
+        # That modules are defined for others is told without evaluating anything, most of the time.
+        if _defined_for_others(self.tree, self.module.names, self.module.inference):
+            return True
+        return self.evidence is not Evidence.CPU
+
+    @cached_property
+    def evidence(self) -> Evidence:
+        return _weighed(self.tree, self.module.names, self.module.inference)
+
+
+def _weighed(tree: SyntaxTree, names: Names, inference: Inference) -> Evidence:
     """Weigh the calls, keywords, strings and imports of a file."""
     if _names_device(tree) or _imports_framework(tree, names) or _moves(tree, names, inference):
         return Evidence.ACCELERATOR
     if tree.matches(_WHERE_MODEL_IS):
         return Evidence.ACCELERATOR
-    return Evidence.LIBRARY if defined_for_others(tree, names, inference) else Evidence.CPU
+    return Evidence.LIBRARY if _defined_for_others(tree, names, inference) else Evidence.CPU
 
 
 def _moves(tree: SyntaxTree, names: Names, inference: Inference) -> bool:
@@ -115,10 +171,10 @@ def _imports_framework(tree: SyntaxTree, names: Names) -> bool:
     return False
 
 
-def defined_for_others(tree: SyntaxTree, names: Names, inference: Inference) -> bool:
+def _defined_for_others(tree: SyntaxTree, names: Names, inference: Inference) -> bool:
     """Whether the file defines modules and neither trains nor runs them itself."""
     modules = [node for node in tree.nodes(cst.ClassDef) if inference.classes.info(node).kind is Kind.MODULE]
-    if imports_test_library(names):  # what a test defines is there for that test
+    if _imports_test_library(names):  # what a test defines is there for that test
         return False
     if not modules:
         return _trains_given_model(tree, names) or _goes_by_given_tensors(tree, inference)
@@ -254,7 +310,7 @@ def _runs_model(tree: SyntaxTree, inference: Inference) -> bool:
 _TEST_LIBRARIES = frozenset({"unittest", "pytest", "hypothesis"})
 
 
-def imports_test_library(names: Names) -> bool:
+def _imports_test_library(names: Names) -> bool:
     """Whether a file imports what unit tests are written with; nobody minds how fast it runs."""
     bindings = (binding for found in names.module_scope.bindings.values() for binding in found)
     return any((binding.imported or "").partition(".")[0] in _TEST_LIBRARIES for binding in bindings)

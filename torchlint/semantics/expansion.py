@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.diagnostics import Edit, Fix
+from torchlint.semantics.dataflow import Dataflow
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.values import Kind
 
@@ -195,7 +196,7 @@ def _made_shape(module: Module, node: cst.BaseExpression, hops: int) -> Shape | 
                 return None
             return shape_of(module, binding.value, hops - 1)
         case cst.Attribute():
-            values = module.dataflow.attributes.attribute_values(node, node.attr.value)
+            values = Dataflow.of(module).attributes.attribute_values(node, node.attr.value)
             return shape_of(module, values[0], hops - 1) if len(values) == 1 else None
     return None
 
@@ -279,7 +280,7 @@ def _by_function(module: Module, call: cst.Call, name: str, hops: int) -> Shape 
 def _unsqueezed(
     module: Module, owner: cst.BaseExpression, arguments: Sequence[cst.Arg], hops: int
 ) -> Shape | None:
-    position = module.dataflow.operations.integer(arguments[0].value) if len(arguments) == 1 else None
+    position = Dataflow.of(module).operations.integer(arguments[0].value) if len(arguments) == 1 else None
     if position is None or arguments[0].star:
         return None
     return (_made_shape(module, owner, hops - 1) or Shape()).with_one_at(position)
@@ -308,7 +309,7 @@ def _reduced(module: Module, call: cst.Call, arguments: Sequence[cst.Arg]) -> Sh
         return None
     positional = [arg.value for arg in arguments if arg.keyword is None and not arg.star]
     dim = keywords.get("dim", positional[-1] if positional else None)
-    position = module.dataflow.operations.integer(dim)
+    position = Dataflow.of(module).operations.integer(dim)
     if position is None:
         return None
     return Shape(front=frozenset({position})) if position >= 0 else Shape(back=frozenset({position}))

@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchlint.semantics.backpropagation import Backpropagation
+from torchlint.semantics.loops import loops_around
+from torchlint.semantics.module import Module, Part
 from torchlint.semantics.names import Binding, BindingKind
 from torchlint.semantics.values import MISSING, Kind
 
 if TYPE_CHECKING:
     from torchlint.semantics.evaluator import Function
-    from torchlint.semantics.module import Module
 
 _CAPTURES = frozenset(
     {
@@ -67,12 +69,11 @@ def _everything(index: cst.BaseSlice) -> bool:
             return False
 
 
-class Gradients:
+class Gradients(Part):
     """The gradients of one file."""
 
     def __init__(self, module: Module) -> None:
-        self.module = module
-        self.tree = module.tree
+        super().__init__(module)
         self._steps: dict[cst.CSTNode | None, list[cst.Call]] | None = None
         self._unlikes: dict[Function | None, tuple[list[cst.If], bool]] = {}
 
@@ -164,7 +165,7 @@ class Gradients:
 
     def _is_chosen(self, call: cst.Call) -> bool:
         """Whether a forward pass runs through one of several models: ``heads[task](x)``."""
-        if self.module.value(call.func).kind is not Kind.MODULE or not self.module.loops(call):
+        if self.module.value(call.func).kind is not Kind.MODULE or not loops_around(self.module, call):
             return False
         if isinstance(call.func, cst.Subscript):
             index = call.func.slice[0].slice
@@ -198,7 +199,7 @@ class Gradients:
         scope = self.module.names.lookup(node.value, node) if isinstance(node, cst.Name) else None
         if scope is None or not isinstance(node, cst.Name):
             return []
-        loops = self.module.loops(node)
+        loops = loops_around(self.module, node)
         return [
             binding
             for binding in scope.bindings.get(node.value, ())
@@ -305,7 +306,7 @@ class Gradients:
             return True
         if following is not None:
             return False
-        for loop in self.module.loops(node):
+        for loop in loops_around(self.module, node):
             inside = self.tree.within(loop, backwards)
             if inside:
                 # The loop comes round: what stands above the backward sees the cleared gradient.
@@ -322,7 +323,7 @@ class Gradients:
         """The calls in a function that compute gradients, themselves or in what they call in the file."""
         if self._steps is None:
             self._steps = {}
-            passes = self.module.backpropagation.calls
+            passes = Backpropagation.of(self.module).calls
             for call in self.tree.nodes(cst.Call):
                 if call in passes or self._steps_inside(call):
                     self._steps.setdefault(self.module.function(call), []).append(call)
@@ -330,7 +331,7 @@ class Gradients:
 
     def _steps_inside(self, call: cst.Call) -> bool:
         callee = self.module.callee(call)
-        return callee is not None and self.module.backpropagation.steps(callee.body)
+        return callee is not None and Backpropagation.of(self.module).steps(callee.body)
 
     # ------------------------------------------------------------------ loops that only clear
 

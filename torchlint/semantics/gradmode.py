@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from torchlint.semantics.conventions import MODEL_USE
 from torchlint.semantics.fixpoint import Answers
+from torchlint.semantics.module import Module, Part
 from torchlint.semantics.names import BindingKind
 from torchlint.semantics.reach import gathered
 from torchlint.semantics.remembered import remembered
@@ -18,9 +18,6 @@ from torchlint.semantics.spellings import last_name
 from torchlint.semantics.throttling import FUNCTIONS, Function
 from torchlint.semantics.values import MISSING, Kind
 from torchlint.semantics.words import Words
-
-if TYPE_CHECKING:
-    from torchlint.semantics.places import Model
 
 
 class Grad(Words):
@@ -70,13 +67,17 @@ def _in_common(modes: frozenset[Grad]) -> Grad:
     return Grad.UNKNOWN if len(modes) > 1 else next(iter(modes), Grad.ON)
 
 
-class GradModes:
+def grad(module: Module, node: cst.CSTNode) -> Grad:
+    """Whether autograd records what a node computes."""
+    return GradModes.of(module).mode(node)
+
+
+class GradModes(Part):
     """The grad modes of one file, worked out on demand."""
 
-    def __init__(self, model: Model) -> None:
-        self.model = self.module = model
-        self.tree = model.tree
-        self.names = model.names
+    def __init__(self, module: Module) -> None:
+        super().__init__(module)
+        self.names = module.names
         self._modes: dict[cst.CSTNode, Grad] = {}
         self._starts: dict[Function, frozenset[Grad]] = {}
         self._regions: dict[cst.CSTNode, cst.CSTNode] = {}
@@ -91,7 +92,7 @@ class GradModes:
                 found = inside
             else:
                 found = self._entry(function) if function is not None else Grad.ON
-            if not self.model.fixpoint.busy:
+            if not self.module.fixpoint.busy:
                 self._modes[node] = found
         return found
 
@@ -106,7 +107,7 @@ class GradModes:
             if isinstance(parent, cst.With):
                 held = self._held(parent, child)
                 if held is not None:
-                    stated = self._stated(node, parent, self.model.function(parent)) if setters else None
+                    stated = self._stated(node, parent, self.module.function(parent)) if setters else None
                     return (stated or held), None
         return (self._stated(node, self.tree.root, None) if setters else None), None
 
@@ -128,7 +129,7 @@ class GradModes:
         if not self._sets_modes:
             return {}
         question = "setters", self.tree.root
-        found: _Setters = self.model.fixpoint.ask(question, self._find_setters, _SETTERS_KNOWN)
+        found: _Setters = self.module.fixpoint.ask(question, self._find_setters, _SETTERS_KNOWN)
         return found
 
     def _find_setters(self, _: object) -> _Setters:
@@ -137,7 +138,7 @@ class GradModes:
             if isinstance(self.tree.parent(call), (cst.Expr, cst.Assign)):
                 setting = self._setting(call)
                 if setting is not None:
-                    found.setdefault(self.model.function(call), []).append(setting)
+                    found.setdefault(self.module.function(call), []).append(setting)
         return found
 
     def _setting(self, call: cst.Call) -> tuple[cst.CSTNode, Grad | None] | None:
@@ -212,7 +213,7 @@ class GradModes:
         return None
 
     def _switched(self, argument: cst.BaseExpression) -> Grad:
-        constant = self.model.value(argument).constant
+        constant = self.module.value(argument).constant
         if constant is MISSING or constant is None:
             return Grad.UNKNOWN
         return Grad.ON if constant else Grad.OFF
@@ -236,10 +237,10 @@ class GradModes:
                 if bindings and len(values) == len(bindings):
                     return self._joined(values, depth)
             case cst.Attribute(value=cst.Name() as owner):
-                cls = self.model.classes.instance_class(owner)
+                cls = self.module.classes.instance_class(owner)
                 if cls is not None:
-                    info = self.model.classes.info(cls)
-                    assigned = self.model.classes.attribute_bindings(info, node.attr.value)
+                    info = self.module.classes.info(cls)
+                    assigned = self.module.classes.attribute_bindings(info, node.attr.value)
                     if assigned:
                         return self._joined([b.value for b in assigned], depth)
             case _:
@@ -259,13 +260,13 @@ class GradModes:
             return _CONTEXTS[qualified]
         if qualified in _SETTERS and call.args:
             return self._switched(call.args[0].value)
-        function = self.model.callee(call)
+        function = self.module.callee(call)
         if isinstance(function, cst.FunctionDef):
             if function.name.value == "__init__":
-                owner = self.model.classes.owner(function)
+                owner = self.module.classes.owner(function)
                 return self._entered(owner) if owner is not None else None
             return self._managed(function, depth)
-        definition = self.model.value(call.func).definition
+        definition = self.module.value(call.func).definition
         if isinstance(definition, cst.ClassDef):
             return self._entered(definition)
         word = last_name(call.func)
@@ -273,7 +274,7 @@ class GradModes:
 
     def _entered(self, cls: cst.ClassDef) -> Grad | None:
         """What entering an instance of this class does; unknown if it meddles with the mode at all."""
-        enter = self.model.classes.info(cls).method("__enter__")
+        enter = self.module.classes.info(cls).method("__enter__")
         if enter is None:
             return None
         meddles = any(
@@ -297,21 +298,21 @@ class GradModes:
 
     def _own_nodes(self, function: cst.FunctionDef) -> Iterator[cst.CSTNode]:
         for node in self.tree.descendants(function.body):
-            if isinstance(node, (cst.Yield, cst.Return)) and self.model.function(node) is function:
+            if isinstance(node, (cst.Yield, cst.Return)) and self.module.function(node) is function:
                 yield node
 
     # ------------------------------------------------------------------ functions
 
     def _entry(self, function: Function) -> Grad:
         """The mode in which a function starts: its decorators, its framework, its callers."""
-        if not self.model.fixpoint.busy:
+        if not self.module.fixpoint.busy:
             # Nothing that is asked now rests on half an answer, so that all on the way may be remembered.
             return _in_common(gathered(function, self._started_in, self._starts))
         return _in_common(self._modes_at_start(function))
 
     def _modes_at_start(self, function: Function) -> frozenset[Grad]:
         """The modes in which a function starts, asked while values are being worked out."""
-        found: frozenset[Grad] = self.model.fixpoint.ask(("starts", function), self._find_modes, _STARTS)
+        found: frozenset[Grad] = self.module.fixpoint.ask(("starts", function), self._find_modes, _STARTS)
         return found
 
     def _find_modes(self, question: tuple[str, Function]) -> frozenset[Grad]:
@@ -323,7 +324,7 @@ class GradModes:
         own = self._own_entry(function)
         if own is not None:
             return [own], []
-        places: list[cst.BaseExpression | Function] = [*self.model.callers(function)]
+        places: list[cst.BaseExpression | Function] = [*self.module.callers(function)]
         around = [self._inside(place) for place in places or [function]]
         modes = [inside or Grad.ON for inside, outer in around if inside is not None or outer is None]
         return modes, [outer for inside, outer in around if inside is None and outer is not None]
@@ -340,18 +341,18 @@ class GradModes:
                 mode = self._wrapped(function)
             if mode is not None:
                 return mode
-        if isinstance(function, cst.Lambda) or self.model.callers(function):
+        if isinstance(function, cst.Lambda) or self.module.callers(function):
             return None
-        if self.model.function(function) is not None:
+        if self.module.function(function) is not None:
             # A closure without a known call runs under its maker's mode, as far as is known.
             return None
-        owner = self.model.classes.owner(function)
+        owner = self.module.classes.owner(function)
         if (
             owner is not None
             and function.name.value != "forward"
             and not function.name.value.startswith("__")
         ):
-            info = self.model.classes.info(owner)
+            info = self.module.classes.info(owner)
             part = (
                 info.kind is Kind.MODULE and not info.lightning and not MODEL_USE.match(function.name.value)
             )
@@ -366,7 +367,7 @@ class GradModes:
             isinstance(node, cst.Call)
             and isinstance(node.func, cst.Attribute)
             and (node.func.attr.value == "backward" or (node.func.attr.value == "eval" and not node.args))
-            and self.model.function(node) is function
+            and self.module.function(node) is function
             for node in self.tree.descendants(function.body)
         )
 
@@ -379,10 +380,10 @@ class GradModes:
         return Grad.OFF if modes == {Grad.OFF} else Grad.UNKNOWN
 
     def _hooked(self, function: cst.FunctionDef) -> Grad | None:
-        owner = self.model.classes.owner(function)
+        owner = self.module.classes.owner(function)
         if owner is None:
             return None
-        info = self.model.classes.info(owner)
+        info = self.module.classes.info(owner)
         name = function.name.value
         if info.lightning and _LIGHTNING_OFF.match(name):
             return Grad.OFF
@@ -397,7 +398,7 @@ class GradModes:
         if qualified in _CONTEXTS:
             return _CONTEXTS[qualified]
         made = decorator.func if isinstance(decorator, cst.Call) else decorator
-        definition = self.model.value(made).definition
+        definition = self.module.value(made).definition
         if isinstance(definition, cst.FunctionDef):
             return self._around(definition)
         return self._context(decorator)
@@ -419,7 +420,7 @@ class GradModes:
     def _wrapped(self, function: cst.FunctionDef) -> Grad | None:
         """``evaluate = torch.no_grad()(evaluate)``."""
         binding = self.names.by_node.get(function)
-        if binding is None or self.model.classes.owner(function) is not None:
+        if binding is None or self.module.classes.owner(function) is not None:
             return None
         for use in self.names.uses(binding):
             call = self.tree.parent(self.tree.parents[use])

@@ -17,9 +17,12 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchlint.semantics import places
 from torchlint.semantics.api.compiler import ASKING, DRAWN_NUMBERS, LOGGING_METHODS, UNTRACED
 from torchlint.semantics.api.results import READING_SCALARS, SIZED_BY_SCALARS
 from torchlint.semantics.callstate import grown
+from torchlint.semantics.compilation import Compilation
+from torchlint.semantics.evidence import is_test
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.synchronisation import (
@@ -68,19 +71,19 @@ class Break:
 
 def graph_break(module: Module, node: cst.CSTNode) -> Break | None:
     """How evaluating ``node`` itself, not what lies in it, breaks the graph that it is compiled into."""
-    if not module.compilation.entries or module.is_test:
+    if not Compilation.of(module).entries or is_test(module):
         return None
     found = _cause(module, node)
     if found is None:
         return None
     cause, culprit = found
-    region = module.compilation.region(node)
+    region = Compilation.of(module).region(node)
     if region is None or _allowed(module, cause) or only_on_failure(module, node):
         return None
-    places = (node, *region.path)
-    if any(module.throttled(place) or _in_handler(module, place) for place in places):
+    along = (node, *region.path)
+    if any(places.throttled(module, place) or _in_handler(module, place) for place in along):
         return None
-    if cause is Cause.CALL and any(_below_condition(module, place) for place in places):
+    if cause is Cause.CALL and any(_below_condition(module, place) for place in along):
         return None
     return Break(cause, culprit, region)
 

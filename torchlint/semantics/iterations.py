@@ -13,21 +13,20 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchlint.semantics.backpropagation import Backpropagation
 from torchlint.semantics.conventions import OPTIMIZER_NAME
 from torchlint.semantics.gradients import gradient_owner
+from torchlint.semantics.loops import loops_around
+from torchlint.semantics.module import Module, Part
 from torchlint.semantics.names import Binding, BindingKind, Scope
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.throttling import Function
 from torchlint.semantics.values import MISSING, Kind, Value
 from torchlint.syntax import SyntaxTree
-
-if TYPE_CHECKING:
-    from torchlint.semantics.module import Module
 
 StatementLoop = cst.For | cst.While
 Path = tuple[cst.Call, ...]
@@ -143,12 +142,11 @@ class Iteration:
         return found.get((act, node), [])
 
 
-class Iterations:
+class Iterations(Part):
     """The iterations of the loops of one file."""
 
     def __init__(self, module: Module) -> None:
-        self.module = module
-        self.tree = module.tree
+        super().__init__(module)
         self._iterations: dict[StatementLoop | cst.FunctionDef, Iteration] = {}
         self._visits = 0
 
@@ -159,11 +157,11 @@ class Iterations:
 
         A loop that goes through optimizers, models or parameters does not count.
         """
-        return [self.of(loop) for loop in self._search(node, all_around=False)]
+        return [self.iteration(loop) for loop in self._search(node, all_around=False)]
 
     def around(self, node: cst.CSTNode) -> list[Iteration]:
         """As ``running``, with the loops around the innermost ones, the inner before the outer."""
-        return [self.of(loop) for loop in self._search(node, all_around=True)]
+        return [self.iteration(loop) for loop in self._search(node, all_around=True)]
 
     def _search(self, node: cst.CSTNode, *, all_around: bool) -> Iterable[StatementLoop]:
         found: dict[StatementLoop, None] = {}
@@ -204,7 +202,7 @@ class Iterations:
                 if not self._is_entered(function):
                     return []
                 found[function] = None
-        return [self.of(function) for function in found]
+        return [self.iteration(function) for function in found]
 
     def _is_entered(self, function: cst.FunctionDef) -> bool:
         if _ONCE.search(function.name.value):
@@ -231,7 +229,7 @@ class Iterations:
         )
         return {*calls, *gradients}
 
-    def of(self, loop: StatementLoop | cst.FunctionDef) -> Iteration:
+    def iteration(self, loop: StatementLoop | cst.FunctionDef) -> Iteration:
         """What an iteration of this loop does."""
         found = self._iterations.get(loop)
         if found is None:
@@ -244,7 +242,7 @@ class Iterations:
         return found
 
     def _loops(self, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
-        return (loop for loop in self.module.loops(node) if not self._goes_through_parts(loop))
+        return (loop for loop in loops_around(self.module, node) if not self._goes_through_parts(loop))
 
     def _goes_through_parts(self, loop: cst.CSTNode) -> bool:
         """Whether a loop goes through optimizers, models or parameters, and not through steps."""
@@ -419,7 +417,7 @@ class Iterations:
         """The calls that add to the gradients of parameters, with the loss."""
         return {
             backward.call: backward.losses[0] if backward.losses else None
-            for backward in self.module.backpropagation.passes
+            for backward in Backpropagation.of(self.module).passes
             if self.module.qualified(backward.call.func) != "torch.autograd.grad"
         }
 

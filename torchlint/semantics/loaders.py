@@ -13,21 +13,21 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from torchlint import rewriting
 from torchlint.diagnostics import Edit
+from torchlint.semantics import places
 from torchlint.semantics.conventions import CRITERION_NAME
 from torchlint.semantics.datasets import Datasets
+from torchlint.semantics.evidence import accelerated, is_test, on_device
+from torchlint.semantics.loops import loops_around
+from torchlint.semantics.module import Module, Part
 from torchlint.semantics.names import Binding, BindingKind
 from torchlint.semantics.remembered import solved
 from torchlint.semantics.transfers import transferred
 from torchlint.semantics.values import MISSING, Device, Kind
-
-if TYPE_CHECKING:
-    from torchlint.semantics.module import Module
 
 ITERABLE = "torch.utils.data.IterableDataset"
 LOADER = "torch.utils.data.DataLoader"
@@ -131,11 +131,12 @@ _NOWHERE = Sources()
 _NONE_SO_FAR = Sources((), True)
 
 
-class Loaders:
+class Loaders(Part):
     """The loaders of one file; everything is worked out on demand."""
 
     def __init__(self, module: Module) -> None:
-        self.module, self.tree, self.names = module, module.tree, module.names
+        super().__init__(module)
+        self.names = module.names
         self.data = Datasets(module)
 
     # ------------------------------------------------------------------ constructors
@@ -759,12 +760,12 @@ class Loaders:
             return False
         taken = self._sampled.get(call, [])
         return bool(taken) and not any(
-            not self.tree.contains(loop, call) for node in taken for loop in self.module.loops(node)
+            not self.tree.contains(loop, call) for node in taken for loop in loops_around(self.module, node)
         )
 
     def feeds_accelerator(self, call: cst.Call) -> bool:
         """Whether batches are sent to an accelerator, by what the file does or else by its evidence."""
-        if not self.module.accelerated:
+        if not accelerated(self.module):
             return False
         destination = self.destination(call)
         return destination is Destination.ACCELERATOR or destination is Destination.ELSEWHERE
@@ -791,7 +792,7 @@ class Loaders:
         match call.func.attr.value:
             case "type" if self._may_be_device_type(argument):
                 return owner
-            case "copy_" if self.module.on_device(owner):
+            case "copy_" if on_device(self.module, owner):
                 return argument
             case _:
                 return None
@@ -1088,7 +1089,7 @@ class Loaders:
     @cached_property
     def _is_test_file(self) -> bool:
         """Whether the file holds tests: what it imports, or functions of that name that assert something."""
-        if self.module.is_test:
+        if is_test(self.module):
             return True
         for statement in self.tree.nodes(cst.Assert):
             function = self.tree.enclosing(statement, cst.FunctionDef)
@@ -1113,7 +1114,7 @@ class Loaders:
     def _runs_on_import(self, node: cst.CSTNode, seen: set[cst.CSTNode]) -> bool:
         function = self.module.function(node)
         if function is None:
-            return not self.module.main_guarded(node)
+            return not places.main_guarded(self.module, node)
         if function in seen:
             return False
         seen.add(function)

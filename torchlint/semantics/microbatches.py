@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, TypeGuard, TypeVar
 
 import libcst as cst
 
+from torchlint.semantics import places
 from torchlint.semantics.api.results import FUNCTIONAL_LOSSES, NN_LOSSES
 from torchlint.semantics.conventions import CRITERION_NAME
-from torchlint.semantics.iterations import Act, Event, Iteration
+from torchlint.semantics.iterations import Act, Event, Iteration, Iterations
 from torchlint.semantics.names import Binding, BindingKind
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.spellings import last_name
@@ -108,11 +109,11 @@ def _first(
     within: Callable[[_Search, cst.Call], _Found | None],
 ) -> _Found | None:
     """What is found first: in an iteration that runs ``call``, or else in one around it."""
-    for iteration in module.iterations.running(call):
+    for iteration in Iterations.of(module).running(call):
         found = running(_Search(iteration, module), call)
         if found is not None:
             return found
-    for iteration in module.iterations.around(call):
+    for iteration in Iterations.of(module).around(call):
         found = within(_Search(iteration, module), call)
         if found is not None:
             return found
@@ -256,7 +257,7 @@ class _Search:
     def _is_throttled(self, event: Event) -> bool:
         loop = self.iteration.loop
         assert not isinstance(loop, cst.FunctionDef)
-        return self.module.places.throttled_in(event.outermost, loop)
+        return places.throttled_in(self.module, event.outermost, loop)
 
     def _count(self, event: Event) -> cst.BaseExpression | None:
         """``n`` where an event happens in every n-th iteration."""

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchlint.semantics.backpropagation import Backpropagation
 from torchlint.semantics.conventions import COPY_NAME, CRITERION_NAME
 from torchlint.semantics.holders import HARMLESS, LIBRARIES, Holders
-from torchlint.semantics.iterations import Act, Event, Iteration, Subject, bound_in, ends_loop
+from torchlint.semantics.iterations import Act, Event, Iteration, Iterations, Subject, bound_in, ends_loop
 from torchlint.semantics.names import Scope, leaves
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.spellings import last_name
@@ -61,7 +62,7 @@ def left_evaluating(call: cst.Call, module: Module) -> LeftEvaluating | None:
         return None
     if module.value(call.func.value).kind is not Kind.MODULE:
         return None
-    for iteration in module.iterations.around(call):
+    for iteration in Iterations.of(module).around(call):
         for event in iteration.at(call, Act.EVAL):
             if event.subject is not None:
                 step = _Search(iteration, module).trained_on(event, event.subject)
@@ -127,7 +128,7 @@ class _Search:
         origin = step.subject.value.origin
         if isinstance(origin, cst.Call) and origin.args:
             owners = [
-                self.module.iterations.subject(node.value, ())
+                Iterations.of(self.module).subject(node.value, ())
                 for node in self._parts(origin.args[0].value, _HOPS)
             ]
             if owners:
@@ -151,7 +152,7 @@ class _Search:
     def _is_only_model(self, model: Subject) -> bool:
         """Whether the losses of the iteration come from this model, and no other takes part."""
         passes = [event for event in self.iteration.of(Act.FORWARD) if not self._is_criterion(event)]
-        trained = [event for event in passes if self.module.backpropagation.reaches(event.node)]
+        trained = [event for event in passes if Backpropagation.of(self.module).reaches(event.node)]
         return bool(trained) and all(
             event.subject is not None and self._is_same(event.subject, model) for event in trained
         )
@@ -223,7 +224,7 @@ class _Search:
         order = self.tree.order
         training = min(order[backward.outermost] for backward in backwards)
         used = (call for call in self.tree.nodes(cst.Call) if order[event.outermost] < order[call] < training)
-        subject = self.module.iterations.subject
+        subject = Iterations.of(self.module).subject
         return not event.path and any(
             _PREDICTS.search(last_name(call.func) or "")
             and any(subject(argument.value, ()).is_certainly(model) for argument in call.args)
@@ -289,7 +290,7 @@ class _Search:
             else:
                 name = holder.name.value if isinstance(holder, cst.FunctionDef) else ""
                 before = holder is None or bool(_PREPARES.search(name))
-            if before and not self._is_other(self.module.iterations.subject(call.func.value, ()), model):
+            if before and not self._is_other(Iterations.of(self.module).subject(call.func.value, ()), model):
                 return not self._turned_on(order[call], order[loop], function)
         return False
 

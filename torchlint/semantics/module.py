@@ -1,50 +1,26 @@
-"""The façade that rules ask: one object for one file, every part built when it is first needed."""
+"""The façade over names, calls and values of one file, and the base of what is known on top of them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import libcst as cst
 
 from torchlint import rewriting
 from torchlint.diagnostics import Applicability, Edit, Fix, Position
-from torchlint.semantics import calls, unusedimports, wholeprogram
+from torchlint.semantics import calls
 from torchlint.semantics.api import results
 from torchlint.semantics.api.signatures import SIGNATURES
-from torchlint.semantics.backendflags import BackendFlags
-from torchlint.semantics.backpropagation import Backpropagation
-from torchlint.semantics.checkpoints import loads_weights
 from torchlint.semantics.classes import Classes, kind_of_class
-from torchlint.semantics.collectives import Collectives
-from torchlint.semantics.compilation import Compilation
-from torchlint.semantics.dataflow import Dataflow
-from torchlint.semantics.evaluation import Evaluation
-from torchlint.semantics.evaluationmode import left_evaluating
 from torchlint.semantics.evaluator import Function
-from torchlint.semantics.evidence import (
-    Evidence,
-    defined_for_others,
-    device_evidence,
-    imports_test_library,
-)
 from torchlint.semantics.fixpoint import Fixpoint
-from torchlint.semantics.gradients import Gradients
-from torchlint.semantics.guards import Guard, guards
 from torchlint.semantics.inference import Inference
-from torchlint.semantics.iterations import Iterations
-from torchlint.semantics.loaders import Loaders
 from torchlint.semantics.names import Binding, Names
 from torchlint.semantics.otherframeworks import imports_torch
-from torchlint.semantics.parallelism import Parallelism
-from torchlint.semantics.parameters import tells_parameters_apart
-from torchlint.semantics.places import Grad, Hot, Loop, Phase, Places
-from torchlint.semantics.program import Program
-from torchlint.semantics.releasechecks import ReleaseChecks
-from torchlint.semantics.repetition import Repetition
-from torchlint.semantics.values import MISSING, UNKNOWN, Device, Kind, Value
+from torchlint.semantics.values import MISSING, UNKNOWN, Kind, Value
 from torchlint.syntax import SyntaxTree
 from torchlint.target import TORCH, Target, beside
 
@@ -125,21 +101,29 @@ class Spelling:
 
 
 class Module:
-    """The semantic model of one file.
+    """The names, calls and values of one file, on which the rest of the semantic model builds.
 
     Every question is answered lazily and remembered. Unknown stays unknown: None, ``UNKNOWN`` or False
     wherever the file does not show the answer. ``locate`` tells the place of an offset as people count it:
-    in a notebook that is one in a cell.
+    in a notebook that is one in a cell. ``grad_off`` tells whether autograd is off where a node runs: values
+    depend on it, though it is found out by way of values. `torchlint.semantics.model` supplies it.
     """
 
     def __init__(
-        self, tree: SyntaxTree, settings: Settings, locate: Callable[[int], Position] | None = None
+        self,
+        tree: SyntaxTree,
+        settings: Settings,
+        locate: Callable[[int], Position] | None,
+        grad_off: Callable[[Module, cst.CSTNode], bool],
     ) -> None:
         self.tree = tree
         self.settings = settings
         self._locate = locate
+        self._grad_off = grad_off
         self.answers: dict[Callable[..., Any], dict[tuple[Any, ...], Any]] = {}
         """What functions of the model said of this one; see `torchlint.semantics.remembered`."""
+        self.parts: dict[type[Part], Part] = {}
+        """What further parts of the model know of this one; see `Part`."""
 
     def close(self) -> None:
         """Forget everything that was worked out; the model answers nothing any more.
@@ -147,10 +131,12 @@ class Module:
         The parts hold one another, and the tree. Apart, they are gone at once, where the search of the
         garbage collector for so many objects takes a twentieth of a check.
         """
+        for part in self.parts.values():
+            vars(part).clear()
         for part in vars(self).values():
             if isinstance(part, (Names, Classes)):
                 part.close()
-            elif isinstance(part, _PARTS):
+            elif isinstance(part, Inference):
                 vars(part).clear()
         vars(self).clear()
 
@@ -170,78 +156,13 @@ class Module:
     def inference(self) -> Inference:
         """The evaluator of expressions."""
         inference = Inference(self.tree, self.names, self.classes)
-        inference.grad_off = lambda node: self.grad(node) is Grad.OFF
+        inference.grad_off = lambda node: self._grad_off(self, node)
         return inference
 
     @property
     def fixpoint(self) -> Fixpoint[Any, Any]:
         """What remembers the answers on which values depend, and which depend on values."""
         return self.inference.fixpoint
-
-    @cached_property
-    def dataflow(self) -> Dataflow:
-        """Which layer or function of a model feeds which."""
-        return Dataflow(self)
-
-    @cached_property
-    def loaders(self) -> Loaders:
-        """The data loaders and where their batches go."""
-        return Loaders(self)
-
-    @cached_property
-    def backpropagation(self) -> Backpropagation:
-        """The backward passes, and what gradients flow back through."""
-        return Backpropagation(self)
-
-    @cached_property
-    def evaluation(self) -> Evaluation:
-        """The forward passes made for evaluation."""
-        return Evaluation(self)
-
-    @cached_property
-    def gradients(self) -> Gradients:
-        """The gradients that parameters hold."""
-        return Gradients(self)
-
-    @cached_property
-    def iterations(self) -> Iterations:
-        """What each iteration of a training loop does."""
-        return Iterations(self)
-
-    @cached_property
-    def parallelism(self) -> Parallelism:
-        """The models that are spread over several devices or processes, and who sees to it."""
-        return Parallelism(self)
-
-    @cached_property
-    def program(self) -> Program:
-        """What the file does when it is run."""
-        return Program(self)
-
-    @cached_property
-    def backend_flags(self) -> BackendFlags:
-        """The switches of torch's backends that the file sets."""
-        return BackendFlags(self)
-
-    @cached_property
-    def collectives(self) -> Collectives:
-        """What the ranks of a distributed program exchange."""
-        return Collectives(self)
-
-    @cached_property
-    def release_checks(self) -> ReleaseChecks:
-        """The checks of which release of a library there is, and what runs under them."""
-        return ReleaseChecks(self)
-
-    @cached_property
-    def places(self) -> Places:
-        """Loops, hotness, phases and grad mode."""
-        return Places(self)
-
-    @cached_property
-    def compilation(self) -> Compilation:
-        """The code that ``torch.compile`` compiles."""
-        return Compilation(self)
 
     @property
     def target(self) -> Target:
@@ -255,11 +176,6 @@ class Module:
         own = self.settings.libraries.get(package, Target.unknown())
         known = own.lower is not None or own.upper is not None
         return own if known else beside(self.target, package)
-
-    @cached_property
-    def repetition(self) -> Repetition:
-        """Which places can run more than once, going by names alone."""
-        return Repetition(self.tree, self.names)
 
     # ------------------------------------------------------------------ names and values
 
@@ -286,16 +202,6 @@ class Module:
     def is_tensor(self, node: cst.CSTNode) -> bool:
         """Whether an expression is known to be a tensor."""
         return self.value(node).kind is Kind.TENSOR
-
-    def on_device(self, node: cst.CSTNode) -> bool:
-        """Whether an expression is a tensor that lives on an accelerator where this file has one.
-
-        A tensor whose place the file does not show counts if the file as a whole runs on one.
-        """
-        if not self.for_accelerator(node):
-            return False
-        value = self.value(node)
-        return value.tensorlike and value.device is not Device.CPU
 
     # ------------------------------------------------------------------ calls
 
@@ -415,113 +321,6 @@ class Module:
             scope = scope.parent
         return None
 
-    # ------------------------------------------------------------------ places
-
-    def hot(self, node: cst.CSTNode) -> Hot | None:
-        """Whether a node runs in every iteration of a loop that does device work, and which way."""
-        return None if self.is_test else self.places.hot(node)
-
-    def may_repeat(self, node: cst.CSTNode) -> bool:
-        """Whether a node can run again and again at all: a cheap question to ask before dearer ones."""
-        found = self._repeating.get(node)
-        if found is None:
-            found = self._repeating[node] = not self.is_test and self.repetition.possible(node)
-        return found
-
-    @cached_property
-    def _repeating(self) -> dict[cst.CSTNode, bool]:
-        return {}
-
-    def loops(self, node: cst.CSTNode) -> list[Loop]:
-        """The loops and comprehensions around a node within its function, innermost first."""
-        return self.places.loops(node)
-
-    def over_loader(self, loop: Loop) -> bool:
-        """Whether a loop goes over the batches of a loader."""
-        return self.places.over_loader(loop)
-
-    def computes(self, node: cst.CSTNode) -> bool:
-        """Whether a statement or expression runs a model, computes gradients or steps an optimizer."""
-        return self.places.computes(node)
-
-    def throttled(self, node: cst.CSTNode) -> bool:
-        """Whether a node runs only in some iterations of the loop around it."""
-        return self.places.throttled(node)
-
-    def phase(self, node: cst.CSTNode) -> Phase:
-        """What the program is doing when a node runs: training, evaluation, a forward …"""
-        return self.places.phase(node)
-
-    def guards(self, node: cst.CSTNode) -> Iterator[Guard]:
-        """What was tested on every way to a node within its function, and how that came out."""
-        return guards(self, node)
-
-    def evaluated_only(self, node: cst.CSTNode) -> bool:
-        """Whether the code around a node rules out that it runs while a model is trained."""
-        return self.phase(node) is Phase.EVALUATION or self.places.evaluated_only(node)
-
-    def grad(self, node: cst.CSTNode) -> Grad:
-        """Whether autograd records when a node runs."""
-        return self.places.grad(node)
-
-    def compiled(self, node: cst.CSTNode) -> bool:
-        """Whether a node is inside a function or module that ``torch.compile`` compiles."""
-        return self.compilation.region(node) is not None
-
-    def for_accelerator(self, node: cst.CSTNode) -> bool:
-        """Whether a place may run on an accelerator: the file may, or the place is in compiled code.
-
-        What is compiled is made to be fast, and by others than the file itself if it names no device.
-        """
-        return self.accelerated or self.compiled(node)
-
-    def main_guarded(self, node: cst.CSTNode) -> bool:
-        """Whether a node runs only when the file is run as a script."""
-        return self.places.main_guarded(node)
-
-    # ------------------------------------------------------------------ the file as a whole
-
-    @cached_property
-    def evidence(self) -> Evidence:
-        """What the file shows about where it runs."""
-        return device_evidence(self.tree, self.names, self.inference)
-
-    @cached_property
-    def accelerated(self) -> bool:
-        """Whether this file ever runs on an accelerator, or defines modules that others will run on one."""
-        # That modules are defined for others is told without evaluating anything, most of the time.
-        if defined_for_others(self.tree, self.names, self.inference):
-            return True
-        return self.evidence is not Evidence.CPU
-
-    @cached_property
-    def is_test(self) -> bool:
-        """Whether the file holds unit tests, in which no place is hot."""
-        return imports_test_library(self.names)
-
-    @cached_property
-    def loads_weights(self) -> bool:
-        """Whether this file fills models from checkpoints or from pretrained weights."""
-        return loads_weights(self.tree, self.names)
-
-    def seen_whole(self, node: cst.CSTNode) -> bool:
-        """Whether no other file can have to do with what ``node`` makes, since this one is the program."""
-        return wholeprogram.seen_whole(self, node)
-
-    def state_unobserved(self, node: cst.CSTNode) -> bool:
-        """Whether nobody would notice other keys in the ``state_dict`` of the model ``node`` belongs to."""
-        return wholeprogram.state_unobserved(self, node)
-
-    @cached_property
-    def tells_parameters_apart(self) -> bool:
-        """Whether the file counts, lists or adds up parameters, so that one less would show."""
-        return tells_parameters_apart(self)
-
-    @cached_property
-    def trains_in_evaluation_mode(self) -> bool:
-        """Whether models are put into evaluation mode, and trained in that mode or not at all."""
-        return left_evaluating(self)
-
     # ------------------------------------------------------------------ fixes
 
     def spell(self, qualified: str, at: cst.CSTNode) -> Spelling | None:
@@ -606,10 +405,6 @@ class Module:
         """Drop an imported name, with its statement if that brings no other; None if a comment would go."""
         return rewriting.remove_import(self.tree, alias)
 
-    def without_unused_imports(self, edits: Sequence[Edit], *, safe: bool) -> Edits:
-        """Edits that drop the imports of which ``edits`` take out every use; see `unusedimports`."""
-        return unusedimports.without_unused_imports(self, edits, safe=safe)
-
     def add_decorator(self, function: cst.FunctionDef, code: str) -> Edits:
         """Put ``@code`` directly above ``def``, below every decorator there is."""
         return rewriting.add_decorator(self.tree, function, code)
@@ -657,10 +452,28 @@ class Module:
         return self.tree.source(node)
 
 
-_PARTS = (
-    *(Inference, Dataflow, Loaders, Backpropagation, Evaluation, Gradients, Iterations, Places),
-    *(Repetition, Compilation, Program, BackendFlags, Collectives, Parallelism, ReleaseChecks),
-)
+class Part:
+    """What one module of the model knows of a file, made when it is first asked for.
+
+    ``Loaders.of(module)`` are the loaders of a file. A part asks the façade and parts of the layers below
+    it; the façade knows of none.
+    """
+
+    def __init__(self, module: Module) -> None:
+        self.module = module
+        self.tree = module.tree
+
+    @classmethod
+    def of(cls: type[Known], module: Module) -> Known:
+        """The part for a file, the same each time."""
+        found: Any = module.parts.get(cls)
+        if found is None:
+            found = module.parts[cls] = cls(module)
+        return found  # type: ignore[no-any-return]
+
+
+Known = TypeVar("Known", bound=Part)
+
 _ACCEPTED_AS = {
     Kind.TENSOR: "tensor",
     Kind.NDARRAY: "ndarray",

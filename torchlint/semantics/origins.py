@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import libcst as cst
 
+from torchlint.semantics.evidence import accelerated
 from torchlint.semantics.names import BindingKind
 from torchlint.semantics.values import MISSING, Device, Graph, Kind
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
     from torchlint.semantics.names import Binding
-    from torchlint.semantics.places import Model
 
 Seen: TypeAlias = "set[cst.BaseExpression]"
 
@@ -41,43 +41,43 @@ _BOUND = frozenset(
 
 def computed_elsewhere(module: Module, node: cst.BaseExpression) -> bool:
     """Whether a value that the file leaves open comes from a function that was given device tensors."""
-    return module.accelerated and module.value(node).kind is Kind.UNKNOWN and _found(module, node, set())
+    return accelerated(module) and module.value(node).kind is Kind.UNKNOWN and _found(module, node, set())
 
 
-def runs_given_model(model: Model, call: cst.Call) -> bool:
+def runs_given_model(module: Module, call: cst.Call) -> bool:
     """Whether a parameter of which nothing is known is called with a device tensor, for what it returns."""
-    if not isinstance(call.func, cst.Name) or model.value(call.func).kind is not Kind.UNKNOWN:
+    if not isinstance(call.func, cst.Name) or module.value(call.func).kind is not Kind.UNKNOWN:
         return False
-    bindings = model.names.bindings(call.func)
+    bindings = module.names.bindings(call.func)
     if not bindings or any(binding.kind is not BindingKind.PARAMETER for binding in bindings):
         return False
-    if isinstance(model.tree.parent(call), (cst.Expr, cst.Await)):
+    if isinstance(module.tree.parent(call), (cst.Expr, cst.Await)):
         return False
-    given = (model.value(argument.value) for argument in call.args)
+    given = (module.value(argument.value) for argument in call.args)
     return any(value.kind is Kind.TENSOR and value.device is Device.ACCELERATOR for value in given)
 
 
-def hands_over_model(model: Model, call: cst.Call) -> bool:
+def hands_over_model(module: Module, call: cst.Call) -> bool:
     """Whether a function of another file is given a module and device tensors, for what it returns.
 
     That is ``outputs = forward_of(model, images)``.
     """
-    if isinstance(model.tree.parent(call), (cst.Expr, cst.Await)) or not isinstance(call.func, cst.Name):
+    if isinstance(module.tree.parent(call), (cst.Expr, cst.Await)) or not isinstance(call.func, cst.Name):
         return False
-    if model.value(call.func).kind is not Kind.UNKNOWN:
+    if module.value(call.func).kind is not Kind.UNKNOWN:
         return False
     given = [argument.value for argument in call.args]
-    values = (model.value(node) for node in given)
+    values = (module.value(node) for node in given)
     if not any(value.kind is Kind.TENSOR and value.device is Device.ACCELERATOR for value in values):
         return False
-    return any(_belongs_to_module(model, node) for node in given)
+    return any(_belongs_to_module(module, node) for node in given)
 
 
-def _belongs_to_module(model: Model, node: cst.BaseExpression) -> bool:
+def _belongs_to_module(module: Module, node: cst.BaseExpression) -> bool:
     """Whether an expression is a module, or an attribute of one of which nothing is known."""
-    while isinstance(node, cst.Attribute) and model.value(node).kind is Kind.UNKNOWN:
+    while isinstance(node, cst.Attribute) and module.value(node).kind is Kind.UNKNOWN:
         node = node.value
-    return model.value(node).kind is Kind.MODULE
+    return module.value(node).kind is Kind.MODULE
 
 
 def _found(module: Module, node: cst.BaseExpression, seen: Seen) -> bool:

@@ -58,6 +58,7 @@ def _is_state(node: cst.BaseExpression) -> bool:
     return False
 
 
+@remembered
 def tells_parameters_apart(module: Module) -> bool:
     """Whether a model of this file that has one parameter less would show."""
     return _Parameters(module).told_apart()

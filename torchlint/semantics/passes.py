@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchlint.semantics.loaders import Loaders
 from torchlint.semantics.names import Binding, BindingKind
 from torchlint.semantics.remembered import remembered, solved
 from torchlint.semantics.spellings import last_name
@@ -46,7 +47,7 @@ def usual_workers(module: Module, call: cst.Call) -> Workers | None:
 
     The latter are options of the command line and parameters: their default is what a run has.
     """
-    certain = module.loaders.workers(call)
+    certain = Loaders.of(module).workers(call)
     if certain is not None:
         return Workers(certain)
     node = module.argument(call, "num_workers").node
@@ -170,7 +171,7 @@ class _Search:
                         yield call, argument.value
 
     def _is_it(self, node: cst.BaseExpression) -> bool:
-        return self.constructor in self.module.loaders.sources(node).calls
+        return self.constructor in Loaders.of(self.module).sources(node).calls
 
     @remembered
     def around(
@@ -211,7 +212,7 @@ class _Search:
         return None
 
     def _is_over_passes(self, loop: cst.For | cst.While, iterated: cst.BaseExpression) -> bool:
-        others = self.module.loaders.sources(iterated).calls
+        others = Loaders.of(self.module).sources(iterated).calls
         if any(self.tree.contains(loop, made) for made in (*self.making, *others)):
             return False
         if isinstance(loop, cst.While):
@@ -271,7 +272,7 @@ def _zipped(iterated: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
 
 def data_changes(module: Module, constructor: cst.Call, loop: cst.For | cst.While) -> bool:
     """Whether a loop over passes changes the dataset, of which workers that live on keep a copy."""
-    dataset = module.loaders.dataset(constructor)
+    dataset = Loaders.of(module).dataset(constructor)
     known = {module.source(dataset)} if dataset is not None else set()
     for node in module.tree.descendants(loop):
         if not isinstance(node, cst.Attribute):

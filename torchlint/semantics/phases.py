@@ -5,20 +5,17 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from torchlint.semantics.conventions import MODEL_USE
+from torchlint.semantics.module import Module, Part
 from torchlint.semantics.names import dotted_text
 from torchlint.semantics.reach import components
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.throttling import FUNCTIONS, LOOPS, Function
 from torchlint.semantics.values import MISSING, Kind
 from torchlint.semantics.words import Words
-
-if TYPE_CHECKING:
-    from torchlint.semantics.places import Model
 
 
 class Phase(Words):
@@ -105,13 +102,23 @@ _TELLING: frozenset[type] = frozenset(
 )
 
 
-class Phases:
+def phase(module: Module, node: cst.CSTNode) -> Phase:
+    """What the program is doing when a node runs: training, evaluation, a forward …"""
+    return Phases.of(module).phase(node)
+
+
+def evaluated_only(module: Module, node: cst.CSTNode) -> bool:
+    """Whether the code around a node rules out that it runs while a model is trained."""
+    phases = Phases.of(module)
+    return phases.phase(node) is Phase.EVALUATION or phases.ruled_out_of_training(node)
+
+
+class Phases(Part):
     """The phases of one file, worked out on demand."""
 
-    def __init__(self, model: Model) -> None:
-        self.model = model
-        self.tree = model.tree
-        self.names = model.names
+    def __init__(self, module: Module) -> None:
+        super().__init__(module)
+        self.names = module.names
         self._phases: dict[cst.CSTNode, Phase] = {}
         self._shown: dict[cst.CSTNode, tuple[Phase | None, Function | None]] = {}
         self._functions: dict[Function, Phase] = {}
@@ -163,7 +170,7 @@ class Phases:
             passed.append(child)
             child = parent
         if found is None:
-            function = self.model.function(node)
+            function = self.module.function(node)
             if function is not None and self._hooked(function) in _SETTLED:
                 found = known[child] = (None, function)
             elif self._modes(function):
@@ -292,7 +299,7 @@ class Phases:
                 phase = self._switch(call)
                 if phase is not None:
                     place = (self.tree.order[call], call, phase)
-                    self._switches.setdefault(self.model.function(call), []).append(place)
+                    self._switches.setdefault(self.module.function(call), []).append(place)
         return self._switches.get(function, [])
 
     def _switch(self, call: cst.Call) -> Phase | None:
@@ -303,7 +310,7 @@ class Phases:
             return None
         if self._is_own_part(call.func.value, call):
             return None
-        receiver = self.model.value(call.func.value)
+        receiver = self.module.value(call.func.value)
         if receiver.kind is not Kind.MODULE:
             word = last_name(call.func.value)
             made = method == "eval" and isinstance(call.func.value, cst.Call)
@@ -315,7 +322,7 @@ class Phases:
             return Phase.EVALUATION
         if not call.args:
             return Phase.TRAINING
-        constant = self.model.value(call.args[0].value).constant
+        constant = self.module.value(call.args[0].value).constant
         if constant is MISSING:
             return Phase.UNKNOWN
         return Phase.TRAINING if constant else Phase.EVALUATION
@@ -325,18 +332,18 @@ class Phases:
 
         What else it computes there may be trained all the same.
         """
-        function = self.model.function(call)
-        owner = self.model.classes.owner(function) if function is not None else None
+        function = self.module.function(call)
+        owner = self.module.classes.owner(function) if function is not None else None
         if (
             owner is None
             or not isinstance(function, cst.FunctionDef)
             or not isinstance(receiver, cst.Attribute)
         ):
             return False
-        info = self.model.classes.info(owner)
+        info = self.module.classes.info(owner)
         if info.kind is not Kind.MODULE or info.lightning:
             return False
-        if self.model.classes.self_name(function) != dotted_text(receiver.value):
+        if self.module.classes.self_name(function) != dotted_text(receiver.value):
             return False
         name = function.name.value
         return not (self._infers(function) or _EVALUATES.search(name) or _TRAINS.search(name))
@@ -445,7 +452,7 @@ class Phases:
         if self._steps is None:
             self._steps = {}
             waiting: list[tuple[cst.Call, bool]] = [
-                (call, True) for call in self.tree.nodes(cst.Call) if is_training_step(self.model, call)
+                (call, True) for call in self.tree.nodes(cst.Call) if is_training_step(self.module, call)
             ]
             seen: set[tuple[Function, bool]] = set()
             while waiting:
@@ -461,7 +468,7 @@ class Phases:
                         self._steps.setdefault(parent, []).append((call, certain))
                         if (parent, certain) not in seen and not self._is_forward(parent):
                             seen.add((parent, certain))
-                            waiting.extend((caller, certain) for caller in self.model.callers(parent))
+                            waiting.extend((caller, certain) for caller in self.module.callers(parent))
                         break
                     child = parent
                 else:
@@ -523,15 +530,15 @@ class Phases:
         if not isinstance(function, cst.FunctionDef):
             return False
         name = function.name.value
-        owner = self.model.classes.owner(function)
-        if owner is not None and self.model.classes.info(owner).kind is Kind.MODULE:
+        owner = self.module.classes.owner(function)
+        if owner is not None and self.module.classes.info(owner).kind is Kind.MODULE:
             return MODEL_USE.match(name) is not None
         return _INFERS.search(name) is not None
 
     def _places(self, function: Function) -> list[cst.CSTNode]:
         """Where a function runs as far as the file shows: its calls, or the place of a nested one."""
-        calls: list[cst.CSTNode] = list(self.model.callers(function))
-        if not calls and (isinstance(function, cst.Lambda) or self.model.function(function) is not None):
+        calls: list[cst.CSTNode] = list(self.module.callers(function))
+        if not calls and (isinstance(function, cst.Lambda) or self.module.function(function) is not None):
             return [function]
         return calls
 
@@ -562,12 +569,12 @@ class Phases:
         if not isinstance(function, cst.FunctionDef):
             return Phase.DATASET if function in self._collate_functions else None
         name = function.name.value
-        owner = self.model.classes.owner(function)
+        owner = self.module.classes.owner(function)
         if owner is None:
             if function in self._collate_functions or _COLLATE.search(name):
                 return Phase.DATASET
             return None
-        info = self.model.classes.info(owner)
+        info = self.module.classes.info(owner)
         if name == "__init__":
             return Phase.SETUP
         for base in info.bases:
@@ -602,24 +609,24 @@ class Phases:
             for argument in self.tree.nodes(cst.Arg):
                 keyword = argument.keyword
                 if keyword is not None and keyword.value in ("collate_fn", "worker_init_fn"):
-                    definition = self.model.value(argument.value).definition
+                    definition = self.module.value(argument.value).definition
                     if isinstance(definition, cst.ClassDef):
-                        definition = self.model.classes.info(definition).method("__call__")
+                        definition = self.module.classes.info(definition).method("__call__")
                     if definition is not None:
                         self._collators.add(definition)
         return self._collators
 
 
-def is_training_step(model: Model, call: cst.Call) -> bool:
+def is_training_step(module: Module, call: cst.Call) -> bool:
     """Whether a call computes gradients for training or steps an optimizer."""
     func = call.func
     if not isinstance(func, cst.Attribute):
-        return model.names.qualified(func) == "torch.autograd.backward"
+        return module.names.qualified(func) == "torch.autograd.backward"
     method = func.attr.value
     if method in ("backward", "manual_backward"):
-        return model.callee(call) is None
+        return module.callee(call) is None
     if method == "step":
-        stepped = model.value(func.value)
+        stepped = module.value(func.value)
         if stepped.kind in (Kind.OPTIMIZER, Kind.SCALER):
             return True
         word = last_name(func.value)

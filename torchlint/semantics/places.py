@@ -1,4 +1,4 @@
-"""Where a node runs: loops and whether they are hot, throttling, phase, grad mode.
+"""Where a node runs: whether its loops are hot, and in how many of their iterations.
 
 A loop is hot when each of its iterations gives the device work: in its body, or in what the body calls
 in this file, a module is called, gradients are computed, an optimizer steps. An epoch loop is not: its
@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
-from typing import Any, Protocol, TypeAlias, cast
+from typing import TypeAlias
 
 import libcst as cst
 
@@ -30,29 +30,25 @@ from torchlint.semantics.api.frameworks import (
     METHODS_OF_STEPS,
 )
 from torchlint.semantics.api.results import TENSOR_METHODS
-from torchlint.semantics.classes import Classes
 from torchlint.semantics.conventions import STEP_FUNCTION
-from torchlint.semantics.fixpoint import Fixpoint
-from torchlint.semantics.gradmode import Grad, GradModes
-from torchlint.semantics.names import BindingKind, Names
+from torchlint.semantics.evidence import is_test
+from torchlint.semantics.gradmode import Grad, grad
+from torchlint.semantics.loops import Loops
+from torchlint.semantics.module import Module, Part
+from torchlint.semantics.names import BindingKind
 from torchlint.semantics.origins import hands_over_model, runs_given_model
-from torchlint.semantics.phases import Phase, Phases, is_training_step
+from torchlint.semantics.phases import Phase, is_training_step, phase
 from torchlint.semantics.reach import components, gathered
 from torchlint.semantics.remembered import remembered, solved
-from torchlint.semantics.repetition import repeats_part
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.throttling import (
     COMPREHENSIONS,
     FUNCTIONS,
-    LOOPS,
     Function,
     Loop,
     Throttling,
 )
-from torchlint.semantics.values import MISSING, Device, Kind, Value
-from torchlint.syntax import SyntaxTree
-
-__all__ = ["Function", "Grad", "Hot", "Loop", "Model", "Phase", "Places"]
+from torchlint.semantics.values import MISSING, Device, Kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,36 +64,6 @@ class Hot:
     loop: Loop | Function
     path: tuple[cst.BaseExpression, ...]
     reason: str
-
-
-class Passed(Protocol):
-    """What a call passes for a parameter."""
-
-    @property
-    def node(self) -> cst.BaseExpression | None:
-        """The expression that is passed, if there is exactly one."""
-
-    @property
-    def constant(self) -> object:
-        """The constant that the parameter gets; ``MISSING`` if that is not known."""
-
-
-class Model(Protocol):
-    """What places ask of the rest of the semantic model."""
-
-    @property
-    def tree(self) -> SyntaxTree: ...
-    @property
-    def names(self) -> Names: ...
-    @property
-    def classes(self) -> Classes: ...
-    @property
-    def fixpoint(self) -> Fixpoint[Any, Any]: ...
-    def value(self, node: cst.BaseExpression) -> Value: ...
-    def callee(self, call: cst.Call) -> Function | None: ...
-    def callers(self, function: Function) -> list[cst.Call]: ...
-    def argument(self, call: cst.Call, name: str) -> Passed: ...
-    def function(self, node: cst.CSTNode) -> Function | None: ...
 
 
 class Heat(enum.IntEnum):
@@ -157,21 +123,55 @@ _UNASKED = object()
 # How many calls deep a step of training may be split up into functions.
 _STEP_HOPS = 3
 
-_BLOCKS: frozenset[type] = frozenset({cst.IndentedBlock, cst.SimpleStatementSuite})
-_FUNCTIONS: frozenset[type] = frozenset(FUNCTIONS)
-_REPEATING: frozenset[type] = frozenset(LOOPS)
-_LOOP_BOUNDS = _BLOCKS | _FUNCTIONS | _REPEATING | {cst.CompFor}
+
+def hot(module: Module, node: cst.CSTNode) -> Hot | None:
+    """Whether a node runs in every iteration of a loop that does device work, and which way."""
+    return None if is_test(module) else Places.of(module).hot(node)
 
 
-class Places:
+def heat(module: Module, loop: Loop) -> Heat:
+    """How much work for the device each iteration of a loop is."""
+    return Places.of(module).heat(loop)
+
+
+def over_loader(module: Module, loop: Loop) -> bool:
+    """Whether a loop goes over the batches of a loader."""
+    return Places.of(module).over_loader(loop)
+
+
+def computes(module: Module, node: cst.CSTNode) -> bool:
+    """Whether a statement or expression runs a model, computes gradients or steps an optimizer."""
+    return Places.of(module).computes(node)
+
+
+def computes_on_device(module: Module, call: cst.Call) -> bool:
+    """Whether a call gives the device something to compute."""
+    return Places.of(module).computes_on_device(call)
+
+
+def throttled(module: Module, node: cst.CSTNode) -> bool:
+    """Whether a node runs only in some iterations of the loop around it."""
+    return Places.of(module).throttled(node)
+
+
+def throttled_in(module: Module, node: cst.CSTNode, loop: Loop) -> bool:
+    """Whether a node runs in few of the iterations of this loop, one around it."""
+    return Places.of(module).throttled_in(node, loop)
+
+
+def main_guarded(module: Module, node: cst.CSTNode) -> bool:
+    """Whether a node runs only when the file is run as a script."""
+    return Places.of(module).main_guarded(node)
+
+
+class Places(Part):
     """The places of one file. Everything is worked out when first asked, and remembered."""
 
-    def __init__(self, module: Model) -> None:
-        self.module = module
-        self.tree = module.tree
+    def __init__(self, module: Module) -> None:
+        super().__init__(module)
+        self.loops = Loops.of(module).around
         self.names = module.names
         self._throttling = Throttling(module.tree, module.names, module.callee)
-        self._block_loops: dict[cst.CSTNode, list[Loop]] = {}
         self._work: dict[cst.CSTNode, _Work] = {}
         self._hot: dict[cst.CSTNode, Hot | None] = {}
         self._hot_places: dict[cst.CSTNode, tuple[Hot | None, Function | None]] = {}
@@ -181,42 +181,7 @@ class Places:
         self._computing: dict[cst.CSTNode, bool] = {}
         self._outside_main: dict[Function, frozenset[bool]] = {}
 
-    # ------------------------------------------------------------------ loops
-
-    def loops(self, node: cst.CSTNode) -> list[Loop]:
-        """The loops around ``node`` within its function, innermost first.
-
-        The iterable of a ``for`` and its ``else`` are outside of it; the test of a ``while`` is inside.
-        """
-        found: list[Loop] = []
-        parents = self.tree.parents
-        before: cst.CSTNode | None = None
-        while True:
-            child = self.tree.climb(node, _LOOP_BOUNDS)
-            parent = parents.get(child)
-            # Exact types instead of isinstance: these walks are the most frequent thing done here.
-            kind = parent.__class__
-            if parent is None or (kind in _FUNCTIONS and getattr(parent, "body", None) is child):
-                return found
-            if kind in _BLOCKS:
-                return [*found, *self._loops_around(parent)]
-            # Of a comprehension the first iterable is told by the node before.
-            if kind in _REPEATING and repeats_part(parent, child, before if child is node else None):
-                found.append(cast(Loop, parent))
-            before, node = child, parent
-
-    def _loops_around(self, block: cst.CSTNode) -> list[Loop]:
-        found = self._block_loops.get(block)
-        if found is None:
-            found = []
-            parents = self.tree.parents
-            child, parent = block, parents.get(block)
-            if parent is not None and parent.__class__ not in _FUNCTIONS:
-                if parent.__class__ in _REPEATING and repeats_part(parent, child, None):
-                    found.append(cast(Loop, parent))
-                found.extend(self.loops(parent))
-            self._block_loops[block] = found
-        return found
+    # ------------------------------------------------------------------ throttling
 
     def throttled(self, node: cst.CSTNode) -> bool:
         """Whether ``node`` runs in few of the iterations of the loops around it.
@@ -254,7 +219,7 @@ class Places:
         """Whether each round of a loop that evaluates uses a model step by step in a loop of its own."""
         if work.trains or work.training_steps or not isinstance(loop, (cst.For, cst.While)):
             return False
-        return self.phase(loop.body) is Phase.EVALUATION or self.grad(loop.body) is Grad.OFF
+        return phase(self.module, loop.body) is Phase.EVALUATION or grad(self.module, loop.body) is Grad.OFF
 
     def _work_of(self, holder: cst.CSTNode) -> _Work:
         found = self._work.get(holder)
@@ -547,7 +512,7 @@ class Places:
         work = self._work_of(function)
         if not work.steps or work.trains or work.training_steps or work.batches:
             return False
-        return self.phase(node) is Phase.EVALUATION
+        return phase(self.module, node) is Phase.EVALUATION
 
     def _reason(self, loop: Loop) -> str:
         return self._work_of(loop).reason or "the loop goes over batches that the model works on"
@@ -822,28 +787,6 @@ class Places:
                     cls = value.definition if isinstance(value.definition, cst.ClassDef) else None
                 if cls in heirs:
                     yield attribute
-
-    # ------------------------------------------------------------------ phase, grad mode
-
-    @cached_property
-    def _phases(self) -> Phases:
-        return Phases(self.module)
-
-    @cached_property
-    def _grad_modes(self) -> GradModes:
-        return GradModes(self.module)
-
-    def phase(self, node: cst.CSTNode) -> Phase:
-        """What the code around ``node`` is for."""
-        return self._phases.phase(node)
-
-    def evaluated_only(self, node: cst.CSTNode) -> bool:
-        """Whether a condition around ``node`` in its function, ``not self.training``, rules out training."""
-        return self._phases.ruled_out_of_training(node)
-
-    def grad(self, node: cst.CSTNode) -> Grad:
-        """Whether autograd records what ``node`` computes."""
-        return self._grad_modes.mode(node)
 
     # ------------------------------------------------------------------ the main guard
 

@@ -13,28 +13,30 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
-from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from torchlint.diagnostics import Edit
+from torchlint.semantics import places
 from torchlint.semantics.attributes import part_of
+from torchlint.semantics.backpropagation import Backpropagation
 from torchlint.semantics.conventions import COPY_NAME, OPTIONS_NAME
-from torchlint.semantics.evidence import Evidence
-from torchlint.semantics.gradmode import Grad
-from torchlint.semantics.iterations import Act
+from torchlint.semantics.dataflow import Dataflow
+from torchlint.semantics.evidence import Evidence, evidence, is_test
+from torchlint.semantics.gradmode import Grad, grad
+from torchlint.semantics.iterations import Act, Iterations
 from torchlint.semantics.layers import RETURNS_SELF
+from torchlint.semantics.loops import loops_around
+from torchlint.semantics.module import Part
 from torchlint.semantics.names import Binding, BindingKind
-from torchlint.semantics.phases import Phase
+from torchlint.semantics.phases import Phase, phase
 from torchlint.semantics.reachedlayers import ReachedLayers
 from torchlint.semantics.remembered import remembered
+from torchlint.semantics.repetition import may_repeat
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.throttling import Function
 from torchlint.semantics.values import Kind, Value
 from torchlint.semantics.words import Words
-
-if TYPE_CHECKING:
-    from torchlint.semantics.module import Module
 
 Edits = tuple[Edit, ...]
 StatementLoop = cst.For | cst.While
@@ -182,24 +184,21 @@ class Training:
     """Whether running or importing the file starts it; else another file does."""
 
 
-class Program:
+class Program(Part):
     """What one file does when it is run, worked out on demand."""
-
-    def __init__(self, module: Module) -> None:
-        self.module, self.tree = module, module.tree
 
     # ------------------------------------------------------------------ what it runs
 
     @cached_property
     def training(self) -> Training | None:
         """The training of models on an accelerator by this very file; None if it is no such program."""
-        passes = self.module.backpropagation.passes
+        passes = Backpropagation.of(self.module).passes
         if not passes or not self._on_gpu:
             return None
         for backward in sorted(passes, key=lambda backward: self.tree.standing(backward.call)):
-            hot = self.module.hot(backward.call)
+            hot = places.hot(self.module, backward.call)
             loop = hot.loop if hot is not None else None
-            if not isinstance(loop, StatementLoop) and loop not in self.module.iterations.processes:
+            if not isinstance(loop, StatementLoop) and loop not in Iterations.of(self.module).processes:
                 continue
             assert isinstance(loop, (cst.For, cst.While, cst.FunctionDef))
             models = tuple(self._trained(loop))
@@ -213,28 +212,28 @@ class Program:
     @cached_property
     def inference(self) -> Trained | None:
         """A model of its own that a program which trains none runs again and again on an accelerator."""
-        if not self._on_gpu or self.module.backpropagation.happens:
+        if not self._on_gpu or Backpropagation.of(self.module).happens:
             return None
         repeated = [
             call
             for call in self.tree.nodes(cst.Call)
-            if isinstance(call.func, (cst.Name, cst.Attribute)) and self.module.may_repeat(call)
+            if isinstance(call.func, (cst.Name, cst.Attribute)) and may_repeat(self.module, call)
         ]
         for call in sorted(repeated, key=self.tree.standing):
             value = self.module.value(call.func)
             if value.kind is not Kind.MODULE or value.receiver is not None or not call.args:
                 continue
-            if self.module.grad(call) is not Grad.OFF or self.module.phase(call) is Phase.FORWARD:
+            if grad(self.module, call) is not Grad.OFF or phase(self.module, call) is Phase.FORWARD:
                 continue
             model = Trained(call.func, value)
-            if self.makers(model) and self._is_run(call) and self.module.hot(call) is not None:
+            if self.makers(model) and self._is_run(call) and places.hot(self.module, call) is not None:
                 return model
         return None
 
     @cached_property
     def _on_gpu(self) -> bool:
         module = self.module
-        if module.is_test or self.imports(_OTHER_DEVICES) or module.evidence is not Evidence.ACCELERATOR:
+        if is_test(module) or self.imports(_OTHER_DEVICES) or evidence(module) is not Evidence.ACCELERATOR:
             return False
         text = self.tree.text
         return "cuda" in text or "device" in text
@@ -300,13 +299,13 @@ class Program:
         if not found:
             for call in self.forward_passes(loop):
                 spelt = self.module.source(call.func)
-                if not COPY_NAME.search(spelt) and self.module.backpropagation.reaches(call):
+                if not COPY_NAME.search(spelt) and Backpropagation.of(self.module).reaches(call):
                     found.setdefault(spelt, Trained(call.func, self.module.value(call.func)))
         yield from found.values()
 
     def forward_passes(self, loop: StatementLoop | cst.FunctionDef) -> Iterator[cst.Call]:
         """The calls of models in each iteration of a loop; losses are none."""
-        for event in self.module.iterations.of(loop).of(Act.FORWARD):
+        for event in Iterations.of(self.module).iteration(loop).of(Act.FORWARD):
             call, subject = event.node, event.subject
             if not isinstance(call, cst.Call) or subject is None or subject.value.kind is not Kind.MODULE:
                 continue
@@ -336,8 +335,11 @@ class Program:
 
     def _steps(self, loop: StatementLoop | cst.FunctionDef) -> bool:
         """Whether the iterations of a loop, or of one around it, change parameters, if only by hand."""
-        around = [loop, *(outer for outer in self.module.loops(loop) if isinstance(outer, StatementLoop))]
-        if any(self.module.iterations.of(one).of(Act.STEP) for one in around):
+        around = [
+            loop,
+            *(outer for outer in loops_around(self.module, loop) if isinstance(outer, StatementLoop)),
+        ]
+        if any(Iterations.of(self.module).iteration(one).of(Act.STEP) for one in around):
             return True
         return any(
             isinstance(node, cst.For) and last_name(node.iter) in _PARTS
@@ -385,7 +387,7 @@ class Program:
                             # ``model, config = build(name)``
                             yield binding.value
             case cst.Attribute():
-                attributes = self.module.dataflow.layers.attributes
+                attributes = Dataflow.of(self.module).layers.attributes
                 if attributes.self_class(node) is not None:
                     for value in attributes.attribute_values(node, node.attr.value):
                         yield from self._made(value, hops - 1)
@@ -413,7 +415,7 @@ class Program:
             yield from self._made(call.args[0].value, hops - 1)
         elif isinstance(call.func, cst.Attribute) and dotted is None and call.func.attr.value in RETURNS_SELF:
             yield from self._made(call.func.value, hops - 1)
-        elif returned := self.module.dataflow.layers.returned(call):
+        elif returned := Dataflow.of(self.module).layers.returned(call):
             for value in returned:
                 yield from self._made(value, hops - 1)
         else:
@@ -584,7 +586,7 @@ class Program:
             return []
         own = self.module.function(self.training.loop)
         found: list[cst.FunctionDef] = []
-        for backward in self.module.backpropagation.passes:
+        for backward in Backpropagation.of(self.module).passes:
             function = self.module.function(backward.call)
             if isinstance(function, cst.FunctionDef) and function is not own and function not in found:
                 if not any(True for _ in self._uses(function)):

@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchlint.semantics import places
 from torchlint.semantics.conventions import SAYS_HOST
-from torchlint.semantics.gradmode import Grad
+from torchlint.semantics.gradmode import Grad, grad
+from torchlint.semantics.loops import loops_around
 from torchlint.semantics.names import BindingKind
-from torchlint.semantics.phases import Phase
+from torchlint.semantics.phases import Phase, evaluated_only, phase
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.usage import WRITING, receivers, writes_out
@@ -23,7 +25,8 @@ from torchlint.semantics.values import Kind
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
-    from torchlint.semantics.places import Hot, Loop
+    from torchlint.semantics.places import Hot
+    from torchlint.semantics.throttling import Loop
 
 _HOPS = 4
 
@@ -70,7 +73,7 @@ def _deletes(module: Module, copy: cst.Call) -> bool:
     block = module.tree.parent(statement)
     if not isinstance(root, cst.Name) or not isinstance(block, cst.IndentedBlock):
         return False
-    if module.phase(copy) is Phase.TRAINING:
+    if phase(module, copy) is Phase.TRAINING:
         return False
     return any(
         isinstance(part, cst.Del)
@@ -148,9 +151,9 @@ def _words(module: Module, node: cst.CSTNode) -> Iterator[str]:
 
 def _clears(module: Module, node: cst.CSTNode) -> bool:
     """Whether the loop or function around collects garbage or empties caches each time, too."""
-    if module.phase(node) is Phase.TRAINING:
+    if phase(module, node) is Phase.TRAINING:
         return False
-    loops = module.loops(node)
+    loops = loops_around(module, node)
     around = loops[0] if loops else module.function(node)
     if around is None:
         return False
@@ -164,7 +167,7 @@ def _clearing(module: Module) -> list[cst.Call]:
         call
         for call in module.tree.nodes(cst.Call)
         if module.qualified(call.func) == "gc.collect" or _CLEARS.search(last_name(call.func) or "")
-        if not module.throttled(call)
+        if not places.throttled(module, call)
     ]
 
 
@@ -187,14 +190,14 @@ def writes_results(module: Module, hot: Hot) -> bool:
 
 @remembered
 def _writes_in_rounds(module: Module, loop: cst.For | cst.While) -> bool:
-    if module.phase(loop.body) is Phase.TRAINING:
+    if phase(module, loop.body) is Phase.TRAINING:
         return False
-    switched = not module.over_loader(loop)
+    switched = not places.over_loader(module, loop)
     return any(
         writes_out(module, call)
         and not _to_the_terminal(call)
         and (switched or not _behind_switch(module, call, loop))
-        and not module.throttled(call)
+        and not places.throttled(module, call)
         for call in module.tree.within(loop.body, module.tree.nodes(cst.Call))
     )
 
@@ -254,7 +257,7 @@ def computes_on_host(module: Module, copy: cst.Call) -> bool:
     owner = module.classes.owner(function) if function is not None else None
     if owner is not None and module.classes.info(owner).kind is Kind.OPTIMIZER:
         return True
-    if module.phase(copy) is Phase.TRAINING:
+    if phase(module, copy) is Phase.TRAINING:
         return False
     if any(SAYS_HOST.search(last_name(arg.value) or "") for arg in copy.args):
         return True
@@ -278,11 +281,11 @@ def scored_elsewhere(module: Module, copy: cst.Call) -> bool:
     Scores of texts, boxes and the like are worked out on the host. So are those that a library works out
     from arrays.
     """
-    phase = module.phase(copy)
-    if phase not in (Phase.TRAINING, Phase.FORWARD) and _becomes_array(module, copy):
+    current = phase(module, copy)
+    if current not in (Phase.TRAINING, Phase.FORWARD) and _becomes_array(module, copy):
         if any(_hands_array(module, call) for call in receivers(module, copy)):
             return True
-    if not module.evaluated_only(copy):
+    if not evaluated_only(module, copy):
         return False
     if _becomes_array(module, copy) and any(_of_arrays(module, call) for call in receivers(module, copy)):
         return True
@@ -335,10 +338,10 @@ def reads_items(module: Module, copy: cst.Call) -> bool:
 
     One copy for all of them is how that is done well: each item read from the device would wait.
     """
-    phase = module.phase(copy)
-    if phase is Phase.FORWARD and module.grad(copy) is not Grad.OFF and not _detached(module, copy):
+    current = phase(module, copy)
+    if current is Phase.FORWARD and grad(module, copy) is not Grad.OFF and not _detached(module, copy):
         return False
-    return phase is not Phase.TRAINING and _iterated(module, copy, _HOPS)
+    return current is not Phase.TRAINING and _iterated(module, copy, _HOPS)
 
 
 def _detached(module: Module, copy: cst.Call) -> bool:
@@ -364,7 +367,7 @@ def _picked_apart(module: Module, use: cst.BaseExpression, loops: list[Loop]) ->
     part = module.tree.parent(use)
     if not isinstance(part, cst.Subscript) or part.value is not use:
         return False
-    around = [loop for loop in module.loops(part) if loop not in loops]
+    around = [loop for loop in loops_around(module, part) if loop not in loops]
     return any(
         isinstance(name, cst.Name)
         and any(
@@ -410,7 +413,7 @@ def _iterated(module: Module, node: cst.BaseExpression, hops: int) -> bool:
             case cst.Yield():
                 return True
             case cst.Assign(targets=[cst.AssignTarget(target=cst.Name() | cst.Tuple() as target)]) if hops:
-                loops = module.loops(parent)
+                loops = loops_around(module, parent)
                 return any(
                     _iterated(module, use, hops - 1) or _picked_apart(module, use, loops)
                     for name in module.tree.descendants(target)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import libcst as cst
 
+from torchlint.semantics.loops import loops_around
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.throttling import FUNCTIONS
 
@@ -60,7 +61,7 @@ class Reach:
         waiting = list(self._marks)
         while waiting:
             call = waiting.pop()
-            loop = next(iter(self.module.loops(call)), None)
+            loop = next(iter(loops_around(self.module, call)), None)
             for around in self.tree.ancestors(call):
                 if around not in found:
                     found.add(around)

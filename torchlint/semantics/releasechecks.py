@@ -11,17 +11,14 @@ from __future__ import annotations
 import enum
 from collections.abc import Iterable, Iterator
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from torchlint.semantics.conventions import asked_by_name, newer_by_name, release_by_name
+from torchlint.semantics.module import Module, Part
 from torchlint.semantics.names import Binding, BindingKind, all_parameters, leaves
 from torchlint.semantics.spellings import last_name
 from torchlint.target import TORCH
-
-if TYPE_CHECKING:
-    from torchlint.semantics.module import Module
 
 ANY = ""
 """What a check is about that may concern every library: the release of Python, or one that is not shown."""
@@ -55,11 +52,12 @@ _Attribute = tuple[cst.ClassDef | None, str]
 _Part = cst.CSTNode | _Attribute
 
 
-class ReleaseChecks:
+class ReleaseChecks(Part):
     """The checks of releases in a file, and what runs under them."""
 
     def __init__(self, module: Module) -> None:
-        self.module, self.tree, self.names = module, module.tree, module.names
+        super().__init__(module)
+        self.names = module.names
 
     def over(self, node: cst.CSTNode, package: str = TORCH) -> bool:
         """Whether a node is only reached under a check of the release of a library, or of what it has.

@@ -16,9 +16,10 @@ from torchlint.semantics.api.frameworks import (
     METHODS_OF_STEPS,
 )
 from torchlint.semantics.conventions import STEP_FUNCTION
-from torchlint.semantics.names import Names, Scope, ScopeKind
+from torchlint.semantics.evidence import is_test
+from torchlint.semantics.module import Module, Part
+from torchlint.semantics.names import Scope, ScopeKind
 from torchlint.semantics.spellings import last_name
-from torchlint.syntax import SyntaxTree
 
 _LOOPS: frozenset[type] = frozenset(
     {cst.For, cst.While, cst.ListComp, cst.SetComp, cst.DictComp, cst.GeneratorExp}
@@ -47,7 +48,12 @@ def repeats_part(loop: cst.CSTNode, child: cst.CSTNode, grandchild: cst.CSTNode 
     return not (child is first and grandchild is first.iter)
 
 
-class Repetition:
+def may_repeat(module: Module, node: cst.CSTNode) -> bool:
+    """Whether a node can run again and again at all: a cheap question to ask before dearer ones."""
+    return Repetition.of(module).may_repeat(node)
+
+
+class Repetition(Part):
     """Whether the places of one file can be run again and again, going by names alone.
 
     Never wrong about a place that does repeat, as far as the file shows: a function counts as repeated if
@@ -55,13 +61,21 @@ class Repetition:
     is given to what runs it or kept where calls cannot be told, or if a framework may call it.
     """
 
-    def __init__(self, tree: SyntaxTree, names: Names) -> None:
-        self.tree = tree
-        self.names = names
+    def __init__(self, module: Module) -> None:
+        super().__init__(module)
+        self.names = module.names
+        self._repeating: dict[cst.CSTNode, bool] = {}
         self._functions: dict[cst.CSTNode, bool] = {}
         self._around: dict[cst.CSTNode, cst.CSTNode | None] = {}
         self._callers: dict[str, list[cst.CSTNode] | None] = {}
         self._known_users: dict[str, list[cst.CSTNode | None]] = {}
+
+    def may_repeat(self, node: cst.CSTNode) -> bool:
+        """Whether ``node`` can run again, which nothing in a file of unit tests counts as doing."""
+        found = self._repeating.get(node)
+        if found is None:
+            found = self._repeating[node] = not is_test(self.module) and self.possible(node)
+        return found
 
     def possible(self, node: cst.CSTNode) -> bool:
         """Whether ``node`` stands in a loop, or in a function that may be called from one."""

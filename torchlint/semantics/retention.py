@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchlint.semantics.backpropagation import Backpropagation
+from torchlint.semantics.loops import loops_around
 from torchlint.semantics.names import AttributeBinding, Binding, BindingKind
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.spellings import last_name
@@ -211,7 +213,9 @@ def _differs(key: cst.BaseExpression, module: Module, step: cst.CSTNode | None =
     if any(isinstance(part, (cst.Call, cst.Attribute)) for part in parts):
         return True
     if step is None:
-        step = next((loop for loop in module.loops(key) if isinstance(loop, (cst.For, cst.While))), None)
+        step = next(
+            (loop for loop in loops_around(module, key) if isinstance(loop, (cst.For, cst.While))), None
+        )
     if step is None:
         return True
     bindings = (b for part in parts if isinstance(part, cst.Name) for b in module.bindings(part))
@@ -306,7 +310,7 @@ def _backpropagated_before(name: cst.Name, module: Module) -> bool:
     """Whether every way to ``name`` leads through a ``backward`` of the same definitions."""
     tree = module.tree
     bindings = set(module.bindings(name))
-    for backward in module.backpropagation.passes:
+    for backward in Backpropagation.of(module).passes:
         block = tree.parent(tree.statement(backward.call))
         if block is None or not tree.contains(block, name) or tree.order[backward.call] > tree.order[name]:
             continue

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, TypeGuard
 
 import libcst as cst
 
+from torchlint.semantics import places
 from torchlint.semantics.api.results import (
     EXPLICIT_SYNCS,
     FUNCTION_SYNCS,
@@ -31,8 +32,10 @@ from torchlint.semantics.api.results import (
     TENSOR_METHODS,
 )
 from torchlint.semantics.dimensions import has_no_dimension
+from torchlint.semantics.evidence import accelerated, for_accelerator, on_device
+from torchlint.semantics.loops import loops_around
 from torchlint.semantics.origins import computed_elsewhere, hands_over_model, runs_given_model
-from torchlint.semantics.places import Phase
+from torchlint.semantics.phases import Phase, phase
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.spellings import given_as, last_name
 from torchlint.semantics.throttling import FUNCTIONS
@@ -62,7 +65,7 @@ def may_be_on_device(module: Module, node: cst.BaseExpression) -> bool:
     ``module.on_device`` takes structures of tensors for tensors as well, which is right for what only a
     tensor answers to (``x.item()``), and wrong for what anything does (``print(x)``, ``if x``).
     """
-    return module.for_accelerator(node) and _waits(module.value(node))
+    return for_accelerator(module, node) and _waits(module.value(node))
 
 
 def _waits(value: Value) -> bool:
@@ -72,7 +75,7 @@ def _waits(value: Value) -> bool:
 def _certainly_on_device(module: Module, node: cst.BaseExpression) -> bool:
     """Whether the file itself puts this tensor on an accelerator."""
     value = module.value(node)
-    return module.accelerated and value.tensorlike and value.device is Device.ACCELERATOR
+    return accelerated(module) and value.tensorlike and value.device is Device.ACCELERATOR
 
 
 def waiting_place(module: Module, node: cst.CSTNode) -> Hot | None:
@@ -83,7 +86,7 @@ def waiting_place(module: Module, node: cst.CSTNode) -> Hot | None:
     host whatever the closure does. Where each round generates a whole sequence, one wait more or less is
     nothing.
     """
-    hot = module.hot(node)
+    hot = places.hot(module, node)
     if hot is None or only_on_failure(module, node) or _in_optimizer_closure(module, node):
         return None
     if _searches_lines(module, node) or _generates(module, node, hot) or _builds_module(module, node):
@@ -97,7 +100,7 @@ def _builds_module(module: Module, node: cst.CSTNode) -> bool:
     owner = module.classes.owner(function) if isinstance(function, cst.FunctionDef) else None
     if owner is None or module.classes.info(owner).kind is not Kind.MODULE:
         return False
-    return module.phase(node) is Phase.SETUP
+    return phase(module, node) is Phase.SETUP
 
 
 def _generates(module: Module, node: cst.CSTNode, hot: Hot) -> bool:
@@ -112,9 +115,9 @@ def _generates(module: Module, node: cst.CSTNode, hot: Hot) -> bool:
         model = call.func.value
         if module.value(model).kind is not Kind.MODULE and not _GENERATOR.search(last_name(model) or ""):
             continue
-        loops = module.loops(call)
+        loops = loops_around(module, call)
         holder = loops[0] if loops else module.function(call)
-        if holder in regions and not module.throttled(call):
+        if holder in regions and not places.throttled(module, call):
             return True
     return False
 
@@ -132,7 +135,7 @@ def _searches_lines(module: Module, node: cst.CSTNode) -> bool:
     if owner is None or module.classes.info(owner).kind is not Kind.OPTIMIZER:
         return False
     return any(
-        isinstance(call, cst.Call) and last_name(call.func) == "closure" and module.loops(call)
+        isinstance(call, cst.Call) and last_name(call.func) == "closure" and loops_around(module, call)
         for call in module.tree.descendants(owner)
     )
 
@@ -142,14 +145,14 @@ _ADMINISTRATION = re.compile(
 )
 
 
-def _administers(module: Module, places: tuple[cst.CSTNode, ...]) -> bool:
-    """Whether one of these places is in a function that changes or stores a model, which is done once."""
-    around = [module.function(place) for place in places]
+def _administers(module: Module, way: tuple[cst.CSTNode, ...]) -> bool:
+    """Whether a function on the way changes or stores a model, which is done once."""
+    around = [module.function(place) for place in way]
     if any(isinstance(f, cst.FunctionDef) and _ADMINISTRATION.search(f.name.value) for f in around):
         return True
     if any(_sums_up_metric(module, f) for f in around if isinstance(f, cst.FunctionDef)):
         return True
-    return any(_processes_dataset(module, place) for place in places)
+    return any(_processes_dataset(module, place) for place in way)
 
 
 def _sums_up_metric(module: Module, function: cst.FunctionDef) -> bool:
@@ -251,7 +254,9 @@ def after_a_guard(module: Module, node: cst.CSTNode) -> bool:
     def decides(other: cst.CSTNode) -> bool | None:
         if isinstance(other, cst.If) and any(asks_device(module, other.test)):
             return True
-        return False if isinstance(other, cst.BaseCompoundStatement) or module.computes(other) else None
+        return (
+            False if isinstance(other, cst.BaseCompoundStatement) or places.computes(module, other) else None
+        )
 
     return _said_above(module, statement, block, _guards_above(module, block), decides)
 
@@ -295,7 +300,7 @@ def conversion(module: Module, call: cst.Call) -> cst.BaseExpression | None:
     """
     func = call.func
     if isinstance(func, cst.Attribute) and func.attr.value == "get_scale" and not call.args:
-        scaled = module.accelerated and module.value(func.value).kind is Kind.SCALER
+        scaled = accelerated(module) and module.value(func.value).kind is Kind.SCALER
         return func.value if scaled else None
     if isinstance(func, cst.Attribute) and func.attr.value in _CONVERTING_METHODS and not call.args:
         source = _device_source(module, func.value)
@@ -316,7 +321,7 @@ def conversion(module: Module, call: cst.Call) -> cst.BaseExpression | None:
 
 def _device_source(module: Module, node: cst.BaseExpression) -> cst.BaseExpression | None:
     """``node`` itself if it is on the device, or the device tensor that it is a plain host copy of."""
-    while not module.on_device(node):
+    while not on_device(module, node):
         match node:
             case cst.Call(func=cst.Attribute(value=receiver, attr=cst.Name(value=name))) if name in _LINKS:
                 node = receiver
@@ -361,16 +366,16 @@ def _copied(module: Module, call: cst.Call) -> cst.BaseExpression | None:
             if moved and _becomes_array(module, call):
                 # Whatever it is, it has a place and becomes an array: only a tensor does.
                 value = module.value(tensor)
-                if value.kind is Kind.UNKNOWN and value.device is not Device.CPU and module.accelerated:
+                if value.kind is Kind.UNKNOWN and value.device is not Device.CPU and accelerated(module):
                     return tensor
             if (
                 moved
-                and module.accelerated
+                and accelerated(module)
                 and isinstance(tensor, cst.Call)
                 and runs_given_model(module, tensor)
             ):
                 return tensor
-            if moved and module.accelerated and _given_by_model(module, tensor):
+            if moved and accelerated(module) and _given_by_model(module, tensor):
                 return tensor
         case "to":
             moved = to_host(module, call)
@@ -383,7 +388,7 @@ def _copied(module: Module, call: cst.Call) -> cst.BaseExpression | None:
             moved = len(call.args) == 1 and _names_host_type(module, call.args[0].value)
         case _:
             return _given_to_numpy(module, call)
-    return tensor if moved and module.on_device(tensor) else None
+    return tensor if moved and on_device(module, tensor) else None
 
 
 def _given_by_model(module: Module, node: cst.BaseExpression) -> bool:
@@ -453,7 +458,7 @@ def _copied_in(module: Module, call: cst.Call, target: cst.BaseExpression) -> cs
         return None
     into = module.value(target)
     host = into.kind is Kind.TENSOR and into.device is Device.CPU
-    return source if host and module.on_device(source) else None
+    return source if host and on_device(module, source) else None
 
 
 _TYPE_NAME = re.compile(r"torch\.(cuda\.)?(\w+)Tensor")
@@ -524,7 +529,7 @@ def shape_wait(module: Module, node: cst.Call | cst.Subscript) -> bool:
         return False
     # Only a tensor can be given to these functions of torch, and only a tensor has ``masked_select``.
     takes_tensors = qualified is not None or func.attr.value == "masked_select"  # type: ignore[attr-defined]
-    if not module.on_device(operand) and not (takes_tensors and computed_elsewhere(module, operand)):
+    if not on_device(module, operand) and not (takes_tensors and computed_elsewhere(module, operand)):
         return False
     if any(_passed(module, node, argument) for argument in sync.absent):
         read = given_as(node, *sync.absent[0]) if qualified in _READ_SIZES else None
@@ -553,7 +558,7 @@ def _reads_scalars(module: Module, call: cst.Call, qualified: str | None) -> boo
     """Whether a tensor is cut, repeated or padded as a device scalar says: ``x.narrow(0, start, 1)``."""
     package, _, name = (qualified or "").rpartition(".")
     if qualified is None and isinstance(call.func, cst.Attribute):
-        if call.func.attr.value not in READING_SCALARS or not module.on_device(call.func.value):
+        if call.func.attr.value not in READING_SCALARS or not on_device(module, call.func.value):
             return False
         return any(may_be_on_device(module, size) for size in _sizes(call.args))
     if (package != "torch" or name not in READING_SCALARS) and qualified != "torch.nn.functional.pad":
@@ -594,7 +599,7 @@ def indexed_by_number(module: Module, node: cst.Subscript) -> cst.BaseExpression
         if index is None or index.__class__ in _LITERALS or not may_be_on_device(module, index):
             continue
         if module.value(index).dtype != "torch.bool" and has_no_dimension(module, index):
-            return index if module.on_device(node.value) else None
+            return index if on_device(module, node.value) else None
     return None
 
 
@@ -611,11 +616,11 @@ def after_a_wait(module: Module, node: cst.Subscript) -> bool:
     block = tree.parent(statement)
     if _waits_in(module, statement, node):
         return True
-    if not isinstance(block, (cst.IndentedBlock, cst.Module)) or module.computes(statement):
+    if not isinstance(block, (cst.IndentedBlock, cst.Module)) or places.computes(module, statement):
         return False
 
     def decides(other: cst.CSTNode) -> bool | None:
-        return True if _waits_in(module, other, None) else False if module.computes(other) else None
+        return True if _waits_in(module, other, None) else False if places.computes(module, other) else None
 
     return _said_above(module, statement, block, _waits_above(module, block), decides)
 
@@ -673,7 +678,7 @@ def mask_of(module: Module, node: cst.Subscript) -> cst.BaseExpression | None:
     indices = (element.slice.value for element in node.slice if isinstance(element.slice, cst.Index))
     for index in indices:
         # What is written out as a number or a text is by far the most frequent index.
-        if index.__class__ in _LITERALS or not module.on_device(index):
+        if index.__class__ in _LITERALS or not on_device(module, index):
             continue
         if module.value(index).dtype in ("torch.bool", "bool"):
             indexed = module.value(node.value)
@@ -843,7 +848,7 @@ def _holds_device_tensors(module: Module, node: cst.BaseExpression) -> bool:
     item = item_of(value)
     if item is None or value.kind not in (Kind.LIST, Kind.TUPLE, Kind.ITERATOR):
         return False
-    return module.accelerated and _waits(item)
+    return accelerated(module) and _waits(item)
 
 
 # --- text -------------------------------------------------------------------------------------------
@@ -898,7 +903,7 @@ def _is_written(module: Module, node: cst.BaseExpression) -> bool:
         return True
     value = module.value(node)
     held = item_of(value) if value.kind in (Kind.LIST, Kind.TUPLE, Kind.DICT) else None
-    return module.accelerated and held is not None and _waits(held) and held.device is Device.ACCELERATOR
+    return accelerated(module) and held is not None and _waits(held) and held.device is Device.ACCELERATOR
 
 
 def _for_failure_only(module: Module, node: cst.BaseExpression) -> bool:

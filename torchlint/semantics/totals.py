@@ -14,6 +14,8 @@ import libcst as cst
 
 from torchlint.diagnostics import Edit, Span
 from torchlint.semantics.api.results import FUNCTIONAL_LOSSES, NN_LOSSES
+from torchlint.semantics.backpropagation import Backpropagation
+from torchlint.semantics.loops import loops_around
 from torchlint.semantics.names import Binding, BindingKind, Scope, ScopeKind
 from torchlint.semantics.reach import gathered
 from torchlint.semantics.remembered import remembered
@@ -143,7 +145,7 @@ def _of_side(module: Module, node: cst.BaseExpression, hops: int) -> Content:
 
 def _of_name(module: Module, name: cst.Name, hops: int) -> Content:
     bindings = module.bindings(name)
-    if module.backpropagation.is_loss(name):
+    if Backpropagation.of(module).is_loss(name):
         return Content.FLOATING
     found = {
         content(module, b.value, hops - 1)
@@ -229,7 +231,7 @@ def _is_importable(module: Module, total: Binding) -> bool:
 
 def read_with(module: Module, call: cst.Call, use: cst.CSTNode) -> bool:
     """Whether the host reads a total as often as something is added to it, so that nothing is gained."""
-    loops = module.loops(call)
+    loops = loops_around(module, call)
     around = loops[0] if loops else module.function(call)
     return (
         waiting_place(module, use) is not None

@@ -19,6 +19,7 @@ from torchlint.semantics.api.signatures import SIGNATURES
 from torchlint.semantics.api.upgrades import SYMBOLS, Upgrade
 from torchlint.semantics.callforms import ALTERNATIVES, FORMS
 from torchlint.semantics.names import Binding, BindingKind, ScopeKind, canonical
+from torchlint.semantics.releasechecks import ReleaseChecks
 from torchlint.syntax import alike
 from torchlint.target import TORCH
 
@@ -85,7 +86,7 @@ def uses_of_given_up(
             return
         # That torch is tried to be imported says nothing of what torch has.
         parts = [each for each in module.bindings(_root(node)) if each.imported != row.package]
-        if not any(module.release_checks.tries(binding.node, broadly=True) for binding in parts):
+        if not any(ReleaseChecks.of(module).tries(binding.node, broadly=True) for binding in parts):
             yield node, row
         return
     for alias in () if isinstance(node.names, cst.ImportStar) else node.names:
@@ -93,7 +94,7 @@ def uses_of_given_up(
             continue
         binding = module.binding_of(alias)
         row = SYMBOLS.get(canonical(binding.imported or "")) if binding is not None else None
-        if binding is None or row is None or row.owner or module.release_checks.tries(node, broadly=True):
+        if binding is None or row is None or row.owner or ReleaseChecks.of(module).tries(node, broadly=True):
             continue
         reads = module.uses(binding)
         for read in reads:
@@ -224,7 +225,7 @@ def guarded(module: Module, node: cst.CSTNode, row: Upgrade) -> bool:
     It asks for the release or for the name, tries, gives the library what it lacks, or is a test of the
     warning.
     """
-    checks = module.release_checks
+    checks = ReleaseChecks.of(module)
     names = {_last(row.symbol), _last(row.replacement or "") if not row.argument else ""} - {""}
     if any(checks.asks_for(name) for name in names) or _is_given(module, row):
         return True
@@ -268,7 +269,7 @@ def _is_called(module: Module, node: cst.BaseExpression) -> bool:
 
 def stands_in(module: Module, node: cst.CSTNode, package: str = TORCH) -> bool:
     """Whether a node is for some releases only: behind a check, tried, or for where what is tried fails."""
-    return module.release_checks.over(node, package) or module.release_checks.tries(node)
+    return ReleaseChecks.of(module).over(node, package) or ReleaseChecks.of(module).tries(node)
 
 
 _EXPECTS = re.compile(r"warns|assertWarns|catch_warnings|raises|assertRaises|deprecated_call")

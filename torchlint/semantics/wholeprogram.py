@@ -14,6 +14,11 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchlint.semantics import places
+from torchlint.semantics.backpropagation import Backpropagation
+from torchlint.semantics.checkpoints import loads_weights
+from torchlint.semantics.evidence import is_test
+from torchlint.semantics.parameters import tells_parameters_apart
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import MISSING, Kind
@@ -164,12 +169,12 @@ def seen_whole(module: Module, node: cst.CSTNode) -> bool:
     train again when it is imported, or ``node`` is below its ``__main__`` test, outside of all functions and
     classes. Notebooks are none, since people run their cells as they like, and magics run other files.
     """
-    if module.in_notebook or module.is_test or not module.backpropagation.passes:
+    if module.in_notebook or is_test(module) or not Backpropagation.of(module).passes:
         return False
     if not _stands_alone(module):
         return False
     if module.tree.enclosing(node, cst.FunctionDef, cst.Lambda, cst.ClassDef) is None:
-        return module.main_guarded(node) or _trains_on_import(module)
+        return places.main_guarded(module, node) or _trains_on_import(module)
     return _trains_on_import(module)
 
 
@@ -179,7 +184,7 @@ def imported_by_nobody(module: Module) -> bool:
     That is a notebook, or a script that would train whenever it is imported. A ``__main__`` test is no sign
     of it: it is there so that a file can be imported as well.
     """
-    return module.in_notebook or (not module.is_test and _trains_on_import(module))
+    return module.in_notebook or (not is_test(module) and _trains_on_import(module))
 
 
 # --- the program --------------------------------------------------------------------------------------
@@ -213,7 +218,7 @@ def _is_plain_library(dotted: str) -> bool:
 @remembered
 def _trains_on_import(module: Module) -> bool:
     """Whether the file backpropagates whenever it is imported, whatever else holds."""
-    return any(_runs_on_import(module, backward.call) for backward in module.backpropagation.passes)
+    return any(_runs_on_import(module, backward.call) for backward in Backpropagation.of(module).passes)
 
 
 def _runs_on_import(module: Module, call: cst.CSTNode) -> bool:
@@ -237,7 +242,7 @@ def _runs_on_import(module: Module, call: cst.CSTNode) -> bool:
 @remembered
 def _observes_state(module: Module) -> bool:
     """Whether the file may save, load, list, count, name or show the state of a model."""
-    if module.loads_weights or module.tells_parameters_apart:
+    if loads_weights(module) or tells_parameters_apart(module):
         return True
     return any(
         asks(module)

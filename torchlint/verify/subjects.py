@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
+from torchlint import reading
 from torchlint.runner import unified_diff
 from torchlint.source import Source, read_bytes, with_line_feeds
 from torchlint.verify.cases import STEP, STEP_FIXED, Case, fixed_text
@@ -49,12 +50,12 @@ class Script:
     def sources(self, modules: Sequence[str]) -> dict[PurePosixPath, Source]:
         """The script and those of its project's modules that it imports, as the user has them."""
         paths = [self._workspace.relative, *(PurePosixPath(module) for module in modules)]
-        return {path: Source.read(self._workspace.project / path) for path in dict.fromkeys(paths)}
+        return {path: reading.read(self._workspace.project / path) for path in dict.fromkeys(paths)}
 
     def encoded(self, texts: Texts) -> dict[PurePosixPath, bytes]:
         """The bytes of new texts, in the encodings that their files have."""
         return {
-            path: Source.read(self._workspace.project / path).encode(text) for path, text in texts.items()
+            path: reading.read(self._workspace.project / path).encode(text) for path, text in texts.items()
         }
 
     def job(self, variant: str, task: str) -> Job:

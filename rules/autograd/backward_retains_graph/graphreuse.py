@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint.semantics.backpropagation import Backward
+from torchlint.semantics import places
+from torchlint.semantics.backpropagation import Backpropagation, Backward
 from torchlint.semantics.conventions import OPTIONS_NAME
+from torchlint.semantics.loops import loops_around
 from torchlint.semantics.names import Binding, BindingKind
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.spellings import last_name
@@ -80,7 +82,7 @@ class _Graph:
 
 def retained_for_nothing(call: cst.Call, module: Module) -> bool:
     """Whether no other backward pass can go through the graph that a backward pass in a loop keeps."""
-    backward = next((b for b in module.backpropagation.passes if b.call is call), None)
+    backward = next((b for b in Backpropagation.of(module).passes if b.call is call), None)
     if backward is None:
         return False
     region = _region(call, module)
@@ -91,11 +93,11 @@ def retained_for_nothing(call: cst.Call, module: Module) -> bool:
 
 def _region(call: cst.Call, module: Module) -> cst.CSTNode | None:
     """The loop, or the function that a loop calls, each round of which makes the graph anew."""
-    loops = [loop for loop in module.loops(call) if isinstance(loop, (cst.For, cst.While))]
+    loops = [loop for loop in loops_around(module, call) if isinstance(loop, (cst.For, cst.While))]
     if loops:
         return loops[0]
     function = module.function(call)
-    return function if function is not None and module.hot(call) is not None else None
+    return function if function is not None and places.hot(module, call) is not None else None
 
 
 class _Search:
@@ -116,7 +118,9 @@ class _Search:
         if not self.graph.bindings and not self.graph.calls:
             # A loss that has a graph is computed somewhere.
             return False
-        others = (other for other in self.module.backpropagation.passes if other.call is not backward.call)
+        others = (
+            other for other in Backpropagation.of(self.module).passes if other.call is not backward.call
+        )
         return (
             not any(self._comes_behind(other.call, backward.call) and self._shares(other) for other in others)
             and not self._is_returned()
@@ -389,7 +393,7 @@ class _Search:
         return self.tree.order[other] > self.tree.order[backward]
 
     def _shares(self, other: Backward) -> bool:
-        flow = self.module.backpropagation.flow(other.roots)
+        flow = Backpropagation.of(self.module).flow(other.roots)
         return not (self.graph.bindings.isdisjoint(flow.places) and self.graph.calls.isdisjoint(flow.calls))
 
     def _carried(self, node: cst.CSTNode) -> bool:

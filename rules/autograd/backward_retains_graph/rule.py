@@ -6,6 +6,7 @@ import libcst as cst
 
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.module import Module
+from torchlint.semantics.repetition import may_repeat
 from torchlint.semantics.spellings import last_name
 
 from .graphreuse import retained_for_nothing
@@ -56,7 +57,7 @@ def backward_retains_graph(call: cst.Call, module: Module) -> Iterator[Finding]:
     - [Tensor.backward](https://docs.pytorch.org/docs/stable/generated/torch.Tensor.backward.html)
     - [Saved tensors](https://docs.pytorch.org/docs/stable/notes/autograd.html#saved-tensors)
     """
-    if last_name(call.func) not in ("backward", "manual_backward") or not module.may_repeat(call):
+    if last_name(call.func) not in ("backward", "manual_backward") or not may_repeat(module, call):
         return
     retained = module.argument(call, "retain_graph")
     if retained.constant is not True or not retained.given:

@@ -10,8 +10,8 @@ import libcst as cst
 from torchlint.diagnostics import Fix
 from torchlint.rule import ERROR, NOTE, Finding, rule
 from torchlint.semantics.dimensions import has_no_dimension
+from torchlint.semantics.gradmode import Grad, grad
 from torchlint.semantics.module import Module
-from torchlint.semantics.places import Grad
 from torchlint.semantics.values import MISSING, Graph, Kind
 
 from .identity import is_fresh, may_be_told_apart
@@ -94,7 +94,7 @@ def _made(call: cst.Call, module: Module) -> Iterator[Finding]:
     given = _arguments(call)
     volatile = given.get("volatile") if given is not None else None
     if volatile is not None and module.value(volatile).constant is not False:
-        if module.grad(call) is not Grad.OFF:
+        if grad(module, call) is not Grad.OFF:
             remedy = "Use the tensor itself, and compute with it in a block `with torch.no_grad():`"
             yield Finding(call, _IGNORED, severity=ERROR, remedy=remedy)
             return
@@ -217,7 +217,7 @@ def _set_volatile(node: cst.Assign, module: Module) -> Iterator[Finding]:
             continue
         wanted = module.value(node.value).constant
         if wanted is True or wanted is MISSING:
-            if module.value(owner.value).kind is Kind.TENSOR and module.grad(node) is not Grad.OFF:
+            if module.value(owner.value).kind is Kind.TENSOR and grad(module, node) is not Grad.OFF:
                 remedy = "Remove the assignment, and compute with it in a block `with torch.no_grad():`"
                 yield Finding(owner, _IGNORED, severity=ERROR, remedy=remedy)
 

@@ -13,7 +13,11 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint.semantics.phases import Phase
+from torchlint.semantics import places
+from torchlint.semantics.compilation import Compilation
+from torchlint.semantics.evidence import is_test
+from torchlint.semantics.loops import loops_around
+from torchlint.semantics.phases import Phase, phase
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.throttling import FUNCTIONS
 from torchlint.syntax import alike
@@ -38,18 +42,18 @@ class Repeated:
 
 def repeated_compilation(module: Module, node: cst.Call | cst.Decorator) -> Repeated | None:
     """Where the call or decorator ``node`` compiles the same thing again and again, if it does."""
-    given = module.compilation.given(node)
-    if given is None or module.is_test:
+    given = Compilation.of(module).given(node)
+    if given is None or is_test(module):
         return None
     functions = [function for function in [module.function(node)] if function is not None]
-    hot = module.hot(node)
+    hot = places.hot(module, node)
     if hot is not None:
         functions += [function for call in hot.path if (function := module.function(call)) is not None]
     if any(isinstance(f, cst.FunctionDef) and f.name.value in _SETUP for f in functions):
         return None
-    if module.throttled(node) or _kept(module, node):
+    if places.throttled(module, node) or _kept(module, node):
         return None
-    loops = [loop for loop in module.loops(node) if isinstance(loop, (cst.For, cst.While))]
+    loops = [loop for loop in loops_around(module, node) if isinstance(loop, (cst.For, cst.While))]
     if loops:
         return _in_loop(module, node, given, loops[0], hot)
     if hot is None or _resets(module, module.function(node)) or not _same_on_the_way(module, given, hot):
@@ -126,7 +130,7 @@ def _of_steps(module: Module, loop: cst.CSTNode) -> bool:
     """Whether a loop goes over batches or trains; others may go over what is compared or measured."""
     if not isinstance(loop, (cst.For, cst.While)):
         return False
-    return module.over_loader(loop) or module.phase(loop.body) is Phase.TRAINING
+    return places.over_loader(module, loop) or phase(module, loop.body) is Phase.TRAINING
 
 
 # --- guards -----------------------------------------------------------------------------------------

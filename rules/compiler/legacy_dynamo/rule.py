@@ -8,6 +8,7 @@ import libcst as cst
 
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.module import Module
+from torchlint.semantics.releasechecks import ReleaseChecks
 
 from .dynamo import came_with_torch, compiled_instead, is_legacy
 
@@ -61,7 +62,7 @@ def legacy_dynamo(call: cst.Call, module: Module) -> Iterator[Finding]:
     - [torch.compile](https://docs.pytorch.org/docs/stable/generated/torch.compile.html)
     - [TorchDynamo has moved](https://github.com/pytorch/torchdynamo)
     """
-    if not is_legacy(module, call) or module.release_checks.over(call):
+    if not is_legacy(module, call) or ReleaseChecks.of(module).over(call):
         return
     inside = came_with_torch(module, call)
     # Whoever has `torch._dynamo` has `torch.compile`.

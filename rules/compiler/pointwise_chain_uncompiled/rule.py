@@ -9,9 +9,11 @@ import libcst as cst
 from torchlint.diagnostics import Fix
 from torchlint.rule import NOTE, Finding, rule
 from torchlint.semantics.activations import activation
+from torchlint.semantics.compilation import compiled
+from torchlint.semantics.evidence import is_test
 from torchlint.semantics.module import Module
 from torchlint.semantics.normalizations import normalization
-from torchlint.semantics.phases import Phase
+from torchlint.semantics.phases import Phase, phase
 
 from .chains import pointwise_operations
 
@@ -73,15 +75,15 @@ def pointwise_chain_uncompiled(function: cst.FunctionDef, module: Module) -> Ite
     - [PyTorch performance tuning guide: fuse operations](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html)
     - [torch.compile](https://docs.pytorch.org/docs/stable/generated/torch.compile.html)
     """
-    if function.decorators or not module.target.admits("2.0") or module.is_test:
+    if function.decorators or not module.target.admits("2.0") or is_test(module):
         return
     if module.tree.mentions("torch.jit"):
         return  # TorchScript takes no compiled functions
     if not _stands_alone(function, module) or pointwise_operations(module, function) < _CHAIN:
         return
-    if module.compiled(function.body.body[0]) or _transformed(function, module):
+    if compiled(module, function.body.body[0]) or _transformed(function, module):
         return
-    if module.phase(function.body) is Phase.DATASET or _has_twin(function, module):
+    if phase(module, function.body) is Phase.DATASET or _has_twin(function, module):
         return
     spelling = module.spell("torch.compile", function)
     yield Finding(

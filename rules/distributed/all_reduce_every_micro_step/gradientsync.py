@@ -11,12 +11,13 @@ import libcst as cst
 
 from torchlint.diagnostics import Edit
 from torchlint.semantics.conventions import OPTIONS_NAME
-from torchlint.semantics.gradmode import Grad
+from torchlint.semantics.gradmode import Grad, grad
 from torchlint.semantics.iterations import Act
 from torchlint.semantics.microbatches import Accumulation, accumulation
-from torchlint.semantics.parallelism import Wrapper, Wrapping
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import Kind
+
+from ..parallelism import Parallelism, Wrapper, Wrapping
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
@@ -58,10 +59,10 @@ def needless_exchange(call: cst.Call, module: Module) -> NeedlessExchange | None
     """The exchange that a backward pass makes for nothing; None if it may be wanted, or there is none."""
     wrappers = [
         wrapper
-        for wrapper in module.parallelism.of(Wrapping.DDP, Wrapping.FSDP, Wrapping.FULLY_SHARD)
+        for wrapper in Parallelism.of(module).wrapped_by(Wrapping.DDP, Wrapping.FSDP, Wrapping.FULLY_SHARD)
         if wrapper.name.startswith("torch.") and not wrapper.name.endswith("replicate")
     ]
-    if not wrappers or module.tree.matches(_KNOWN) or module.parallelism.of(Wrapping.PREPARED):
+    if not wrappers or module.tree.matches(_KNOWN) or Parallelism.of(module).wrapped_by(Wrapping.PREPARED):
         return None
     found = accumulation(call, module)
     if found is None:
@@ -69,8 +70,8 @@ def needless_exchange(call: cst.Call, module: Module) -> NeedlessExchange | None
     for wrapper in wrappers:
         forwards = tuple(
             forward
-            for forward in module.parallelism.forwards(wrapper)
-            if _runs_in(module, found, forward) and module.grad(forward) is not Grad.OFF
+            for forward in Parallelism.of(module).forwards(wrapper)
+            if _runs_in(module, found, forward) and grad(module, forward) is not Grad.OFF
         )
         if forwards:
             return NeedlessExchange(call, found, wrapper, forwards)
@@ -147,7 +148,7 @@ def _model(found: NeedlessExchange, module: Module) -> str | None:
     """How the wrapped model is spelt, if it is the same and wrapped whichever way the program took."""
     texts = set()
     for forward in found.forwards:
-        wraps = module.parallelism.wraps(forward.func)
+        wraps = Parallelism.of(module).wraps(forward.func)
         if not wraps.always or wraps.wrappers != (found.wrapper,):
             return None
         if not isinstance(forward.func, (cst.Name, cst.Attribute)):
@@ -155,7 +156,7 @@ def _model(found: NeedlessExchange, module: Module) -> str | None:
         texts.add(module.source(forward.func))
     others = [
         forward
-        for forward in module.parallelism.forwards()
+        for forward in Parallelism.of(module).forwards()
         if forward not in found.forwards and module.tree.contains(found.accumulation.passes, forward)
     ]
     return texts.pop() if len(texts) == 1 and not others else None

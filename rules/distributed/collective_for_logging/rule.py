@@ -8,13 +8,16 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.rule import WARNING, Finding, rule
-from torchlint.semantics.collectives import Collective, collective
-from torchlint.semantics.iterations import Act
+from torchlint.semantics import places
+from torchlint.semantics.iterations import Act, Iterations
 from torchlint.semantics.module import Module
-from torchlint.semantics.places import Hot, Phase
+from torchlint.semantics.phases import Phase, evaluated_only, phase
+from torchlint.semantics.places import Hot
+from torchlint.semantics.repetition import may_repeat
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import Kind
 
+from ..collectives import Collective, Collectives, collective
 from .reporting import read_after, reported_only
 
 
@@ -90,18 +93,18 @@ def collective_for_logging(call: cst.Call, module: Module) -> Iterator[Finding]:
             remedy="Log with `on_step=False, on_epoch=True`",
         )
         return
-    found = module.collectives.reduction(call)
-    if found is None or found.is_barrier or not module.may_repeat(call):
+    found = Collectives.of(module).reduction(call)
+    if found is None or found.is_barrier or not may_repeat(module, call):
         return
     if found.received is not None and not isinstance(found.received, cst.Name):
         # What else holds it may be known by other names.
         return
     if _hands_it_out(call, module) or _in_helper(call, module):
         return
-    hot = module.hot(call)
-    if hot is None or not _trains(hot, module) or module.evaluated_only(call):
+    hot = places.hot(module, call)
+    if hot is None or not _trains(hot, module) or evaluated_only(module, call):
         return
-    if module.phase(call) is Phase.FORWARD:
+    if phase(module, call) is Phase.FORWARD:
         # What a layer keeps is part of the model, whatever it is called.
         return
     if not _reported(found, hot, module):
@@ -143,13 +146,13 @@ def _in_helper(call: cst.Call, module: Module) -> bool:
     function = module.function(call)
     if not isinstance(function, cst.FunctionDef) or not module.callers(function):
         return False
-    return module.collectives.communicates(function) is not None
+    return Collectives.of(module).communicates(function) is not None
 
 
 def _trains(hot: Hot, module: Module) -> bool:
     if not isinstance(hot.loop, (cst.For, cst.While, cst.FunctionDef)):
         return False
-    return bool(module.iterations.of(hot.loop).of(Act.BACKWARD, Act.STEP, Act.CLEAR))
+    return bool(Iterations.of(module).iteration(hot.loop).of(Act.BACKWARD, Act.STEP, Act.CLEAR))
 
 
 def _reported(found: Collective, hot: Hot, module: Module) -> bool:
@@ -179,7 +182,11 @@ def _synchronised_log(call: cst.Call, module: Module) -> bool:
     function = module.function(call)
     if not isinstance(function, cst.FunctionDef) or not _STEP.match(function.name.value):
         return False
-    if module.classes.owner(function) is None or module.throttled(call) or any(arg.star for arg in call.args):
+    if (
+        module.classes.owner(function) is None
+        or places.throttled(module, call)
+        or any(arg.star for arg in call.args)
+    ):
         return False
     logged = given.get("value", call.args[1].value if len(call.args) > 1 else None)
     # A metric of torchmetrics keeps its own state, and is reduced when it is computed.

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint.semantics.parallelism import DATA_PARALLEL, Wrapping
+from torchlint.semantics.evidence import is_test
 from torchlint.semantics.spellings import given_as
 from torchlint.semantics.words import Words
+
+from ..parallelism import DATA_PARALLEL, Parallelism, Wrapping
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
@@ -36,18 +38,18 @@ def replication(call: cst.Call, module: Module) -> Replication | None:
     if dotted == _FUNCTION:
         devices = given_as(call, "device_ids", 2)
     elif dotted is None or dotted == DATA_PARALLEL:
-        wrapper = module.parallelism.wrapper(call)
+        wrapper = Parallelism.of(module).wrapper(call)
         if wrapper is None or wrapper.wrapping is not Wrapping.DATA_PARALLEL:
             return None
-        devices = module.parallelism.argument(wrapper, "device_ids").node
+        devices = Parallelism.of(module).argument(wrapper, "device_ids").node
     else:
         return None
-    if module.is_test or (devices is not None and _is_one(devices, module)):
+    if is_test(module) or (devices is not None and _is_one(devices, module)):
         return None
     if _wrapped_before(call, module) or _offered(call, module) or _for_names(call, module):
         return None
-    parallelism = module.parallelism
-    several = parallelism.of(Wrapping.DDP) or parallelism.frameworks or parallelism.distributed
+    parallelism = Parallelism.of(module)
+    several = parallelism.wrapped_by(Wrapping.DDP) or parallelism.frameworks or parallelism.distributed
     return Replication.FALLBACK if several else Replication.ONLY
 
 

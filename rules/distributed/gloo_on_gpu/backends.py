@@ -11,13 +11,16 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint.semantics.parallelism import Wrapping
+from torchlint.semantics.backpropagation import Backpropagation
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.values import Device
 
+from ..parallelism import Parallelism, Wrapping
+
 if TYPE_CHECKING:
-    from torchlint.semantics.collectives import Group
     from torchlint.semantics.module import Module
+
+    from ..collectives import Group
 
 _EXCHANGING = (Wrapping.DDP, Wrapping.FSDP, Wrapping.FULLY_SHARD)
 # NCCL is not to be had there.
@@ -76,14 +79,14 @@ def _is_help(node: cst.CSTNode) -> bool:
 
 def wrapped_on_accelerator(module: Module) -> cst.CSTNode | None:
     """A call that wraps a model on the accelerator for several ranks."""
-    for wrapper in module.parallelism.of(*_EXCHANGING):
-        if module.parallelism.inner(wrapper).device is Device.ACCELERATOR:
+    for wrapper in Parallelism.of(module).wrapped_by(*_EXCHANGING):
+        if Parallelism.of(module).inner(wrapper).device is Device.ACCELERATOR:
             return wrapper.call
-        devices = module.parallelism.argument(wrapper, "device_ids").node
+        devices = Parallelism.of(module).argument(wrapper, "device_ids").node
         if isinstance(devices, cst.List) and devices.elements:
             # It takes none for models on the CPU.
             return wrapper.call
-        for forward in module.parallelism.forwards(wrapper):
+        for forward in Parallelism.of(module).forwards(wrapper):
             if module.value(forward.func).device is Device.ACCELERATOR:
                 return wrapper.call
         if wrapper.model is not None and _moved(wrapper.model, module):
@@ -105,6 +108,6 @@ def _moved(model: cst.BaseExpression, module: Module) -> bool:
 
 def trains_on_cpu(module: Module) -> bool:
     """Whether models are spread over ranks in a file that trains and names no accelerator at all."""
-    if module.tree.matches(_ACCELERATED) or not module.backpropagation.happens:
+    if module.tree.matches(_ACCELERATED) or not Backpropagation.of(module).happens:
         return False
-    return bool(module.parallelism.of(*_EXCHANGING))
+    return bool(Parallelism.of(module).wrapped_by(*_EXCHANGING))

@@ -7,9 +7,10 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.rule import NOTE, WARNING, Finding, rule
-from torchlint.semantics.collectives import goes_over_accelerator, group_made, groups
+from torchlint.semantics.evidence import is_test
 from torchlint.semantics.module import Module
 
+from ..collectives import goes_over_accelerator, group_made, groups
 from .backends import depends_on_machine, trains_on_cpu, wrapped_on_accelerator
 
 
@@ -62,7 +63,7 @@ def gloo_on_gpu(call: cst.Call, module: Module) -> Iterator[Finding]:
     - [Which backend to use?](https://docs.pytorch.org/docs/stable/distributed.html#which-backend-to-use)
     - [PyTorch performance tuning guide](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html)
     """
-    if module.is_test:
+    if is_test(module):
         return
     group = group_made(module, call)
     if group is None or group.backend != "gloo" or group.alone or depends_on_machine(module, group):

@@ -8,6 +8,7 @@ import libcst as cst
 
 from torchlint import rewriting
 from torchlint.diagnostics import Edit
+from torchlint.semantics.loaders import Loaders
 from torchlint.semantics.names import Binding, BindingKind
 from torchlint.semantics.spellings import last_name
 
@@ -121,7 +122,7 @@ def _loader_of(sampler: cst.Call, found: SameOrder, module: Module) -> str | Non
         assigned = module.tree.parent(target)
         if not isinstance(target.target, cst.Name) or not isinstance(assigned, cst.Assign):
             continue
-        sources = module.loaders.sources(assigned.value)
+        sources = Loaders.of(module).sources(assigned.value)
         binding = module.binding_of(target.target)
         if sources.complete and sources.calls == (found.loader,) and binding is not None:
             if _is_loader(assigned.value, found.loader, module) and _stands(binding, _loop(found), module):

@@ -8,8 +8,13 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchlint.semantics.backpropagation import Backpropagation
+from torchlint.semantics.evidence import is_test
+from torchlint.semantics.loaders import Loaders
 from torchlint.semantics.padding import pads_to_longest
-from torchlint.semantics.parallelism import SAMPLER, Wrapper, Wrapping
+from torchlint.semantics.program import Program
+
+from ..parallelism import SAMPLER, Parallelism, Wrapper, Wrapping
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
@@ -34,25 +39,25 @@ class Unbalanced:
 
 def unbalanced(call: cst.Call, module: Module) -> Unbalanced | None:
     """How the loader that a call makes has the ranks wait for whichever got the longest items."""
-    wrappers = module.parallelism.of(*_SEVERAL)
-    if not wrappers or not module.loaders.makes_loader(call) or module.parallelism.frameworks:
+    wrappers = Parallelism.of(module).wrapped_by(*_SEVERAL)
+    if not wrappers or not Loaders.of(module).makes_loader(call) or Parallelism.of(module).frameworks:
         return None
-    if module.is_test or module.tree.matches(_BALANCED):
+    if is_test(module) or module.tree.matches(_BALANCED):
         return None
     collate = module.argument(call, "collate_fn").node
     if collate is None or not module.argument(call, "batch_sampler").absent:
         return None
-    if module.loaders.constant(call, "batch_size") == 1 or not _is_drawn_at_random(call, module):
+    if Loaders.of(module).constant(call, "batch_size") == 1 or not _is_drawn_at_random(call, module):
         return None
     padded = pads_to_longest(module, collate)
     if padded is None:
         return None
     for loop in module.tree.nodes(cst.For):
-        if call in module.loaders.sources(loop.iter).calls and module.backpropagation.computes_gradients(
-            loop
-        ):
-            for forward in module.program.forward_passes(loop):
-                found = module.parallelism.wraps(forward.func).by(*_SEVERAL)
+        if call in Loaders.of(module).sources(loop.iter).calls and Backpropagation.of(
+            module
+        ).computes_gradients(loop):
+            for forward in Program.of(module).forward_passes(loop):
+                found = Parallelism.of(module).wraps(forward.func).by(*_SEVERAL)
                 if found:
                     return Unbalanced(found[0], padded)
     return None

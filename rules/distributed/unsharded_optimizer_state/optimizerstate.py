@@ -7,9 +7,12 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint.semantics.parallelism import Wrapper, Wrapping
+from torchlint.semantics.backpropagation import Backpropagation
+from torchlint.semantics.evidence import is_test
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.spellings import last_name
+
+from ..parallelism import Parallelism, Wrapper, Wrapping
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
@@ -43,13 +46,13 @@ def whole_state(call: cst.Call, module: Module) -> Wrapper | None:
     None for a second optimizer of the file, for one of a small model or of a part of it, and where anything
     may spread the state already.
     """
-    if not _makes_adam(call, module) or module.is_test or module.tree.matches(_SPARED):
+    if not _makes_adam(call, module) or is_test(module) or module.tree.matches(_SPARED):
         return None
-    parallelism = module.parallelism
-    wrappers = [w for w in parallelism.of(Wrapping.DDP) if w.name == _WRAPPED]
-    if not wrappers or parallelism.of(*_SHARDING) or parallelism.frameworks:
+    parallelism = Parallelism.of(module)
+    wrappers = [w for w in parallelism.wrapped_by(Wrapping.DDP) if w.name == _WRAPPED]
+    if not wrappers or parallelism.wrapped_by(*_SHARDING) or parallelism.frameworks:
         return None
-    if not module.tree.matches(_LARGE) or not module.backpropagation.happens:
+    if not module.tree.matches(_LARGE) or not Backpropagation.of(module).happens:
         return None
     if call is not _first_adam(module):
         return None
@@ -79,10 +82,10 @@ def _are_parameters(module: Module, given: cst.BaseExpression, wrapper: Wrapper,
     for node in module.tree.descendants(given):
         match node:
             case cst.Call(func=cst.Attribute(value=owner, attr=cst.Name("parameters" | "named_parameters"))):
-                if wrapper in module.parallelism.wraps(owner).wrappers:
+                if wrapper in Parallelism.of(module).wraps(owner).wrappers:
                     return True
                 if isinstance(owner, cst.Attribute) and owner.attr.value == "module":
-                    if wrapper in module.parallelism.wraps(owner.value).wrappers:
+                    if wrapper in Parallelism.of(module).wraps(owner.value).wrappers:
                         return True
                 wrapped = wrapper.model
                 if wrapped is not None and module.source(wrapped) == module.source(owner):

@@ -13,15 +13,18 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchlint.semantics.backpropagation import Backpropagation
 from torchlint.semantics.classes import ClassInfo
-from torchlint.semantics.gradmode import Grad
+from torchlint.semantics.evidence import is_test
+from torchlint.semantics.gradmode import Grad, grad
 from torchlint.semantics.layers import RETURNS_SELF
 from torchlint.semantics.names import BindingKind
-from torchlint.semantics.parallelism import Wrapper, Wrapping
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import MISSING, Kind
 from torchlint.semantics.words import Words
+
+from ..parallelism import Parallelism, Wrapper, Wrapping
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
@@ -72,11 +75,11 @@ class Search:
 def search(call: cst.Call, module: Module) -> Search | None:
     """The search for unused parameters that a call switches on, whatever the program is told."""
     node = _switched_on(call, module)
-    if node is None or module.is_test or _is_explained(call, module):
+    if node is None or is_test(module) or _is_explained(call, module):
         return None
-    wrapper = module.parallelism.wrapper(call)
+    wrapper = Parallelism.of(module).wrapper(call)
     if wrapper is not None:
-        inner = module.parallelism.inner(wrapper)
+        inner = Parallelism.of(module).inner(wrapper)
         if isinstance(inner.definition, cst.ClassDef):
             return Search(node, _Uses(module).of(inner.definition), inner.definition.name.value)
         made = _maker(wrapper.model, module) if wrapper.model is not None else None
@@ -103,8 +106,10 @@ def _trains(wrapper: Wrapper | None, module: Module) -> bool:
     if wrapper is not None:
         if wrapper.model is None or not _is_made(module, wrapper.model, _HOPS):
             return False
-        forwards = module.parallelism.forwards(wrapper)
-        return module.backpropagation.happens and any(module.grad(call) is not Grad.OFF for call in forwards)
+        forwards = Parallelism.of(module).forwards(wrapper)
+        return Backpropagation.of(module).happens and any(
+            grad(module, call) is not Grad.OFF for call in forwards
+        )
     return _runs(module)
 
 
@@ -112,7 +117,7 @@ def _trains(wrapper: Wrapper | None, module: Module) -> bool:
 def _is_made(module: Module, node: cst.BaseExpression, hops: int) -> bool:
     """Whether the file makes a model itself, where a trainer takes whichever it is given."""
     if isinstance(node, cst.Call):
-        wrapper = module.parallelism.wrapper(node)
+        wrapper = Parallelism.of(module).wrapper(node)
         if wrapper is not None:
             return wrapper.model is not None and _is_made(module, wrapper.model, hops)
         if isinstance(node.func, cst.Attribute) and node.func.attr.value in RETURNS_SELF:
@@ -143,10 +148,10 @@ def _runs(module: Module) -> bool:
 
 def _switched_on(call: cst.Call, module: Module) -> cst.CSTNode | None:
     """The argument that says so."""
-    wrapper = module.parallelism.wrapper(call)
+    wrapper = Parallelism.of(module).wrapper(call)
     if wrapper is not None and wrapper.wrapping is Wrapping.DDP:
-        on = module.parallelism.argument(wrapper, "find_unused_parameters")
-        static = module.parallelism.argument(wrapper, "static_graph")
+        on = Parallelism.of(module).argument(wrapper, "find_unused_parameters")
+        static = Parallelism.of(module).argument(wrapper, "static_graph")
         # A graph that never changes is searched once.
         given = on.given and on.constant is True and (static.absent or static.constant is False)
         return on.arg if given else None

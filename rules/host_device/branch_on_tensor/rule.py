@@ -7,8 +7,11 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.rule import NOTE, WARNING, Finding, rule
+from torchlint.semantics.compilation import compiled
+from torchlint.semantics.evidence import accelerated
 from torchlint.semantics.module import Module
 from torchlint.semantics.places import Hot
+from torchlint.semantics.repetition import may_repeat
 from torchlint.semantics.synchronisation import asking_function, trail, truth_tests, waiting_place, when
 from torchlint.semantics.usage import receivers, steps_environment
 from torchlint.semantics.values import Kind
@@ -99,12 +102,12 @@ def branch_on_tensor(node: cst.CSTNode, module: Module) -> Iterator[Finding]:
 
     * [PyTorch performance tuning guide: avoid unnecessary CPU-GPU synchronization](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html)
     """
-    if not module.may_repeat(node) or not module.accelerated:
+    if not may_repeat(module, node) or not accelerated(module):
         return
     if isinstance(node, cst.Call):
         yield from _call_that_decides(node, module)
         return
-    if module.compiled(node):
+    if compiled(module, node):
         return
     for tensor in truth_tests(module, node):
         hot = waiting_place(module, tensor)
@@ -168,7 +171,7 @@ def _call_that_decides(call: cst.Call, module: Module) -> Iterator[Finding]:
     name = asking_function(module, call) if check is None else None
     if (check is None and name is None) or (name == "builtins.sum" and _decides(call, module)):
         return
-    if check is None and module.compiled(call):
+    if check is None and compiled(module, call):
         return
     hot = waiting_place(module, call)
     if hot is None:

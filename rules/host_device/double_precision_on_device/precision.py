@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint.semantics.evidence import Evidence
+from torchlint.semantics import places
+from torchlint.semantics.evidence import Evidence, accelerated, evidence, on_device
 from torchlint.semantics.names import Binding, BindingKind
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.spellings import last_name
@@ -66,7 +67,7 @@ def doubled(module: Module, call: cst.Call) -> Doubled | None:
     """How ``call`` brings double precision to an accelerator, unless that seems to be meant; else None."""
     func = call.func
     if isinstance(func, cst.Attribute) and func.attr.value in _METHODS and module.qualified(func) is None:
-        if not module.accelerated:
+        if not accelerated(module):
             return None
         if func.attr.value == "register_buffer":
             made = _of_array(module, call.args[1].value) if len(call.args) > 1 else None
@@ -75,12 +76,12 @@ def doubled(module: Module, call: cst.Call) -> Doubled | None:
         return Doubled(Cause.ARRAY, made) if made is not None else _cast(module, call)
     qualified = module.qualified(func)
     if qualified in _MAKERS:
-        sent = _sends(module, call) and module.accelerated and _of_array(module, call) is call
+        sent = _sends(module, call) and accelerated(module) and _of_array(module, call) is call
         return Doubled(Cause.ARRAY, call) if sent else None
-    if qualified in _KEEPERS and call.args and module.accelerated:
+    if qualified in _KEEPERS and call.args and accelerated(module):
         made = _of_array(module, call.args[0].value)
         return Doubled(Cause.ARRAY, made) if made is not None else None
-    if qualified in _DEFAULTS and _is_double(module, call) and module.evidence is Evidence.ACCELERATOR:
+    if qualified in _DEFAULTS and _is_double(module, call) and evidence(module) is Evidence.ACCELERATOR:
         meant = _is_option(module, call) or _is_exacting(module) or _default_changes_back(module, call)
         return None if meant else Doubled(Cause.DEFAULT)
     return None
@@ -133,9 +134,9 @@ def _cast(module: Module, call: cst.Call) -> Doubled | None:
     kind = module.value(owner).kind
     if kind is Kind.MODULE:
         cause = Cause.MODULE
-        if module.evidence is not Evidence.ACCELERATOR or _is_self(owner) or _cast_back(module, owner):
+        if evidence(module) is not Evidence.ACCELERATOR or _is_self(owner) or _cast_back(module, owner):
             return None
-    elif module.on_device(owner) or _comes_from_loader(module, owner):
+    elif on_device(module, owner) or _comes_from_loader(module, owner):
         cause = Cause.INPUT
         if not _is_input(module, call) or _casts_a_module(module):
             return None
@@ -201,7 +202,7 @@ def _comes_from_loader(module: Module, node: cst.BaseExpression, hops: int = _HO
 def _binds_batch(module: Module, binding: Binding, hops: int) -> bool:
     if binding.kind is BindingKind.LOOP:
         loop = module.tree.enclosing(binding.node, cst.For)
-        return loop is not None and module.over_loader(loop)
+        return loop is not None and places.over_loader(module, loop)
     if binding.kind is BindingKind.ASSIGN and binding.value is not None:
         return _comes_from_loader(module, binding.value, hops - 1)
     return False

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.rule import NOTE, Finding, rule
+from torchlint.semantics.evidence import is_test
 from torchlint.semantics.module import Module
 from torchlint.semantics.values import Kind
 
@@ -68,7 +69,7 @@ def double_precision_on_device(call: cst.Call, module: Module) -> Iterator[Findi
     * [torch.from_numpy](https://docs.pytorch.org/docs/stable/generated/torch.from_numpy.html)
     * [Tensor attributes: type promotion](https://docs.pytorch.org/docs/stable/tensor_attributes.html#type-promotion-doc)
     """
-    if module.is_test:
+    if is_test(module):
         return
     found = doubled(module, call)
     if found is None:

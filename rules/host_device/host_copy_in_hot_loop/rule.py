@@ -20,6 +20,7 @@ from torchlint.semantics.purpose import (
     scored_elsewhere,
     writes_results,
 )
+from torchlint.semantics.repetition import may_repeat
 from torchlint.semantics.synchronisation import (
     after_a_decision,
     after_a_guard,
@@ -115,7 +116,7 @@ def host_copy_in_hot_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
     * [PyTorch performance tuning guide: avoid unnecessary CPU-GPU synchronization](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html)
     * [CUDA semantics: use pinned memory buffers](https://docs.pytorch.org/docs/stable/notes/cuda.html#use-pinned-memory-buffers)
     """
-    tensor = host_copy(module, call) if module.may_repeat(call) else None
+    tensor = host_copy(module, call) if may_repeat(module, call) else None
     hot = waiting_place(module, call) if tensor is not None else None
     if tensor is None or hot is None or offloads(module, call):
         return

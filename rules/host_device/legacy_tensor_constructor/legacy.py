@@ -13,6 +13,7 @@ import libcst as cst
 from torchlint import rewriting
 from torchlint.diagnostics import Edit, Fix
 from torchlint.semantics.api.results import LEGACY_CONSTRUCTORS
+from torchlint.semantics.evidence import accelerated
 from torchlint.semantics.factories import (
     default_dtype_changes,
     factory,
@@ -21,7 +22,7 @@ from torchlint.semantics.factories import (
     takes_no_data,
     without_device,
 )
-from torchlint.semantics.places import Phase
+from torchlint.semantics.phases import Phase, phase
 from torchlint.semantics.values import Device, Kind
 
 from ..remedies import inline, tight
@@ -65,7 +66,7 @@ def legacy_cast(module: Module, call: cst.Call) -> str | None:
 
 def reported_as_move(module: Module, call: cst.Call) -> bool:
     """Whether the tensor is made on the host and moved to an accelerator, which TL201 reports and mends."""
-    if not module.accelerated or module.phase(call) is Phase.DATASET:
+    if not accelerated(module) or phase(module, call) is Phase.DATASET:
         return False
     name = legacy_cast(module, call)
     if name is not None:

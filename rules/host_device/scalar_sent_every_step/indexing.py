@@ -16,7 +16,7 @@ import libcst as cst
 
 from torchlint.semantics.dimensions import has_no_dimension, is_row
 from torchlint.semantics.names import BindingKind
-from torchlint.semantics.places import Phase
+from torchlint.semantics.phases import Phase, phase
 from torchlint.semantics.synchronisation import may_be_on_device
 from torchlint.semantics.transfers import transferred
 from torchlint.semantics.values import Device, Kind
@@ -91,7 +91,7 @@ def _on_accelerator(module: Module, node: cst.BaseExpression) -> bool:
         return False
     if module.value(node).device is Device.ACCELERATOR:
         return True
-    return module.phase(node) is Phase.FORWARD and not module.tree.matches(_PICTURES)
+    return phase(module, node) is Phase.FORWARD and not module.tree.matches(_PICTURES)
 
 
 def _moved_then(module: Module, node: cst.BaseExpression) -> bool:

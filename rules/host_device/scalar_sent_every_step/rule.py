@@ -9,6 +9,7 @@ import libcst as cst
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.module import Module
 from torchlint.semantics.places import Hot
+from torchlint.semantics.repetition import may_repeat
 from torchlint.semantics.synchronisation import trail, when
 
 from ..remedies import as_spelt, in_forward, inline, tight
@@ -92,7 +93,7 @@ def scalar_sent_every_step(node: cst.Call | cst.Subscript, module: Module) -> It
     * [PyTorch performance tuning guide: avoid unnecessary CPU-GPU synchronization](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html)
     * [torch.full](https://docs.pytorch.org/docs/stable/generated/torch.full.html)
     """
-    if not module.may_repeat(node):
+    if not may_repeat(module, node):
         return
     if isinstance(node, cst.Subscript):
         yield from _sent_by_indexing(node, module)

@@ -16,9 +16,11 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.diagnostics import Edit, Fix, Span
+from torchlint.semantics.compilation import compiled
+from torchlint.semantics.evidence import accelerated, on_device
 from torchlint.semantics.factories import created_on, factory
 from torchlint.semantics.names import BindingKind
-from torchlint.semantics.places import Phase
+from torchlint.semantics.phases import Phase, phase
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.synchronisation import (
     after_a_decision,
@@ -96,7 +98,7 @@ def sent_scalar(module: Module, call: cst.Call) -> SentScalar | None:
     data = call.args[0]
     if data.keyword is not None and data.keyword.value not in ("data", "obj"):
         return None
-    found = _number(module, data.value) if module.accelerated else None
+    found = _number(module, data.value) if accelerated(module) else None
     if found is None:
         return None
     keywords = {arg.keyword.value: arg.value for arg in call.args if arg.keyword is not None}
@@ -106,7 +108,7 @@ def sent_scalar(module: Module, call: cst.Call) -> SentScalar | None:
     if device is not None and module.value(device).constant is not None:
         there = not on_host(module, device)
     else:
-        there = receiver is not None and module.on_device(receiver)
+        there = receiver is not None and on_device(module, receiver)
     move = None if there else moved_at_once(module, call)
     if move is not None and not _blocks(module, move):
         return None
@@ -126,7 +128,7 @@ def sent_each_step(module: Module, sent: SentScalar) -> Hot | None:
 def place_of_sending(module: Module, node: cst.BaseExpression) -> Hot | None:
     """The hot place each of whose rounds sends what ``node`` copies to the device, unless that is rare."""
     hot = waiting_place(module, node)
-    if hot is None or module.compiled(node) or module.phase(node) is Phase.DATASET:
+    if hot is None or compiled(module, node) or phase(module, node) is Phase.DATASET:
         return None
     if after_a_decision(module, node) or after_a_guard(module, node):
         return None

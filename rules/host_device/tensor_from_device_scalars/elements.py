@@ -20,6 +20,7 @@ import libcst as cst
 from torchlint.diagnostics import Edit, Fix, Span
 from torchlint.semantics.accumulation import is_single_number
 from torchlint.semantics.api.results import LEGACY_CONSTRUCTORS, READING_ARGUMENTS, READING_FILL
+from torchlint.semantics.evidence import accelerated, on_device
 from torchlint.semantics.spellings import given_as, last_name
 from torchlint.semantics.synchronisation import waiting_place
 from torchlint.semantics.transfers import moved_at_once
@@ -89,7 +90,7 @@ def read_one_by_one(module: Module, call: cst.Call) -> ReadOneByOne | None:
         return None
     # What NumPy is given is on the host, unless the file says otherwise.
     places = (Device.ACCELERATOR,) if name in _OF_NUMPY else (Device.ACCELERATOR, Device.UNKNOWN)
-    if not module.accelerated or not any(t.kind is Kind.TENSOR and t.device in places for t in tensors):
+    if not accelerated(module) or not any(t.kind is Kind.TENSOR and t.device in places for t in tensors):
         return None
     return ReadOneByOne(call, name, items, tensors, written)
 
@@ -111,7 +112,7 @@ def filled_in(module: Module, call: cst.Call) -> cst.BaseExpression | None:
     method = qualified is None and isinstance(call.func, cst.Attribute)
     if not method and (qualified or "").rpartition(".")[0] != "torch":
         return None
-    if isinstance(call.func, cst.Attribute) and method and not module.on_device(call.func.value):
+    if isinstance(call.func, cst.Attribute) and method and not on_device(module, call.func.value):
         return None
     position = _FILL_POSITION.get(name, 1) + (0 if method or name.startswith("full") else 1)
     for index, arg in enumerate(call.args):
@@ -139,7 +140,7 @@ def taken_as_number(module: Module, call: cst.Call) -> tuple[str, cst.BaseExpres
     if parameter is None or given is None:
         return None
     if qualified is None:
-        method = isinstance(call.func, cst.Attribute) and module.on_device(call.func.value)
+        method = isinstance(call.func, cst.Attribute) and on_device(module, call.func.value)
         return (parameter[0], given) if method else None
     return parameter[0], given
 

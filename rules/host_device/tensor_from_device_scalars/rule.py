@@ -8,6 +8,7 @@ import libcst as cst
 
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.module import Module
+from torchlint.semantics.repetition import may_repeat
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.synchronisation import after_a_guard, may_be_on_device, trail, waiting_place, when
 
@@ -129,7 +130,7 @@ def _joined(module: Module, read: ReadOneByOne) -> str:
 
 def _read_scalar(call: cst.Call, module: Module) -> Finding | None:
     """A device scalar that is filled in, or given for a number."""
-    if not module.may_repeat(call):
+    if not may_repeat(module, call):
         return None
     value, parameter = filled_in(module, call), ""
     if value is None:

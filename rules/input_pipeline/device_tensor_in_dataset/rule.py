@@ -7,6 +7,8 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.rule import ERROR, WARNING, Finding, rule
+from torchlint.semantics.evidence import is_test
+from torchlint.semantics.loaders import Loaders
 from torchlint.semantics.module import Module
 
 from .workercode import (
@@ -82,14 +84,14 @@ def device_tensor_in_dataset(node: cst.Call | cst.Subscript, module: Module) -> 
     elif module.function(node) is None or not reaches_accelerator(module, node):
         return
     use = worker_code(module, node)
-    if use is None or module.is_test or module.tree.mentions("spawn") or module.tree.mentions("forkserver"):
+    if use is None or is_test(module) or module.tree.mentions("spawn") or module.tree.mentions("forkserver"):
         return
     if "get_worker_info" in module.source(use.function):
         return
     loader = use.forked(module)
     if loader is not None:
         message = "this runs in the worker processes of a loader, which were forked and cannot use CUDA"
-        if module.loaders.workers(loader) == 0:
+        if Loaders.of(module).workers(loader) == 0:
             message = "the loader pins what it is handed, which tensors of an accelerator cannot be"
         remedy = None
         if isinstance(node, cst.Subscript):

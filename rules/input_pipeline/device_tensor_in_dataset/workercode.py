@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchlint.semantics.loaders import Loaders
 from torchlint.semantics.names import Binding, BindingKind
 from torchlint.semantics.passes import usual_workers
 from torchlint.semantics.remembered import remembered
@@ -38,7 +39,7 @@ class Use:
         """One of the loaders that has worker processes, or pins what it is handed; None if there is none."""
         for call in self.loaders:
             workers = usual_workers(module, call)
-            if (workers is not None and workers.count > 0) or module.loaders.pinned(call):
+            if (workers is not None and workers.count > 0) or Loaders.of(module).pinned(call):
                 return call
         return None
 
@@ -75,14 +76,14 @@ def _uses(module: Module) -> dict[Function, Use]:
 def _find_uses(module: Module) -> Iterator[Use]:
     collating: dict[Function, list[cst.Call]] = {}
     reading: dict[cst.ClassDef, list[cst.Call]] = {}
-    for call in module.loaders.constructors:
+    for call in Loaders.of(module).constructors:
         collate = module.argument(call, "collate_fn").node
         definition = module.value(collate).definition if collate is not None else None
         if isinstance(definition, cst.ClassDef):
             definition = module.classes.info(definition).method("__call__")
         if definition is not None:
             collating.setdefault(definition, []).append(call)
-        dataset = module.loaders.dataset(call)
+        dataset = Loaders.of(module).dataset(call)
         for found in _classes(module, dataset, 0) if dataset is not None else ():
             reading.setdefault(found, []).append(call)
     for function, loaders in collating.items():
@@ -111,7 +112,7 @@ def _classes(module: Module, node: cst.BaseExpression, depth: int) -> tuple[cst.
     if isinstance(definition, cst.ClassDef):
         return (definition,)
     found: list[cst.ClassDef] = []
-    made = module.loaders.data.made(node)
+    made = Loaders.of(module).data.made(node)
     if isinstance(made, cst.Call) and module.qualified(made.func) in _PARTS and made.args:
         whole = made.args[0].value
         for part in [e.value for e in whole.elements] if isinstance(whole, cst.List) else [whole]:
@@ -146,7 +147,7 @@ def holds_accelerator(module: Module, node: cst.BaseExpression) -> bool:
     """Whether ``self.images`` is what the class has put on an accelerator."""
     match node:
         case cst.Attribute(value=cst.Name(value="self")):
-            values = module.loaders.data.attribute_bindings(node)
+            values = Loaders.of(module).data.attribute_bindings(node)
             return bool(values) and all(_part_reaches(module, value, path) for value, path in values)
         case _:
             return False
@@ -181,7 +182,7 @@ def certain_accelerator(module: Module, node: cst.BaseExpression, depth: int = 0
             bindings = module.bindings(node)
             return bool(bindings) and all(_from_binding(module, b, depth) for b in bindings)
         case cst.Attribute(value=cst.Name(value="self")):
-            values = module.loaders.data.attribute_bindings(node)
+            values = Loaders.of(module).data.attribute_bindings(node)
             return bool(values) and all(
                 not path and certain_accelerator(module, value, depth + 1) for value, path in values
             )

@@ -12,9 +12,11 @@ import libcst as cst
 
 from torchlint.semantics.arrays import array, named_dtype
 from torchlint.semantics.attributes import part_of
+from torchlint.semantics.loaders import Loaders
 from torchlint.semantics.names import Binding, BindingKind
-from torchlint.semantics.places import Phase
+from torchlint.semantics.phases import Phase, phase
 from torchlint.semantics.remembered import remembered
+from torchlint.semantics.repetition import may_repeat
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.transfers import moved_at_once
 from torchlint.semantics.values import Device, Kind, item_of
@@ -85,7 +87,7 @@ def copied(module: Module, call: cst.Call) -> Copied | None:
 
 def _often(module: Module, call: cst.Call) -> bool:
     """Whether a call runs again and again: what is copied once, while all is set up, is no loss."""
-    return module.may_repeat(call) or module.phase(call) in (Phase.DATASET, Phase.FORWARD)
+    return may_repeat(module, call) or phase(module, call) in (Phase.DATASET, Phase.FORWARD)
 
 
 @remembered
@@ -161,7 +163,7 @@ def _backwards(data: cst.BaseExpression) -> bool:
 
 def _read_only(module: Module, data: cst.BaseExpression) -> bool:
     """Whether PyTorch would warn that nobody may write to the memory of an array."""
-    made = module.loaders.data.made(data)
+    made = Loaders.of(module).data.made(data)
     if not isinstance(made, cst.Call):
         return False
     mapped = any(arg.keyword is not None and arg.keyword.value == "mmap_mode" for arg in made.args)
@@ -170,7 +172,7 @@ def _read_only(module: Module, data: cst.BaseExpression) -> bool:
 
 def _counted_out(module: Module, data: cst.BaseExpression) -> bool:
     """Whether the array is made of a list of numbers, which takes far longer than copying it."""
-    made = module.loaders.data.made(data)
+    made = Loaders.of(module).data.made(data)
     match made:
         case cst.Call(args=[cst.Arg(value=held, keyword=None), *_]) if module.qualified(made.func) in (
             "numpy.array",

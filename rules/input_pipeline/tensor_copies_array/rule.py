@@ -8,6 +8,7 @@ import libcst as cst
 
 from torchlint.diagnostics import Fix
 from torchlint.rule import NOTE, Finding, rule
+from torchlint.semantics.evidence import is_test
 from torchlint.semantics.module import Module
 
 from .copies import copied
@@ -62,7 +63,7 @@ def tensor_copies_array(call: cst.Call, module: Module) -> Iterator[Finding]:
     - [torch.as_tensor](https://docs.pytorch.org/docs/stable/generated/torch.as_tensor.html)
     - [torch.tensor](https://docs.pytorch.org/docs/stable/generated/torch.tensor.html)
     """
-    if module.is_test:
+    if is_test(module):
         return
     found = copied(module, call)
     if found is None:

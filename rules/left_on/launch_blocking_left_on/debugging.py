@@ -11,6 +11,7 @@ import libcst as cst
 
 from torchlint.semantics.api.debugging import FUNCTIONS, VARIABLES, Aid
 from torchlint.semantics.environmentvariables import Setting, found_before, initialises_cuda, settings
+from torchlint.semantics.evidence import is_test
 from torchlint.semantics.spellings import given_as, last_name
 from torchlint.semantics.values import MISSING
 
@@ -38,7 +39,7 @@ class SwitchedOn:
 def aids_left_on(module: Module, node: cst.Assign | cst.Call) -> Iterator[SwitchedOn]:
     """The aids for debugging that a statement or call switches on for good, with nobody asking for them."""
     for found in _switched_on(module, node):
-        if not module.is_test and not optional(module, node) and not _in_function_asked_for(module, node):
+        if not is_test(module) and not optional(module, node) and not _in_function_asked_for(module, node):
             yield found
 
 

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Final
 
 import libcst as cst
 
-from torchlint.semantics.phases import Phase
+from torchlint.semantics import places
+from torchlint.semantics.evidence import is_test
+from torchlint.semantics.phases import Phase, phase
 from torchlint.semantics.spellings import given_as
 
 from ..switches import optional
@@ -42,20 +44,20 @@ class Profiled:
 def profiled_training(module: Module, call: cst.Call) -> Profiled | None:
     """The training of which a profiler records every step, if no option and no schedule limits that."""
     name = module.qualified(call.func)
-    if name is None or (name not in RECORDING and name not in ANNOTATING) or module.is_test:
+    if name is None or (name not in RECORDING and name not in ANNOTATING) or is_test(module):
         return None
     block = _recorded(module, call)
     if block is None or _is_limited(module, call) or optional(module, call):
         return None
-    hot = module.hot(block)
+    hot = places.hot(module, block)
     if hot is None:
         training = training_in(module, block, whole=True)
         return None if training is None else Profiled(name, training, each_step=False)
-    if not isinstance(hot.loop, (cst.For, cst.While)) or module.phase(block) is not Phase.TRAINING:
+    if not isinstance(hot.loop, (cst.For, cst.While)) or phase(module, block) is not Phase.TRAINING:
         return None
     if ends_soon(module, block):
         return None
-    return Profiled(name, hot.loop, each_step=True) if module.computes(block) else None
+    return Profiled(name, hot.loop, each_step=True) if places.computes(module, block) else None
 
 
 def _recorded(module: Module, call: cst.Call) -> cst.BaseSuite | None:

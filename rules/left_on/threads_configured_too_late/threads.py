@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchlint.semantics.backpropagation import Backpropagation
 from torchlint.semantics.environmentvariables import (
     Setting,
     found_before,
@@ -27,6 +28,8 @@ from torchlint.semantics.environmentvariables import (
     settings,
     settings_above,
 )
+from torchlint.semantics.evidence import accelerated
+from torchlint.semantics.phases import evaluated_only
 from torchlint.semantics.spellings import last_name
 
 if TYPE_CHECKING:
@@ -69,11 +72,11 @@ def trains_with_one_thread(module: Module, call: cst.Call) -> bool:
     """
     if module.qualified(call.func) != "torch.set_num_threads" or not call.args:
         return False
-    if module.value(call.args[0].value).constant != 1 or module.accelerated:
+    if module.value(call.args[0].value).constant != 1 or accelerated(module):
         return False
-    if not module.backpropagation.happens or _for_others(module) or _may_run_elsewhere(module, call):
+    if not Backpropagation.of(module).happens or _for_others(module) or _may_run_elsewhere(module, call):
         return False
-    return not module.evaluated_only(call) and not any(
+    return not evaluated_only(module, call) and not any(
         isinstance(above, (cst.If, cst.IfExp, cst.Try)) and not is_main_guard(above)
         for above in module.tree.ancestors(call)
     )

@@ -8,9 +8,10 @@ import libcst as cst
 
 from torchlint.diagnostics import Fix
 from torchlint.rule import WARNING, Finding, rule
+from torchlint.semantics import places
 from torchlint.semantics.clocks import Interval
 from torchlint.semantics.module import Module
-from torchlint.semantics.phases import Phase
+from torchlint.semantics.phases import Phase, phase
 
 from .timing import ends_too_early, timed_by_block, timed_by_call, waited_above
 
@@ -92,7 +93,7 @@ def timed_without_synchronize(node: cst.BinaryOperation | cst.Call, module: Modu
     if found is None:
         return
     measured, work = found
-    training = module.phase(measured.end) is Phase.TRAINING and module.hot(measured.end) is not None
+    training = phase(module, measured.end) is Phase.TRAINING and places.hot(module, measured.end) is not None
     advice = "record `torch.cuda.Event`s around it" if training else "call `torch.cuda.synchronize()` first"
     remedy = "Record a `torch.cuda.Event` on each side, and ask them for the time when all is done"
     if not training:
@@ -134,9 +135,9 @@ def _fix(module: Module, measured: Interval) -> Fix | None:
     if not newer and not module.tree.mentions("cuda"):
         return None
     package = "torch.accelerator" if newer else "torch.cuda"
-    places = [measured.end] if waited_above(module, measured.start) else [measured.start, measured.end]
+    ends = [measured.end] if waited_above(module, measured.start) else [measured.start, measured.end]
     edits = []
-    for place in places:
+    for place in ends:
         wait = module.spell(f"{package}.synchronize", place)
         asked = module.spell(f"{package}.is_available", place)
         if (

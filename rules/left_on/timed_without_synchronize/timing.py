@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchlint.semantics import places
 from torchlint.semantics.api.results import TENSOR_METHODS
 from torchlint.semantics.clocks import (
     SAYS_MEASURING,
@@ -25,9 +26,9 @@ from torchlint.semantics.clocks import (
     interval,
     timer,
 )
-from torchlint.semantics.evidence import Evidence
-from torchlint.semantics.phases import Phase
-from torchlint.semantics.places import Loop
+from torchlint.semantics.evidence import Evidence, evidence, is_test
+from torchlint.semantics.loops import loops_around
+from torchlint.semantics.phases import Phase, phase
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.spellings import given_as, last_name
 from torchlint.semantics.synchronisation import (
@@ -39,6 +40,7 @@ from torchlint.semantics.synchronisation import (
     truth_tests,
     written_out,
 )
+from torchlint.semantics.throttling import Loop
 from torchlint.semantics.values import Device, Kind, Value
 
 if TYPE_CHECKING:
@@ -107,11 +109,11 @@ class _Effect(enum.Enum):
 def ends_too_early(module: Module, elapsed: cst.BinaryOperation) -> tuple[Interval, cst.CSTNode] | None:
     """A measured time, and the first work for the device in it if nothing waits for that; else None."""
     measured = interval(module, elapsed)
-    if measured is None or module.is_test or module.evidence is not Evidence.ACCELERATOR:
+    if measured is None or is_test(module) or evidence(module) is not Evidence.ACCELERATOR:
         return None
     if _is_deadline(module, elapsed) or _is_other_time(module, measured):
         return None
-    around = frozenset(module.loops(measured.start))
+    around = frozenset(loops_around(module, measured.start))
     work = _unawaited(module, evaluated_within(module, measured), around)
     return None if work is None or _waits_beside(module, measured) else (measured, work)
 
@@ -125,14 +127,14 @@ def _waits_beside(module: Module, measured: Interval) -> bool:
 
 def timed_by_call(module: Module, call: cst.Call) -> cst.CSTNode | None:
     """The first work that ``timeit.timeit(lambda: model(x))`` measures, if nothing in it waits."""
-    if last_name(call.func) not in _TIMEIT or module.is_test:
+    if last_name(call.func) not in _TIMEIT or is_test(module):
         return None
     if (module.qualified(call.func) or "").rpartition(".")[0] != "timeit":
         return None
     timed = given_as(call, "stmt", 0)
-    if not isinstance(timed, cst.Lambda) or module.evidence is not Evidence.ACCELERATOR:
+    if not isinstance(timed, cst.Lambda) or evidence(module) is not Evidence.ACCELERATOR:
         return None
-    return _unawaited(module, evaluated(module, timed.body), frozenset(module.loops(timed.body)))
+    return _unawaited(module, evaluated(module, timed.body), frozenset(loops_around(module, timed.body)))
 
 
 def timed_by_block(module: Module, made: cst.Call) -> tuple[cst.Call, cst.CSTNode] | None:
@@ -141,7 +143,7 @@ def timed_by_block(module: Module, made: cst.Call) -> tuple[cst.Call, cst.CSTNod
     block = module.tree.parent(item) if item is not None else None
     if not isinstance(item, cst.WithItem) or not isinstance(block, cst.With):
         return None
-    if module.is_test or module.evidence is not Evidence.ACCELERATOR:
+    if is_test(module) or evidence(module) is not Evidence.ACCELERATOR:
         return None
     found = timer(module, made)
     if found is None:
@@ -151,7 +153,7 @@ def timed_by_block(module: Module, made: cst.Call) -> tuple[cst.Call, cst.CSTNod
         return None
     if _OTHER_TIMES.search(module.source(item)) or any("profiler" in module.source(i) for i in block.items):
         return None
-    work = _unawaited(module, evaluated(module, block.body), frozenset(module.loops(block.body)))
+    work = _unawaited(module, evaluated(module, block.body), frozenset(loops_around(module, block.body)))
     return None if work is None else (end, work)
 
 
@@ -203,8 +205,8 @@ def _unawaited(module: Module, nodes: Iterable[cst.CSTNode], around: frozenset[L
             first = node
     if first is None:
         return None
-    loops = [loop for loop in module.loops(first) if loop not in around]
-    return None if any(loop in loops for wait in waits for loop in module.loops(wait)) else first
+    loops = [loop for loop in loops_around(module, first) if loop not in around]
+    return None if any(loop in loops for wait in waits for loop in loops_around(module, wait)) else first
 
 
 def _effect(module: Module, node: cst.CSTNode, depth: int) -> _Effect:
@@ -248,7 +250,7 @@ def _repeats(module: Module, loop: cst.For | cst.CompFor) -> bool:
     """``for _ in range(100)``: whether a loop does the same again, over no data, and is no training."""
     if not isinstance(loop.iter, cst.Call) or module.qualified(loop.iter.func) != "builtins.range":
         return False
-    if isinstance(loop, cst.CompFor) or module.phase(loop.body) is not Phase.TRAINING:
+    if isinstance(loop, cst.CompFor) or phase(module, loop.body) is not Phase.TRAINING:
         return True
     function = module.function(loop)
     if isinstance(function, cst.FunctionDef) and SAYS_MEASURING.search(function.name.value):
@@ -279,7 +281,7 @@ def _of_library(module: Module, call: cst.Call, name: str) -> _Effect:
         return _Effect.WAIT if name in ("time.sleep", "timeit.timeit", "timeit.repeat") else _Effect.NOTHING
     if package != "torch" or _MAY_WAIT.match(name) or explicit_wait(module, call) or _reads(module, call):
         return _Effect.WAIT
-    computes = module.places.computes_on_device(call)
+    computes = places.computes_on_device(module, call)
     return _Effect.WORK if computes else _Effect.NOTHING
 
 
@@ -300,7 +302,7 @@ def _of_method(module: Module, call: cst.Call, func: cst.Attribute, depth: int) 
     if name in _MOVES or explicit_wait(module, call) or _reads(module, call):
         return _Effect.WAIT
     if owner.tensorlike and name in TENSOR_METHODS:
-        works = _on_device(owner) if name == "backward" else module.places.computes_on_device(call)
+        works = _on_device(owner) if name == "backward" else places.computes_on_device(module, call)
         return _Effect.WORK if works else _Effect.NOTHING
     if owner.kind is Kind.MODULE:
         if name == "forward":

@@ -20,9 +20,13 @@ import libcst as cst
 
 from torchlint import rewriting
 from torchlint.diagnostics import Edit, Fix
+from torchlint.semantics import places
 from torchlint.semantics.accumulation import writes_to
 from torchlint.semantics.api.memory import READING_METHODS
 from torchlint.semantics.api.results import TENSOR_METHODS
+from torchlint.semantics.dataflow import Dataflow
+from torchlint.semantics.evidence import is_test
+from torchlint.semantics.loops import loops_around
 from torchlint.semantics.names import Binding, BindingKind, ScopeKind, leaves
 from torchlint.semantics.sharing import Fate, fate, other_names
 from torchlint.semantics.spellings import last_name
@@ -88,10 +92,10 @@ def grown(module: Module, call: cst.Call) -> Growth | None:
     # Most calls list no tensors, which is told at a glance.
     if not any(isinstance(arg.value, (cst.List, cst.Tuple)) for arg in call.args):
         return None
-    if module.qualified(call.func) not in CONCATENATIONS or module.is_test:
+    if module.qualified(call.func) not in CONCATENATIONS or is_test(module):
         return None
     tensors, out = module.argument(call, "tensors").node, module.argument(call, "out")
-    loops = [loop for loop in module.loops(call) if isinstance(loop, (cst.For, cst.While))]
+    loops = [loop for loop in loops_around(module, call) if isinstance(loop, (cst.For, cst.While))]
     if (
         not loops
         or _is_set_up(module, call)
@@ -122,7 +126,7 @@ def grown(module: Module, call: cst.Call) -> Growth | None:
             break
         if not all(_asks(module, read, loop) for read in place.reads(loop)):
             break
-        if not _has_few_rounds(module, loop) and not module.places.throttled_in(call, loop):
+        if not _has_few_rounds(module, loop) and not places.throttled_in(module, call, loop):
             found.append(loop)
     if not found:
         return None
@@ -181,7 +185,7 @@ def _other_arguments(call: cst.Call, tensors: cst.BaseExpression) -> list[cst.CS
 
 def _bound_inside(module: Module, loop: cst.CSTNode, nodes: Iterable[cst.CSTNode]) -> bool:
     """Whether a name that one of these expressions reads is bound in a loop."""
-    names = (name for node in nodes for name in module.dataflow.operations.read_names(node))
+    names = (name for node in nodes for name in Dataflow.of(module).operations.read_names(node))
     return any(
         module.tree.contains(loop, binding.node) for name in names for binding in module.bindings(name)
     )
@@ -236,7 +240,7 @@ def _leaves_loop(module: Module, read: cst.CSTNode, loop: StatementLoop) -> bool
             small = last.body[-1] if isinstance(last, cst.SimpleStatementLine) else None
             if isinstance(small, cst.Return):
                 return True
-            if isinstance(small, cst.Break) and module.loops(small)[:1] == [loop]:
+            if isinstance(small, cst.Break) and loops_around(module, small)[:1] == [loop]:
                 return True
         if isinstance(block, (cst.For, cst.While)):
             return False
@@ -345,7 +349,7 @@ class _Item:
 
     def _names_of_keys(self) -> Iterator[cst.Name]:
         for key in self.keys:
-            yield from self.module.dataflow.operations.read_names(key)
+            yield from Dataflow.of(self.module).operations.read_names(key)
 
     def carried(self, loop: StatementLoop) -> bool:
         """Whether it is the same place in each round, and nothing but the concatenation is put there."""
@@ -575,7 +579,7 @@ def _joined(module: Module, growth: Growth, name: str | None) -> str | None:
         return None
     tensors = module.argument(call, "tensors").node
     rest = [arg for arg in call.args if arg.value is not tensors]
-    if any(not module.dataflow.operations.at_hand(arg.value) for arg in rest):
+    if any(not Dataflow.of(module).operations.at_hand(arg.value) for arg in rest):
         return None
     pieces = f"{name}[::-1]" if growth.in_front else name
     arguments = [pieces, *(module.source(arg).rstrip(", \n") for arg in rest)]
@@ -621,13 +625,13 @@ def _start(
         return None
     test, first, replaced = branches
     pieces = [piece.value for piece in growth.pieces]
-    if len(pieces) != 1 or not module.dataflow.operations.same(first, pieces[0]):
+    if len(pieces) != 1 or not Dataflow.of(module).operations.same(first, pieces[0]):
         return None
     if module.source(first) != module.source(pieces[0]):
         return None
     if _asks_for_none(test, binding.name):
         before = [b for read in asked for b in module.bindings(read) if not tree.contains(loop, b.node)]  # type: ignore[arg-type]
-        around = module.loops(loop)
+        around = loops_around(module, loop)
         fresh = all(
             _is_none(b.value) and not b.path and all(tree.contains(outer, b.node) for outer in around)
             for b in before

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint.semantics.evidence import Evidence
+from torchlint.semantics.dataflow import Dataflow
+from torchlint.semantics.evidence import Evidence, accelerated, evidence, is_test
 from torchlint.semantics.names import Binding, BindingKind
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.words import Words
@@ -123,7 +124,7 @@ def off_grid(module: Module) -> Iterator[OffGrid]:
     if not any(_is_off(int(text, 0)) for text in {n.value for n in module.tree.nodes(cst.Integer)}):
         return
     calls = [call for call in module.tree.nodes(cst.Call) if _last_name(call) in _LAST_NAMES]
-    if not calls or module.is_test or module.tree.matches(_GIVEN) or not module.accelerated:
+    if not calls or is_test(module) or module.tree.matches(_GIVEN) or not accelerated(module):
         return
     layers = [layer for call in calls for layer in _layers(module, call)]
     passed = _Passed(layers)
@@ -202,7 +203,7 @@ def _callers(module: Module, function: cst.CSTNode) -> Iterator[cst.Call]:
 
 
 def _attribute(module: Module, node: cst.Attribute, hops: int) -> cst.Integer | None:
-    values = module.dataflow.attributes.attribute_values(node, node.attr.value)
+    values = Dataflow.of(module).attributes.attribute_values(node, node.attr.value)
     return _written(module, values[0], hops - 1) if len(values) == 1 else None
 
 
@@ -334,5 +335,5 @@ def _hidden(layer: _Layer, passed: _Passed) -> Iterator[OffGrid]:
 
 def _batches(module: Module, layer: _Layer) -> Iterator[OffGrid]:
     if layer.name == "torch.utils.data.DataLoader" and layer.made is not None and layer.made.off:
-        if module.evidence is Evidence.ACCELERATOR:
+        if evidence(module) is Evidence.ACCELERATOR:
             yield OffGrid(layer.made.number, layer.made.value, What.BATCH, layer.call)

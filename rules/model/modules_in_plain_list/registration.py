@@ -16,9 +16,10 @@ import libcst as cst
 
 from torchlint.semantics.attributes import SEQUENTIAL
 from torchlint.semantics.conventions import COPY_NAME, OTHER_FRAMEWORKS
+from torchlint.semantics.dataflow import Dataflow
+from torchlint.semantics.gradmode import Grad, grad
 from torchlint.semantics.layers import MODULE_LIST, RETURNS_SELF, WRAPPERS
 from torchlint.semantics.names import AttributeBinding, Binding, BindingKind, ScopeKind
-from torchlint.semantics.places import Grad
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import MISSING, Kind
@@ -120,7 +121,7 @@ class _Attribute:
     ) -> None:
         self.module, self.tree, self.info = module, module.tree, info
         self.target, self.value, self.name = target, value, target.attr.value
-        self.attributes = module.dataflow.layers.attributes
+        self.attributes = Dataflow.of(module).layers.attributes
         self.family = self.attributes.family(info.node)
         self.entered: set[tuple[cst.CSTNode, int]] = set()
 
@@ -221,7 +222,7 @@ class _Attribute:
 
     def _returned(self, call: cst.Call) -> list[cst.BaseExpression]:
         """What the function of the file that is called returns."""
-        return self.module.dataflow.layers.returned(call) or []
+        return Dataflow.of(self.module).layers.returned(call) or []
 
     def _members(self, value: cst.BaseExpression, hops: int = 4) -> Iterator[cst.BaseExpression]:
         """The elements that a list or the values that a dict is made with, and those that a variable gets."""
@@ -461,7 +462,7 @@ class _Attribute:
         if self._is_wrapped_to_hide() or self._frozen(made):
             return True
         called = [element for element in elements if self._is_called(element)]
-        return bool(called) and all(self.module.grad(element) is Grad.OFF for element in called)
+        return bool(called) and all(grad(self.module, element) is Grad.OFF for element in called)
 
     def _is_registered(self, node: cst.BaseExpression) -> bool:
         """Whether a use of a module, or of a collection, hands it to something that registers it."""

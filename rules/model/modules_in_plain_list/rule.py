@@ -10,6 +10,7 @@ from torchlint.diagnostics import Fix
 from torchlint.rule import ERROR, Finding, rule
 from torchlint.semantics.api.modules import may_be_key
 from torchlint.semantics.module import Module
+from torchlint.semantics.wholeprogram import state_unobserved
 
 from .registration import Hidden, hidden_modules, registered_in_time
 
@@ -105,7 +106,7 @@ def _fix(hidden: Hidden, statement: cst.CSTNode, container: str, module: Module)
         return None
     known = hidden.known and (not hidden.mapping or hidden.keys is not None)
     plain = known and hidden.plainly_used
-    grade = module.safe if plain and module.state_unobserved(statement) else module.unsafe
+    grade = module.safe if plain and state_unobserved(module, statement) else module.unsafe
     made = module.source(hidden.made)
     if isinstance(hidden.made, cst.Tuple) and not module.tree.parentheses(hidden.made):
         made = f"({made})"

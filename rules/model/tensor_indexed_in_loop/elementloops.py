@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.semantics.api.results import FUNCTIONS, TENSOR_METHODS
+from torchlint.semantics.dataflow import Dataflow
+from torchlint.semantics.evidence import on_device
 from torchlint.semantics.names import Binding, BindingKind
 from torchlint.semantics.values import Device, Kind
 
@@ -143,7 +145,7 @@ class _Rounds:
         return False
 
     def _is_on_device(self, node: cst.BaseExpression) -> bool:
-        return self.module.is_tensor(node) and self.module.on_device(node)
+        return self.module.is_tensor(node) and on_device(self.module, node)
 
     def _is_one_tensor(self, node: cst.BaseExpression) -> bool:
         """Whether it is no list of tensors, which goes by the same names: it is computed, or has a shape."""
@@ -287,7 +289,7 @@ class _Rounds:
 
     def _is_outside(self, node: cst.Attribute) -> bool:
         """``self.weight``: what is the same in each round."""
-        names = list(self.module.dataflow.operations.read_names(node))
+        names = list(Dataflow.of(self.module).operations.read_names(node))
         return not any(name.value in self.counters | self.elements for name in names)
 
     def _works(self, node: cst.BaseExpression, operands: list[cst.BaseExpression]) -> bool:
@@ -299,7 +301,7 @@ class _Rounds:
 
     def _is_element(self, node: cst.BaseExpression) -> bool:
         """Whether an expression depends on the round."""
-        names = {name.value for name in self.module.dataflow.operations.read_names(node)}
+        names = {name.value for name in Dataflow.of(self.module).operations.read_names(node)}
         return bool(names & (self.elements | self.counters))
 
     def _takes_part(self, node: cst.Subscript) -> bool:

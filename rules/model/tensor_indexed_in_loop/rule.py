@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.rule import NOTE, Finding, rule
+from torchlint.semantics.evidence import is_test
 from torchlint.semantics.module import Module
 
 from .elementloops import element_loop
@@ -59,7 +60,7 @@ def tensor_indexed_in_loop(loop: cst.For | cst.ListComp, module: Module) -> Iter
     - [torch.vmap](https://docs.pytorch.org/docs/stable/generated/torch.vmap.html)
     - [Broadcasting semantics](https://docs.pytorch.org/docs/stable/notes/broadcasting.html)
     """
-    if module.is_test:
+    if is_test(module):
         return
     found = element_loop(module, loop)
     if found is None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint.semantics.evidence import Evidence
+from torchlint.semantics.evidence import Evidence, evidence
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import Device, Kind
@@ -111,7 +111,7 @@ class MadeOptimizer:
     def on_accelerator(self) -> bool:
         """Whether it steps the parameters of models that the file puts on an accelerator."""
         module = self.module
-        if module.evidence is not Evidence.ACCELERATOR or module.tree.mentions("sparse=True"):
+        if evidence(module) is not Evidence.ACCELERATOR or module.tree.mentions("sparse=True"):
             return False
         if module.tree.matches(_OTHER_ENGINES) or not _names_device(module):
             return False

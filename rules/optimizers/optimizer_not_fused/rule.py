@@ -6,6 +6,7 @@ import libcst as cst
 
 from torchlint.diagnostics import Fix
 from torchlint.rule import NOTE, WARNING, Finding, rule
+from torchlint.semantics.evidence import is_test
 from torchlint.semantics.module import Argument, Module
 
 from .optimizers import MadeOptimizer, made_optimizer
@@ -67,7 +68,7 @@ def optimizer_not_fused(call: cst.Call, module: Module) -> Iterator[Finding]:
     - [Lightning: fused Adam and gradient clipping](https://github.com/Lightning-AI/pytorch-lightning/pull/15555)
     """
     made = made_optimizer(call, module)
-    if made is None or module.is_test or not module.target.admits("2.0"):
+    if made is None or is_test(module) or not module.target.admits("2.0"):
         return
     if made.differentiable or not made.on_accelerator:
         return

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.rule import WARNING, Finding, rule
+from torchlint.semantics.evidence import is_test
 from torchlint.semantics.module import Module
 
 from .foreach import PUBLIC_SINCE
@@ -75,7 +76,7 @@ def per_parameter_update_loop(loop: cst.For, module: Module) -> Iterator[Finding
     - [clip_grad_value_](https://docs.pytorch.org/docs/2.13/generated/torch.nn.utils.clip_grad_value_.html)
     - [torch.foreach](https://docs.pytorch.org/docs/main/foreach.html)
     """
-    if module.is_test or not module.target.admits("2.0"):
+    if is_test(module) or not module.target.admits("2.0"):
         return
     found = update_loop(loop, module)
     if found is None or not runs_every_step(found, module):

@@ -16,8 +16,14 @@ from typing import TYPE_CHECKING, TypeGuard
 
 import libcst as cst
 
+from torchlint.semantics import places
 from torchlint.semantics.api.results import TENSOR_METHODS
+from torchlint.semantics.backpropagation import Backpropagation
+from torchlint.semantics.compilation import compiled
+from torchlint.semantics.evidence import accelerated
+from torchlint.semantics.loops import loops_around
 from torchlint.semantics.names import BindingKind
+from torchlint.semantics.phases import evaluated_only
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import Kind
@@ -117,15 +123,15 @@ def runs_every_step(found: UpdateLoop, module: Module) -> bool:
     that takes an average, or clips or follows gradients, is called from other files, it is called every step.
     """
     loop = found.loop
-    if module.evaluated_only(loop) or module.compiled(loop) or _stays_on_host(module):
+    if evaluated_only(module, loop) or compiled(module, loop) or _stays_on_host(module):
         return False
-    if module.hot(loop) is not None:
+    if places.hot(module, loop) is not None:
         return True
     if found.change is Change.AVERAGE and _runs_every_few_steps(loop, module):
         return True
     if found.change not in (Change.AVERAGE, Change.STEP, Change.CLIP):
         return False
-    return not module.throttled(loop) and _called_from_elsewhere(loop, module)
+    return not places.throttled(module, loop) and _called_from_elsewhere(loop, module)
 
 
 def _runs_every_few_steps(loop: cst.CSTNode, module: Module) -> bool:
@@ -142,7 +148,7 @@ def _runs_every_few_steps(loop: cst.CSTNode, module: Module) -> bool:
     intervals = [interval for branch in counted for interval in _intervals(branch.test, module)]
     if not counted or any(isinstance(n, (int, float)) and n > _FEW_STEPS for n in intervals):
         return False
-    return counted[-1] is branches[-1] and module.hot(counted[-1]) is not None
+    return counted[-1] is branches[-1] and places.hot(module, counted[-1]) is not None
 
 
 def _intervals(test: cst.BaseExpression, module: Module) -> list[object]:
@@ -156,7 +162,7 @@ def _intervals(test: cst.BaseExpression, module: Module) -> list[object]:
 
 def _stays_on_host(module: Module) -> bool:
     """Whether the file trains, and nothing in it names an accelerator; helpers go where others use them."""
-    return not module.accelerated and bool(module.backpropagation.passes)
+    return not accelerated(module) and bool(Backpropagation.of(module).passes)
 
 
 def _called_from_elsewhere(node: cst.CSTNode, module: Module) -> bool:
@@ -173,7 +179,7 @@ def _called_from_elsewhere(node: cst.CSTNode, module: Module) -> bool:
         callers = module.callers(function)
         if not callers:
             return True
-        waiting.extend(call for call in callers if not module.throttled(call))
+        waiting.extend(call for call in callers if not places.throttled(module, call))
     return False
 
 
@@ -181,9 +187,9 @@ def _trains_beside(function: cst.FunctionDef, node: cst.CSTNode, module: Module)
     """Whether a function has a loop of training of its own, and ``node`` stands before or behind that."""
     loops = [
         loop
-        for backward in module.backpropagation.passes
+        for backward in Backpropagation.of(module).passes
         if module.function(backward.call) is function
-        for loop in module.loops(backward.call)
+        for loop in loops_around(module, backward.call)
     ]
     return bool(loops) and not any(module.tree.contains(loop, node) for loop in loops)
 

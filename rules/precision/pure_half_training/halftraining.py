@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint.semantics.iterations import Subject
+from torchlint.semantics.backpropagation import Backpropagation
+from torchlint.semantics.iterations import Iterations, Subject
+from torchlint.semantics.phases import evaluated_only
 from torchlint.semantics.values import Kind
 
 if TYPE_CHECKING:
@@ -36,9 +38,9 @@ def trained_in_half(call: cst.Call, module: Module) -> cst.Call | None:
     assert isinstance(call.func, cst.Attribute)
     # What is not known for a module is one if an optimizer takes its `parameters()`, as is asked below.
     owner = Kind.MODULE if loads else module.value(call.func.value).kind
-    if owner not in (Kind.MODULE, Kind.UNKNOWN) or module.evaluated_only(call):
+    if owner not in (Kind.MODULE, Kind.UNKNOWN) or evaluated_only(module, call):
         return None
-    if not module.backpropagation.passes or _trained_before(call, module):
+    if not Backpropagation.of(module).passes or _trained_before(call, module):
         return None
     model = _what_holds_it(call, module)
     if model.place is None or _cast_back(model, module):
@@ -58,7 +60,7 @@ def _trained_before(call: cst.Call, module: Module) -> bool:
     steps = [
         order[node]
         for node in module.tree.nodes(cst.Call)
-        if module.function(node) is function and module.backpropagation.steps(node)
+        if module.function(node) is function and Backpropagation.of(module).steps(node)
     ]
     return bool(steps) and max(steps) < order[call]
 
@@ -106,19 +108,19 @@ def _what_holds_it(call: cst.Call, module: Module) -> Subject:
         whole, parent = outer, module.tree.parent(outer)
     match parent:
         case cst.Assign(targets=[cst.AssignTarget(target=target)]):
-            return module.iterations.subject(target, ())
+            return Iterations.of(module).subject(target, ())
         case _:
             owner: cst.BaseExpression = call
             while isinstance(owner, cst.Call) and isinstance(owner.func, cst.Attribute):
                 owner = owner.func.value
-            return module.iterations.subject(owner, ())
+            return Iterations.of(module).subject(owner, ())
 
 
 def _takes_parameters(given: cst.BaseExpression, model: Subject, module: Module) -> bool:
     """Whether the parameters that an optimizer gets are all those of a model."""
     match given:
         case cst.Call(func=cst.Attribute(attr=cst.Name("parameters"), value=owner), args=[]):
-            return module.iterations.subject(owner, ()).is_certainly(model)
+            return Iterations.of(module).subject(owner, ()).is_certainly(model)
         case cst.Call(func=cst.Name("list"), args=[cst.Arg(value=inner)]):
             return _takes_parameters(inner, model, module)
         case _:
@@ -130,7 +132,7 @@ def _cast_back(model: Subject, module: Module) -> bool:
     for call in module.tree.nodes(cst.Call):
         match call:
             case cst.Call(func=cst.Attribute(attr=cst.Name("float" | "bfloat16" | "double"), value=owner)):
-                if module.iterations.subject(owner, ()).is_certainly(model):
+                if Iterations.of(module).subject(owner, ()).is_certainly(model):
                     return True
             case _:
                 pass

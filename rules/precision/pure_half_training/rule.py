@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.rule import WARNING, Finding, rule
+from torchlint.semantics.evidence import is_test
 from torchlint.semantics.module import Module
 
 from .halftraining import trained_in_half
@@ -64,7 +65,7 @@ def pure_half_training(call: cst.Call, module: Module) -> Iterator[Finding]:
     - [Automatic mixed precision](https://docs.pytorch.org/docs/2.13/amp.html)
     - [Mixed precision training](https://arxiv.org/abs/1710.03740)
     """
-    if module.is_test:
+    if is_test(module):
         return
     optimizer = trained_in_half(call, module)
     if optimizer is None:

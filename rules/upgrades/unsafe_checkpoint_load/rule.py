@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.rule import WARNING, Finding, rule
+from torchlint.semantics.evidence import is_test
 from torchlint.semantics.module import Module
 from torchlint.semantics.upgrading import stands_in
 
@@ -66,7 +67,11 @@ def unsafe_checkpoint_load(call: cst.Call, module: Module) -> Iterator[Finding]:
     - [torch.load](https://docs.pytorch.org/docs/stable/generated/torch.load.html)
     - [torch 2.6: the default of weights_only](https://dev-discuss.pytorch.org/t/bc-breaking-change-torch-load-is-being-flipped-to-use-weights-only-true-by-default-in-the-nightlies-after-137602/2573)
     """
-    if not module.target.admits_below("2.6") or module.qualified(call.func) != "torch.load" or module.is_test:
+    if (
+        not module.target.admits_below("2.6")
+        or module.qualified(call.func) != "torch.load"
+        or is_test(module)
+    ):
         return
     if not module.argument(call, "weights_only").absent or module.argument(call, "pickle_module").given:
         return

@@ -10,7 +10,8 @@ import libcst as cst
 import pytest
 
 from torchlint.rules.autograd.backward_retains_graph.graphreuse import retained_for_nothing
-from torchlint.semantics.module import Module, Settings
+from torchlint.semantics import model
+from torchlint.semantics.module import Settings
 from torchlint.syntax import SyntaxTree
 from torchlint.target import Target
 
@@ -89,7 +90,9 @@ PROGRAMS = {
 @pytest.mark.parametrize(("program", "expected"), PROGRAMS.values(), ids=PROGRAMS)
 def test_whether_a_graph_is_used_again(program: str, expected: bool) -> None:
     text = HEAD + indent(dedent(program), "    ") + "\n"
-    module = Module(SyntaxTree(text), cast(Settings, SimpleNamespace(target=Target.unknown(), workers=4)))
+    module = model.build(
+        SyntaxTree(text), cast(Settings, SimpleNamespace(target=Target.unknown(), workers=4))
+    )
     call = next(c for c in module.tree.nodes(cst.Call) if module.source(c).endswith("retain_graph=True)"))
     assert retained_for_nothing(call, module) is expected
 
@@ -114,6 +117,8 @@ OUTSIDE = {
 @pytest.mark.parametrize(("program", "expected"), OUTSIDE.values(), ids=OUTSIDE)
 def test_graphs_of_functions(program: str, expected: bool) -> None:
     text = HEAD + "    pass\n" + program + "\n"
-    module = Module(SyntaxTree(text), cast(Settings, SimpleNamespace(target=Target.unknown(), workers=4)))
+    module = model.build(
+        SyntaxTree(text), cast(Settings, SimpleNamespace(target=Target.unknown(), workers=4))
+    )
     call = next(c for c in module.tree.nodes(cst.Call) if module.source(c).endswith("retain_graph=True)"))
     assert retained_for_nothing(call, module) is expected

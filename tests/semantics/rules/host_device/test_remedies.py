@@ -9,6 +9,7 @@ import libcst as cst
 import pytest
 
 from torchlint.rules.host_device import remedies
+from torchlint.semantics import model, places
 from torchlint.semantics.module import Module, Settings
 from torchlint.syntax import SyntaxTree
 from torchlint.target import Target
@@ -33,7 +34,7 @@ def of(line: str, target: str = "x", iterable: str = "loader", before: str = "")
     """The model of a training loop whose last line is ``line``, and the call ``.item()`` in that line."""
     program = before + LOOP.format(line=line, target=target, iterable=iterable)
     settings = SimpleNamespace(target=Target.unknown(), workers=4)
-    module = Module(SyntaxTree(program), cast(Settings, settings))
+    module = model.build(SyntaxTree(program), cast(Settings, settings))
     calls = module.tree.nodes(cst.Call)
     return module, next(call for call in calls if module.source(call).endswith(".item()"))
 
@@ -53,7 +54,7 @@ def of(line: str, target: str = "x", iterable: str = "loader", before: str = "")
 def test_counter(target: str, iterable: str, before: str, counter: str) -> None:
     """The counter is the loop's own, or a name that nothing else has."""
     module, call = of("print(loss.item())", target, iterable, before)
-    hot = module.hot(call)
+    hot = places.hot(module, call)
     assert hot is not None
     assert remedies.now_and_then(module, hot) == f"where `{counter} % 100 == 0`"
 

@@ -11,20 +11,18 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import libcst as cst
 
 from torchlint.semantics.conventions import OPTIONS_NAME
+from torchlint.semantics.module import Module, Part
 from torchlint.semantics.names import BindingKind
 from torchlint.semantics.passes import option_default
 from torchlint.semantics.reach import components
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.spellings import given_as, last_name
 from torchlint.semantics.values import MISSING, Device, Kind
-
-if TYPE_CHECKING:
-    from torchlint.semantics.module import Module
 
 _DISTRIBUTED = ("torch.distributed.", "torch.distributed.distributed_c10d.")
 _RETURNING = (
@@ -174,11 +172,11 @@ def _of_engine(module: Module, call: cst.Call, name: str) -> Collective | None:
 # --- helpers ------------------------------------------------------------------------------------------
 
 
-class Collectives:
+class Collectives(Part):
     """The helpers of one file that exchange what they are given between the ranks."""
 
     def __init__(self, module: Module) -> None:
-        self.module, self.tree = module, module.tree
+        super().__init__(module)
         self._communicating: dict[cst.FunctionDef, Collective | None] = {}
 
     def reduction(self, call: cst.Call) -> Collective | None:

@@ -6,23 +6,28 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchlint.semantics import places
 from torchlint.semantics.api.results import FACTORIES
-from torchlint.semantics.asides import Asides
+from torchlint.semantics.backpropagation import Backpropagation
+from torchlint.semantics.checkpoints import loads_weights
 from torchlint.semantics.conventions import COPY_NAME, OTHER_FRAMEWORKS
+from torchlint.semantics.evidence import is_test
+from torchlint.semantics.gradmode import Grad, grad
+from torchlint.semantics.iterations import Iterations
+from torchlint.semantics.loops import loops_around
+from torchlint.semantics.module import Module, Part
 from torchlint.semantics.names import BindingKind
-from torchlint.semantics.places import Grad, Phase
+from torchlint.semantics.phases import Phase, phase
 from torchlint.semantics.remembered import remembered, solved
 from torchlint.semantics.retention import kept
 from torchlint.semantics.spellings import last_name
-from torchlint.semantics.untrained import Untrained
 from torchlint.semantics.values import Graph, Kind, Value, item_of
 
-if TYPE_CHECKING:
-    from torchlint.semantics.module import Module
+from .asides import Asides
+from .untrained import Untrained
 
 # Modules that have no parameters of their own: what they compute is recorded only if their input is.
 _PARAMETERLESS = re.compile(
@@ -102,12 +107,11 @@ class Region:
     untrained: bool = False
 
 
-class Evaluation:
+class Evaluation(Part):
     """The evaluation code of one file."""
 
     def __init__(self, module: Module) -> None:
-        self.module = module
-        self.tree = module.tree
+        super().__init__(module)
         self._shared: dict[cst.FunctionDef, bool] = {}
         self._acting: dict[cst.FunctionDef, bool] = {}
 
@@ -119,7 +123,7 @@ class Evaluation:
         if not self._evaluates(call):
             return self._of_untrained(call) or self._in_both_modes(call)
         function = self.module.function(call)
-        if self.module.is_test:
+        if is_test(self.module):
             return None
         if self._is_test(function, call) or self._is_of_test(function):
             return None
@@ -144,7 +148,7 @@ class Evaluation:
         function = self.module.function(body)
         if isinstance(function, cst.Lambda) or self._wants_gradients(function):
             return False
-        gradients = self.module.backpropagation
+        gradients = Backpropagation.of(self.module)
         if gradients.computes_gradients(body) or not self._unused(body):
             return False
         if function is not None and (gradients.reaches(function) or self._hands_out(function)):
@@ -159,7 +163,7 @@ class Evaluation:
                 if self._is_forward_pass(inner):
                     if self._is_tried_again(inner):
                         return False
-                    if self.module.phase(inner) is not Phase.EVALUATION:
+                    if phase(self.module, inner) is not Phase.EVALUATION:
                         return False
                     passes = True
         return passes
@@ -189,7 +193,7 @@ class Evaluation:
         callers = self.module.callers(function)
         if COPY_NAME.search(function.name.value.lower()):
             return True
-        if callers and all(self.module.phase(call) is Phase.EVALUATION for call in callers):
+        if callers and all(phase(self.module, call) is Phase.EVALUATION for call in callers):
             return False
         return any(
             isinstance(inner, cst.Return)
@@ -233,14 +237,14 @@ class Evaluation:
         module = self.module
         if (
             not call.args
-            or module.phase(call) is not Phase.TRAINING
+            or phase(module, call) is not Phase.TRAINING
             or module.qualified(call.func) is not None
         ):
             return None
         if _NO_MODEL.search(last_name(call.func) or "") or not self._untrained.runs(call):
             return None
         function = module.function(call)
-        if isinstance(function, cst.Lambda) or module.grad(call) is not Grad.ON or module.is_test:
+        if isinstance(function, cst.Lambda) or grad(module, call) is not Grad.ON or is_test(module):
             return None
         if self._is_switched_on(call) or self._wants_gradients(function) or self._is_frozen(call.func):
             return None
@@ -269,20 +273,20 @@ class Evaluation:
 
     def _in_both_modes(self, call: cst.Call) -> Region | None:
         """The statement of a forward pass that a loop makes for training and for validation alike."""
-        if not self.module.backpropagation.passes or self.module.phase(call) is not Phase.UNKNOWN:
+        if not Backpropagation.of(self.module).passes or phase(self.module, call) is not Phase.UNKNOWN:
             return None
         training = self._asides.asked_before_training(call)
         if training is None or not self._is_forward_pass(call):
             return None
         function = self.module.function(call)
-        if isinstance(function, cst.Lambda) or self.module.grad(call) is not Grad.ON:
+        if isinstance(function, cst.Lambda) or grad(self.module, call) is not Grad.ON:
             return None
         if self._is_switched_on(call) or self._wants_gradients(function) or self._is_frozen(call.func):
             return None
         statement = self.tree.statement(call)
         if not isinstance(statement, cst.SimpleStatementLine):
             return None
-        loop = self.module.loops(call)[0]
+        loop = loops_around(self.module, call)[0]
         first = next(
             inner
             for inner in self.tree.descendants(loop)
@@ -290,7 +294,7 @@ class Evaluation:
             and self._is_forward_pass(inner)
             and self._asides.asked_before_training(inner) is not None
         )
-        escapes = self.module.backpropagation.asked_for or (
+        escapes = Backpropagation.of(self.module).asked_for or (
             function is not None and self._escapes(function, statement)
         )
         return Region(None, (statement,), escapes, training) if first is call else None
@@ -299,11 +303,11 @@ class Evaluation:
         """Whether a function is a unit test, or tries a model out once."""
         if not isinstance(function, cst.FunctionDef) or not function.name.value.startswith("test"):
             return False
-        if function in self.module.iterations.processes:
+        if function in Iterations.of(self.module).processes:
             return False
-        if self.module.is_test:
+        if is_test(self.module):
             return True
-        if not self.module.loops(call):
+        if not loops_around(self.module, call):
             return not self._is_called_on_trained(function, call)
         # ``pytest`` needs no import; what it runs gets nothing to work on, and asserts.
         inside = self.tree.descendants(function.body)
@@ -318,7 +322,7 @@ class Evaluation:
             return False
         scope = self.module.names.lookup(root.value, root)
         outside = scope is not None and scope is self.module.names.module_scope
-        return outside and self.module.backpropagation.computes_gradients(self.tree.root)
+        return outside and Backpropagation.of(self.module).computes_gradients(self.tree.root)
 
     def _is_of_test(self, function: cst.CSTNode | None) -> bool:
         """Whether unit tests call a function, and nothing else does."""
@@ -327,7 +331,7 @@ class Evaluation:
         return bool(around) and all(
             isinstance(outer, cst.FunctionDef)
             and outer.name.value.startswith("test_")
-            and outer not in self.module.iterations.processes
+            and outer not in Iterations.of(self.module).processes
             and not self.module.callers(outer)
             for outer in around
         )
@@ -337,7 +341,7 @@ class Evaluation:
 
         One made in another function, or a private one that is handed on; the file calls neither itself.
         """
-        if self.module.callers(function) or function in self.module.iterations.processes:
+        if self.module.callers(function) or function in Iterations.of(self.module).processes:
             # An engine calls what it is made with as it is.
             return False
         name = function.name.value
@@ -364,19 +368,19 @@ class Evaluation:
         # What a place is for is a cheaper question than what is called there, and answers most calls.
         if not call.args or module.qualified(call.func) is not None:
             return False
-        phase = module.phase(call)
-        if phase is Phase.SETUP and self._is_of_inference_script(call):
-            phase = Phase.EVALUATION
-        if phase in (Phase.UNKNOWN, Phase.TRAINING) and self._only_acts(module.function(call)):
-            phase = Phase.EVALUATION
-        if phase is Phase.UNKNOWN and self._serves(call):
-            phase = Phase.EVALUATION
-        if phase not in (Phase.EVALUATION, Phase.TRAINING) or module.grad(call) is not Grad.ON:
+        current = phase(module, call)
+        if current is Phase.SETUP and self._is_of_inference_script(call):
+            current = Phase.EVALUATION
+        if current in (Phase.UNKNOWN, Phase.TRAINING) and self._only_acts(module.function(call)):
+            current = Phase.EVALUATION
+        if current is Phase.UNKNOWN and self._serves(call):
+            current = Phase.EVALUATION
+        if current not in (Phase.EVALUATION, Phase.TRAINING) or grad(module, call) is not Grad.ON:
             return False
         passes = self._is_forward_pass(call) or self._is_shared_pass(call)
-        if not passes and not (phase is Phase.EVALUATION and self._is_part_pass(call)):
+        if not passes and not (current is Phase.EVALUATION and self._is_part_pass(call)):
             return False
-        if phase is Phase.TRAINING and not self._asides.holds(call):
+        if current is Phase.TRAINING and not self._asides.holds(call):
             return False
         if self._is_switched_on(call):
             return False
@@ -434,7 +438,7 @@ class Evaluation:
     @cached_property
     def _sets_up_for_use(self) -> bool:
         """Whether the file puts models into evaluation mode, and neither trains nor exports anything."""
-        if self.module.backpropagation.passes or not self.tree.mentions("eval"):
+        if Backpropagation.of(self.module).passes or not self.tree.mentions("eval"):
             return False
         return _TRAINS_OR_EXPORTS.search(self.tree.text) is None
 
@@ -472,9 +476,9 @@ class Evaluation:
     @cached_property
     def _only_uses_weights(self) -> bool:
         text = self.tree.text
-        if self.module.backpropagation.passes or _TRAINS_OR_EXPORTS.search(text) is not None:
+        if Backpropagation.of(self.module).passes or _TRAINS_OR_EXPORTS.search(text) is not None:
             return False
-        return self.module.loads_weights
+        return loads_weights(self.module)
 
     def _is_forward_pass(self, call: cst.Call) -> bool:
         """Whether a call runs a model that has parameters, and not only to try it out."""
@@ -508,7 +512,7 @@ class Evaluation:
     def _is_shared_pass(self, call: cst.Call) -> bool:
         """Whether a call runs a function, made for training too, that computes a forward pass."""
         callee = self.module.callee(call)
-        if not isinstance(callee, cst.FunctionDef) or self.module.backpropagation.reaches(call):
+        if not isinstance(callee, cst.FunctionDef) or Backpropagation.of(self.module).reaches(call):
             return False
         if callee not in self._shared:
             self._shared[callee] = self._shares(callee)
@@ -516,14 +520,14 @@ class Evaluation:
 
     def _shares(self, function: cst.FunctionDef) -> bool:
         module = self.module
-        if not module.backpropagation.reaches(function) or self._is_callback(function):
+        if not Backpropagation.of(module).reaches(function) or self._is_callback(function):
             return False
-        if self._wants_gradients(function) or module.backpropagation.computes_gradients(function.body):
+        if self._wants_gradients(function) or Backpropagation.of(module).computes_gradients(function.body):
             return False
         return any(
             isinstance(inner, cst.Call)
             and module.function(inner) is function
-            and module.grad(inner) is Grad.ON
+            and grad(module, inner) is Grad.ON
             and self._is_forward_pass(inner)
             and not self._is_frozen(inner.func)
             for inner in self.tree.descendants(function.body)
@@ -551,7 +555,7 @@ class Evaluation:
         """Whether a made-up input is tried out: to warm up, to count operations, to see what shape comes."""
         if self._is_inspected(call):
             return True
-        if self.module.loops(call):
+        if loops_around(self.module, call):
             return False
         return self._is_dropped(call) or self._is_demonstration(call)
 
@@ -560,10 +564,10 @@ class Evaluation:
 
         Nothing was loaded or trained, and what goes in is random.
         """
-        if self.module.function(call) is not None or self.module.backpropagation.passes:
+        if self.module.function(call) is not None or Backpropagation.of(self.module).passes:
             return False
         guards = (around for around in self.tree.ancestors(call) if isinstance(around, cst.If))
-        script = next(guards, None) if self.module.main_guarded(call) else self.tree.root
+        script = next(guards, None) if places.main_guarded(self.module, call) else self.tree.root
         if script is None or _LOADS.search(self.tree.source(script)) is not None:
             return False
         return any(self._is_random(argument.value, _HOPS + 1) for argument in call.args)
@@ -645,7 +649,7 @@ class Evaluation:
         return any(
             isinstance(inner, cst.Call)
             and self.tree.source(inner.func) == spelt
-            and self.module.grad(inner) is Grad.OFF
+            and grad(self.module, inner) is Grad.OFF
             for inner in self.tree.descendants(body)
         )
 
@@ -788,7 +792,7 @@ class Evaluation:
     # ------------------------------------------------------------------ regions
 
     def _region(self, call: cst.Call, function: cst.FunctionDef | None) -> Region | None:
-        gradients = self.module.backpropagation
+        gradients = Backpropagation.of(self.module)
         if function is not None:
             if gradients.reaches(function):
                 return None
@@ -825,13 +829,13 @@ class Evaluation:
                 callee = self.module.callee(call) if isinstance(call, cst.Call) else None
                 if callee is None or any(self.tree.contains(s, use) for s in statements):
                     continue
-                if self.module.backpropagation.computes_gradients(callee.body):
+                if Backpropagation.of(self.module).computes_gradients(callee.body):
                     return True
         return False
 
     def _only_evaluates(self, function: cst.FunctionDef) -> bool:
         """Whether evaluation is all that a function without gradients is for."""
-        if self.module.phase(_first_statement(function)) is Phase.EVALUATION or self._asides.runs(function):
+        if phase(self.module, _first_statement(function)) is Phase.EVALUATION or self._asides.runs(function):
             return True
         return any(
             isinstance(call, cst.Call)
@@ -880,7 +884,7 @@ class Evaluation:
     def _over_data(self, node: cst.CSTNode) -> bool:
         """Whether one of the loops around ``node`` goes over batches of data."""
         iterables: list[cst.CSTNode] = []
-        for loop in self.module.loops(node):
+        for loop in loops_around(self.module, node):
             if isinstance(loop, cst.For):
                 iterables.append(loop.iter)
             elif not isinstance(loop, cst.While):
@@ -896,8 +900,8 @@ class Evaluation:
 
     def _statements(self, call: cst.Call) -> tuple[cst.CSTNode, ...]:
         """The outermost loop around a forward pass that asks for no gradients, else the passes beside it."""
-        gradients = self.module.backpropagation
-        loops = [loop for loop in self.module.loops(call) if isinstance(loop, (cst.For, cst.While))]
+        gradients = Backpropagation.of(self.module)
+        loops = [loop for loop in loops_around(self.module, call) if isinstance(loop, (cst.For, cst.While))]
         for loop in reversed(loops):
             if not gradients.computes_gradients(loop):
                 return (loop,)
@@ -917,7 +921,7 @@ class Evaluation:
         for statement in siblings:
             if not isinstance(statement, cst.SimpleStatementLine):
                 break
-            if self.module.backpropagation.computes_gradients(statement):
+            if Backpropagation.of(self.module).computes_gradients(statement):
                 break
             pending.append(statement)
             if self._has_pass(statement):
@@ -934,7 +938,7 @@ class Evaluation:
     @remembered
     def _unused(self, node: cst.CSTNode) -> bool:
         """Whether nothing that is assigned in ``node`` is ever backpropagated."""
-        gradients = self.module.backpropagation
+        gradients = Backpropagation.of(self.module)
         for inner in self.tree.descendants(node):
             target = inner if isinstance(inner, (cst.Name, cst.Attribute)) else None
             if target is not None and self._is_target(target) and gradients.reaches(target):
@@ -984,7 +988,7 @@ class Evaluation:
     @remembered
     def _escapes(self, function: cst.FunctionDef, node: cst.CSTNode) -> bool:
         """Whether a tensor with its graph leaves ``function`` for code that the file does not show."""
-        gradients = self.module.backpropagation
+        gradients = Backpropagation.of(self.module)
         if gradients.asked_for:
             return True
         if self._hands_out_graph(function):
@@ -1035,7 +1039,7 @@ class Evaluation:
         if not isinstance(self.tree.parent(call), cst.Expr) or not isinstance(func, cst.Name):
             return False
         passed = any(binding.kind is BindingKind.PARAMETER for binding in self.module.bindings(func))
-        carries = self.module.backpropagation.carries_graph
+        carries = Backpropagation.of(self.module).carries_graph
         return passed and any(carries(argument.value) for argument in call.args)
 
     def _is_value(self, function: cst.FunctionDef) -> bool:
@@ -1054,7 +1058,9 @@ class Evaluation:
             isinstance(inner, (cst.Return, cst.Yield))
             and isinstance(inner.value, cst.BaseExpression)
             and self.module.function(inner) is function
-            and any(self.module.backpropagation.carries_graph(v) for v in self._held(inner.value, function))
+            and any(
+                Backpropagation.of(self.module).carries_graph(v) for v in self._held(inner.value, function)
+            )
             for inner in self.tree.descendants(function.body)
         )
 

@@ -9,8 +9,9 @@ from typing import cast
 import libcst as cst
 import pytest
 
-from torchlint.semantics.module import Module, Settings
-from torchlint.semantics.untrained import Untrained
+from torchlint.rules.autograd.untrained import Untrained
+from torchlint.semantics import model
+from torchlint.semantics.module import Settings
 from torchlint.syntax import SyntaxTree
 from torchlint.target import Target
 
@@ -73,7 +74,9 @@ CASES = {
 def test_untrained(case: dict[str, object]) -> None:
     given = {"made": MODEL, "more": "", "optimizer": SGD, "given": "x", "last": "optimizer.step()", **case}
     text = dedent(PROGRAM).format(**given)
-    module = Module(SyntaxTree(text), cast(Settings, SimpleNamespace(target=Target.unknown(), workers=4)))
+    module = model.build(
+        SyntaxTree(text), cast(Settings, SimpleNamespace(target=Target.unknown(), workers=4))
+    )
     untrained = Untrained(module)
     calls = [c for c in module.tree.nodes(cst.Call) if module.source(c.func) == "teacher"]
     assert [untrained.runs(call) for call in calls] == [case.get("expected", True)]

@@ -8,8 +8,8 @@ from textwrap import dedent
 import libcst as cst
 import pytest
 
+from torchlint.rules.distributed.parallelism import Parallelism, Wrapping
 from torchlint.semantics.module import Module
-from torchlint.semantics.parallelism import Wrapping
 
 PROGRAMS = {
     "names": """
@@ -199,14 +199,14 @@ def test_a_wrapper_has_its_model_and_arguments(semantic_model: Callable[[str], M
         hidden = DDP(*arguments)
         """,
     )
-    first, second = module.parallelism.wrappers
+    first, second = Parallelism.of(module).wrappers
     assert first.wrapping is Wrapping.DDP
     assert first.model is not None and module.source(first.model) == "net"
-    assert module.parallelism.inner(first).cls == "torch.nn.Linear"
-    assert module.parallelism.argument(first, "find_unused_parameters").constant is True
+    assert Parallelism.of(module).inner(first).cls == "torch.nn.Linear"
+    assert Parallelism.of(module).argument(first, "find_unused_parameters").constant is True
     assert second.model is None
-    assert module.parallelism.wrapper(first.call) is first
-    assert module.parallelism.of(Wrapping.DATA_PARALLEL) == ()
+    assert Parallelism.of(module).wrapper(first.call) is first
+    assert Parallelism.of(module).wrapped_by(Wrapping.DATA_PARALLEL) == ()
 
 
 def test_the_forwards_of_a_wrapper(semantic_model: Callable[[str], Module]) -> None:
@@ -230,7 +230,7 @@ def test_the_forwards_of_a_wrapper(semantic_model: Callable[[str], Module]) -> N
             return net(x)
         """,
     )
-    parallelism = module.parallelism
+    parallelism = Parallelism.of(module)
     first, second = parallelism.wrappers
     assert [module.source(call) for call in parallelism.forwards(first)] == ["net(x)"]
     assert [module.source(call) for call in parallelism.forwards(second)] == ["other(x)"]
@@ -255,7 +255,7 @@ def test_the_forwards_of_a_wrapper(semantic_model: Callable[[str], Module]) -> N
     ],
 )
 def test_several_processes_run_it(line: str, semantic_model: Callable[[str], Module]) -> None:
-    assert program(semantic_model, f"import os\nimport torch\n\n{line}\n").parallelism.distributed
+    assert Parallelism.of(program(semantic_model, f"import os\nimport torch\n\n{line}\n")).distributed
 
 
 @pytest.mark.parametrize(
@@ -270,7 +270,7 @@ def test_several_processes_run_it(line: str, semantic_model: Callable[[str], Mod
     ],
 )
 def test_one_process_may_run_it(line: str, semantic_model: Callable[[str], Module]) -> None:
-    assert not program(semantic_model, f"import os\nimport torch\n\n{line}\n").parallelism.distributed
+    assert not Parallelism.of(program(semantic_model, f"import os\nimport torch\n\n{line}\n")).distributed
 
 
 @pytest.mark.parametrize(
@@ -289,4 +289,4 @@ def test_one_process_may_run_it(line: str, semantic_model: Callable[[str], Modul
     ],
 )
 def test_who_sees_to_it(line: str, found: set[str], semantic_model: Callable[[str], Module]) -> None:
-    assert program(semantic_model, f"{line}\n").parallelism.frameworks == found
+    assert Parallelism.of(program(semantic_model, f"{line}\n")).frameworks == found

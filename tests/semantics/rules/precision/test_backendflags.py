@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
+from torchlint.rules.precision.backendflags import BackendFlags
 from torchlint.semantics.module import Module
 
 HEAD = "import torch\nimport torch.backends.cudnn as cudnn\nfrom lightning import Trainer\n"
@@ -39,7 +40,7 @@ WRITES = {
 
 @pytest.mark.parametrize(("code", "expected"), WRITES.values(), ids=WRITES)
 def test_where_switches_are_set(code: str, expected: str, semantic_model: Callable[[str], Module]) -> None:
-    writes = semantic_model(f"{HEAD}{code}\n").backend_flags.writes
+    writes = BackendFlags.of(semantic_model(f"{HEAD}{code}\n")).writes
     assert " ".join(f"{w.switch.rpartition('.')[2]}={w.value}" for w in writes) == expected
 
 
@@ -89,4 +90,4 @@ CONFLICTS = {
 
 @pytest.mark.parametrize(("code", "expected"), CONFLICTS.values(), ids=CONFLICTS)
 def test_what_contradicts_itself(code: str, expected: bool, semantic_model: Callable[[str], Module]) -> None:
-    assert (semantic_model(f"{HEAD}{code}\n").backend_flags.conflict is not None) is expected
+    assert (BackendFlags.of(semantic_model(f"{HEAD}{code}\n")).conflict is not None) is expected

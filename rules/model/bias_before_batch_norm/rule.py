@@ -9,9 +9,12 @@ import libcst as cst
 
 from torchlint.diagnostics import Fix
 from torchlint.rule import WARNING, Finding, rule
-from torchlint.semantics.dataflow import Consumer
+from torchlint.semantics.dataflow import Consumer, Dataflow
 from torchlint.semantics.module import Module
 from torchlint.semantics.remembered import remembered
+from torchlint.semantics.wholeprogram import state_unobserved
+
+from .evaluationmode import trains_in_evaluation_mode
 
 _CONVOLUTION = re.compile(r"torch\.nn\.(Lazy)?Conv(Transpose)?[123]d")
 _LINEAR = re.compile(r"torch\.nn\.(Lazy)?Linear")
@@ -75,7 +78,7 @@ def bias_before_batch_norm(call: cst.Call, module: Module) -> Iterator[Finding]:
 
     - [PyTorch performance tuning guide: disable bias for convolutions directly followed by a batch norm](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html)
     """
-    name = module.dataflow.layers.called(call)
+    name = Dataflow.of(module).layers.called(call)
     if name is None:
         return
     functional = _FUNCTION.fullmatch(name) is not None
@@ -87,8 +90,8 @@ def bias_before_batch_norm(call: cst.Call, module: Module) -> Iterator[Finding]:
     if not functional and not bias.absent and not _is_true(bias.node):
         # An expression is somebody's choice.
         return
-    trail = module.dataflow.after_result(call) if functional else module.dataflow.after_layer(call)
-    biases = module.dataflow.biases
+    trail = Dataflow.of(module).after_result(call) if functional else Dataflow.of(module).after_layer(call)
+    biases = Dataflow.of(module).biases
     if (
         biases.norms_frozen
         or biases.norms_replaced
@@ -144,7 +147,7 @@ def _same_width(norm: cst.Call, linear: cst.Call, module: Module) -> bool:
 
 
 def _fix(call: cst.Call, layer: str, module: Module) -> Fix | None:
-    if module.dataflow.biases.bias_needed(layer):
+    if Dataflow.of(module).biases.bias_needed(layer):
         return None
     grade = module.safe if _unnoticed(call, module) else module.unsafe
     return grade("Add `bias=False`", module.set_argument(call, "bias", "False"))
@@ -155,9 +158,9 @@ def _unnoticed(call: cst.Call, module: Module) -> bool:
     drawn = not _seeded(module) and not module.tree.matches(_RANDOM_STATES)
     return (
         drawn
-        and module.state_unobserved(call)
-        and not module.trains_in_evaluation_mode
-        and not module.dataflow.biases.read
+        and state_unobserved(module, call)
+        and not trains_in_evaluation_mode(module)
+        and not Dataflow.of(module).biases.read
     )
 
 

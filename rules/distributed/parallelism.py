@@ -17,14 +17,17 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.semantics.layers import RETURNS_SELF
+from torchlint.semantics.loaders import Loaders
+from torchlint.semantics.module import Module, Part
 from torchlint.semantics.names import Binding, BindingKind
+from torchlint.semantics.program import Program
 from torchlint.semantics.remembered import solved
 from torchlint.semantics.spellings import given_as, last_name
 from torchlint.semantics.values import UNKNOWN, Kind, Value
 from torchlint.semantics.words import Words
 
 if TYPE_CHECKING:
-    from torchlint.semantics.module import Argument, Module
+    from torchlint.semantics.module import Argument
 
 
 class Wrapping(Words):
@@ -150,11 +153,12 @@ _NONE = Wraps()
 _NONE_SO_FAR = Wraps((), True)
 
 
-class Parallelism:
+class Parallelism(Part):
     """The wrapped models of one file; everything is worked out on demand."""
 
     def __init__(self, module: Module) -> None:
-        self.module, self.tree, self.names = module, module.tree, module.names
+        super().__init__(module)
+        self.names = module.names
 
     # ------------------------------------------------------------------ wrappers
 
@@ -173,7 +177,7 @@ class Parallelism:
             found[wrapper.call] = (*found.get(wrapper.call, ()), wrapper)
         return found
 
-    def of(self, *wrappings: Wrapping) -> tuple[Wrapper, ...]:
+    def wrapped_by(self, *wrappings: Wrapping) -> tuple[Wrapper, ...]:
         """The wrappers of some kinds, by where they stand."""
         return tuple(wrapper for wrapper in self.wrappers if wrapper.wrapping in wrappings)
 
@@ -256,7 +260,7 @@ class Parallelism:
                 return _either(Wraps(tuple(in_place), True), _join(self._of_binding(b) for b in bindings))
             case cst.Attribute(value=cst.Name("self")):
                 in_place = self._in_place_attributes.get(self._attribute_key(node), [])
-                values = self.module.loaders.data.attribute_bindings(node)
+                values = Loaders.of(self.module).data.attribute_bindings(node)
                 return _either(
                     Wraps(tuple(in_place), True), _join(self._at(value, path) for value, path in values)
                 )
@@ -456,7 +460,7 @@ class Parallelism:
     @cached_property
     def frameworks(self) -> frozenset[str]:
         """The packages imported that distribute models and data themselves, or as they are told elsewhere."""
-        return frozenset(package for package in _FRAMEWORKS if self.module.program.imports((package,)))
+        return frozenset(package for package in _FRAMEWORKS if Program.of(self.module).imports((package,)))
 
 
 def _join(found: Iterable[Wraps]) -> Wraps:

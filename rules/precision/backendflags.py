@@ -9,16 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchlint.semantics.module import Part
 from torchlint.semantics.names import leaves
 from torchlint.semantics.throttling import Function
 from torchlint.semantics.values import MISSING
-
-if TYPE_CHECKING:
-    from torchlint.semantics.module import Module
 
 BENCHMARK = "torch.backends.cudnn.benchmark"
 DETERMINISTIC = "torch.backends.cudnn.deterministic"
@@ -58,11 +55,8 @@ class Write:
     block: cst.Call | None = None
 
 
-class BackendFlags:
+class BackendFlags(Part):
     """What one file makes of the switches."""
-
-    def __init__(self, module: Module) -> None:
-        self.module, self.tree = module, module.tree
 
     @cached_property
     def writes(self) -> tuple[Write, ...]:
@@ -70,7 +64,7 @@ class BackendFlags:
         found = [*self._assignments(), *self._calls()]
         return tuple(sorted(found, key=lambda write: self.tree.order[write.node]))
 
-    def of(self, *switches: str) -> list[Write]:
+    def writes_of(self, *switches: str) -> list[Write]:
         """The places that set one of these switches."""
         return [write for write in self.writes if write.switch in switches]
 
@@ -136,8 +130,10 @@ class BackendFlags:
         Both must be what holds in the end: what is set again behind, on every way that leads through both,
         does not count, nor do places of which only one can be run.
         """
-        searches = [write for write in self.of(BENCHMARK) if write.value]
-        repeatable = [write for write in self.of(DETERMINISTIC, DETERMINISTIC_ALGORITHMS) if write.value]
+        searches = [write for write in self.writes_of(BENCHMARK) if write.value]
+        repeatable = [
+            write for write in self.writes_of(DETERMINISTIC, DETERMINISTIC_ALGORITHMS) if write.value
+        ]
         for search in searches:
             for repeat in repeatable:
                 if self._meet(search, repeat):

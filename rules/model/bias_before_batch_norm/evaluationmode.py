@@ -7,7 +7,10 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.semantics import modeswitches
+from torchlint.semantics.backpropagation import Backpropagation
 from torchlint.semantics.conventions import COPY_NAME
+from torchlint.semantics.loops import loops_around
+from torchlint.semantics.remembered import remembered
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import Kind
 
@@ -15,7 +18,8 @@ if TYPE_CHECKING:
     from torchlint.semantics.module import Module
 
 
-def left_evaluating(module: Module) -> bool:
+@remembered
+def trains_in_evaluation_mode(module: Module) -> bool:
     """Whether a model may be in evaluation mode where the file backpropagates, or is never trained at all.
 
     ``eval()`` behind the training, outside of its loop, is how scripts end, and says nothing.
@@ -24,7 +28,7 @@ def left_evaluating(module: Module) -> bool:
     evaluating = [call for call in switched if not _trains(call, module)]
     if not evaluating:
         return False
-    backwards = [backward.call for backward in module.backpropagation.passes]
+    backwards = [backward.call for backward in Backpropagation.of(module).passes]
     if not backwards:
         return True
     if len(evaluating) < len(switched):
@@ -34,7 +38,7 @@ def left_evaluating(module: Module) -> bool:
     return not all(
         module.function(call) is module.function(backward)
         and order[backward] < order[call]
-        and not any(module.tree.contains(loop, backward) for loop in module.loops(call))
+        and not any(module.tree.contains(loop, backward) for loop in loops_around(module, call))
         for call in evaluating
         for backward in backwards
     )

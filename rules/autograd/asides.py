@@ -8,9 +8,13 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchlint.semantics import places
+from torchlint.semantics.backpropagation import Backpropagation
+from torchlint.semantics.loops import loops_around
 from torchlint.semantics.names import BindingKind
-from torchlint.semantics.places import Loop, Phase
+from torchlint.semantics.phases import Phase, phase
 from torchlint.semantics.spellings import last_name
+from torchlint.semantics.throttling import Loop
 from torchlint.semantics.values import MISSING
 
 if TYPE_CHECKING:
@@ -35,7 +39,7 @@ class Asides:
 
     def holds(self, call: cst.Call) -> bool:
         """Whether a forward pass in training code is made now and then, and never backpropagated."""
-        if self.module.phase(call) is not Phase.TRAINING or self.module.backpropagation.reaches(call):
+        if phase(self.module, call) is not Phase.TRAINING or Backpropagation.of(self.module).reaches(call):
             return False
         if not (self._takes_other_data(call) or self._follows_eval(call) or self._stands_aside(call)):
             return False
@@ -47,11 +51,11 @@ class Asides:
         ``phase == "train"`` in a loop over the phases, ``train`` of a function that is called without.
         """
         loop = next(
-            (loop for loop in self.module.loops(call) if isinstance(loop, (cst.For, cst.While))), None
+            (loop for loop in loops_around(self.module, call) if isinstance(loop, (cst.For, cst.While))), None
         )
         if loop is None:
             return None
-        passes = [b.call for b in self.module.backpropagation.passes if self.tree.contains(loop, b.call)]
+        passes = [b.call for b in Backpropagation.of(self.module).passes if self.tree.contains(loop, b.call)]
         tests = {self._asked_before(backward, loop) for backward in passes}
         test = tests.pop() if len(tests) == 1 else None
         if test is None or self.tree.contains(test, call):
@@ -171,8 +175,8 @@ class Asides:
 
     def _stands_aside(self, node: cst.CSTNode) -> bool:
         """Whether a place is run in few iterations of a loop that trains, or once beside such a loop."""
-        gradients = self.module.backpropagation
-        loop = next((loop for loop in self.module.loops(node) if gradients.steps(loop)), None)
+        gradients = Backpropagation.of(self.module)
+        loop = next((loop for loop in loops_around(self.module, node) if gradients.steps(loop)), None)
         if loop is not None:
             return not self._trains_directly(loop) or self._is_interlude(node, loop)
         function = self.module.function(node)
@@ -186,27 +190,26 @@ class Asides:
             callers = self.module.callers(function)
             self._functions[function] = (
                 bool(callers)
-                and not self.module.backpropagation.computes_gradients(function.body)
+                and not Backpropagation.of(self.module).computes_gradients(function.body)
                 and all(self._stands_aside(call) for call in callers)
             )
         return self._functions[function]
 
     def _trains_directly(self, holder: cst.CSTNode) -> bool:
         """Whether a loop or function computes gradients each time round, and not in loops inside of it."""
-        return self.module.backpropagation.of_passes.each_round(holder)
+        return Backpropagation.of(self.module).of_passes.each_round(holder)
 
     def _is_interlude(self, node: cst.CSTNode, loop: Loop) -> bool:
         """Whether a branch without a training step, taken in few iterations of the loop, holds ``node``."""
-        throttled_in = self.module.places.throttled_in
-        if not throttled_in(node, loop):
+        if not places.throttled_in(self.module, node, loop):
             return False
         child = node
         for around in self.tree.ancestors(node):
             if around is loop:
                 return False
             if isinstance(around, cst.If) and isinstance(child, _BRANCHES):
-                if not throttled_in(around, loop):
-                    return not self.module.backpropagation.computes_gradients(child)
+                if not places.throttled_in(self.module, around, loop):
+                    return not Backpropagation.of(self.module).computes_gradients(child)
             child = around
         return False
 

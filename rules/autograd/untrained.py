@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchlint.semantics.backpropagation import Backpropagation
 from torchlint.semantics.names import AttributeBinding, Binding, BindingKind
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.spellings import last_name
@@ -97,7 +98,7 @@ class Untrained:
     def _trained(self) -> frozenset[str]:
         """The names of all models whose parameters an optimizer gets; none if this cannot be told of each."""
         module = self.module
-        if not module.backpropagation.passes or self.tree.mentions("add_param_group"):
+        if not Backpropagation.of(module).passes or self.tree.mentions("add_param_group"):
             return frozenset()
         if any(node.attr.value in _BY_HAND for node in self.tree.nodes(cst.Attribute)):
             return frozenset()

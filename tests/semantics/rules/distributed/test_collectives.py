@@ -10,7 +10,13 @@ import libcst as cst
 import pytest
 import torch.distributed
 
-from torchlint.semantics.collectives import FUNCTIONS, collective, goes_over_accelerator, groups
+from torchlint.rules.distributed.collectives import (
+    FUNCTIONS,
+    Collectives,
+    collective,
+    goes_over_accelerator,
+    groups,
+)
 from torchlint.semantics.module import Module
 from torchlint.semantics.spellings import last_name
 
@@ -113,7 +119,7 @@ def test_a_collective_operation(
 @pytest.mark.parametrize(("code", "sent", "received"), HELPERS)
 def test_a_helper_is_one_as_well(semantic_model: Model, code: str, sent: str, received: str | None) -> None:
     module = semantic_model(HEAD + code + "\n")
-    found = module.collectives.reduction(last_call(module))
+    found = Collectives.of(module).reduction(last_call(module))
     assert found is not None and found.sent is not None and module.source(found.sent) == sent
     assert (found.received and module.source(found.received)) == received
 
@@ -121,7 +127,7 @@ def test_a_helper_is_one_as_well(semantic_model: Model, code: str, sent: str, re
 @pytest.mark.parametrize("code", OTHERS)
 def test_other_calls_are_none(semantic_model: Model, code: str) -> None:
     module = semantic_model(HEAD + code + "\n")
-    assert module.collectives.reduction(last_call(module)) is None
+    assert Collectives.of(module).reduction(last_call(module)) is None
 
 
 @pytest.mark.parametrize("code", ["dist.barrier()", "accelerator.wait_for_everyone()"])

@@ -1,0 +1,29 @@
+"""Reading a file: Python source, or a notebook if it is named like one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from torchlint.source import NOTEBOOK, Source, read_bytes
+
+
+def read(path: Path, most: int = 0) -> Source:
+    """The file at ``path``, if it has at most ``most`` bytes; any file if that is 0.
+
+    Raises:
+        SourceError: it is missing, unreadable, not a regular file, too large, or not text.
+    """
+    return from_bytes(read_bytes(path, most), path)
+
+
+def from_bytes(data: bytes, path: Path) -> Source:
+    """Decode ``data`` as the interpreter would, or as a notebook if ``path`` is named like one.
+
+    Raises:
+        SourceError: the bytes are not text in the encoding they declare, hold a NUL, or are no notebook.
+    """
+    if path.suffix == NOTEBOOK:
+        from torchlint.notebook import Notebook
+
+        return Notebook.from_bytes(data, path)
+    return Source.from_bytes(data, path)
