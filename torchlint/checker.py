@@ -336,8 +336,10 @@ class _Placing:
         fix = self._laid_out(fix)
         if self._source.path.name == "__init__.py":
             return fix
+        from torchlint.fixes.unusedimports import without_unused_imports
+
         safe = fix.applicability is Applicability.SAFE
-        unused = module.without_unused_imports(fix.edits, safe=safe)
+        unused = without_unused_imports(module, fix.edits, safe=safe)
         return self._if_fitting(fix, (*fix.edits, *unused)) if unused else fix
 
     @cached_property
