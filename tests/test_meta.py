@@ -45,11 +45,11 @@ LAYERS = (
     ("torchlint.outline",),
     ("torchlint.parsing",),
     ("torchlint.reparsing",),
-    ("torchlint.rewriting",),
     ("torchlint.releases",),
     ("torchlint.target",),
     ("torchlint.options",),
     ("torchlint.semantics",),
+    ("torchlint.fixes",),
     ("torchlint.vocabulary",),
     ("torchlint.rule",),
     ("torchlint.links",),
@@ -109,12 +109,13 @@ MODEL_LAYERS = {
 RULES_SEE = (
     *(
         "torchlint.diagnostics",
+        "torchlint.fixes",
         "torchlint.rule",
         "torchlint.rules",
         "torchlint.semantics",
         "torchlint.syntax",
     ),
-    *("torchlint.rewriting", "torchlint.source", "torchlint.target"),
+    *("torchlint.source", "torchlint.target"),
 )
 TERMINAL = {"click", "rich"}
 

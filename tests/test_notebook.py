@@ -18,9 +18,9 @@ from torchlint.checker import check
 from torchlint.config import Resolver
 from torchlint.diagnostics import Applicability, Diagnostic, Edit, Fix, Position, Span
 from torchlint.fixer import apply, fix
+from torchlint.fixes import add_import
 from torchlint.notebook import Notebook
 from torchlint.options import LintSettings
-from torchlint.rewriting import add_import
 from torchlint.rule import WARNING, Finding, Rule, rule
 from torchlint.runner import Mode, run, run_text
 from torchlint.semantics.module import Module
@@ -437,7 +437,7 @@ def test_an_added_import_stands_with_the_imports_and_never_above_a_cell_magic(
     first: list[str], expected: list[str], use_rules: UseRules
 ) -> None:
     def adding(node: cst.Name, module: Module) -> tuple[Edit, ...]:
-        return (Edit(module.tree.span(node), "torch"), *add_import(module.tree, "import torch"))
+        return (Edit(module.tree.span(node), "torch"), *add_import(module, "import torch"))
 
     fixed = fix(notebook(first, ["bad"], indent=1), use_rules(names("bad", adding)))
     cells = json.loads(fixed.source.to_bytes())["cells"]

@@ -333,11 +333,11 @@ class _Placing:
 
     def _tidied(self, fix: Fix, module: Module) -> Fix:
         """The fix in the layout of the file, and with the imports taken out that it leaves without a use."""
-        from torchlint.semantics.unusedimports import without_unused_imports
-
         fix = self._laid_out(fix)
         if self._source.path.name == "__init__.py":
             return fix
+        from torchlint.fixes.unusedimports import without_unused_imports
+
         safe = fix.applicability is Applicability.SAFE
         unused = without_unused_imports(module, fix.edits, safe=safe)
         return self._if_fitting(fix, (*fix.edits, *unused)) if unused else fix

@@ -323,7 +323,7 @@ _FUNCTION_WORDS = frozenset(
 def prose(sources: Sources) -> Measured:
     """Modules of the model that build edits or message prose; ``api``, which holds texts as data, is none.
 
-    They import `Edit` or `Fix` of ``torchlint.diagnostics``, or ``torchlint.rewriting``; call ``safe(…)``
+    They import `Edit` or `Fix` of ``torchlint.diagnostics``, or ``torchlint.fixes``; call ``safe(…)``
     or ``unsafe(…)`` of a module, or a method of the façade whose result is annotated as edits or a fix; or
     spell prose: a string of three words or more, the parts of an f-string taken together, one of them an
     article, a preposition or the like ("the", "of"; no keyword of Python, which code has, too).
@@ -360,11 +360,11 @@ def _editing(code: Code, fixing: set[str]) -> Iterator[Place]:
                 used = {alias.name for alias in names} & _EDITING
                 if used:
                     yield code.place(node, f"imports {', '.join(sorted(used))}")
-            case ast.ImportFrom(module="torchlint.rewriting"):
-                yield code.place(node, "imports torchlint.rewriting")
+            case ast.ImportFrom(module=str(source)) if below(source, "torchlint.fixes"):
+                yield code.place(node, "imports torchlint.fixes")
             case ast.ImportFrom(module="torchlint", names=names):
-                if any(alias.name == "rewriting" for alias in names):
-                    yield code.place(node, "imports torchlint.rewriting")
+                if any(alias.name == "fixes" for alias in names):
+                    yield code.place(node, "imports torchlint.fixes")
             case ast.Call(func=ast.Attribute(value=owner, attr=name)) if name in fixing:
                 if ast.unparse(owner).rpartition(".")[2] in {"module", "self"}:
                     yield code.place(node, f"calls {name}")

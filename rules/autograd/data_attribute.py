@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from torchlint.fixes import replace, unsafe
 from torchlint.rule import NOTE, Finding, rule
 from torchlint.semantics.api import results
 from torchlint.semantics.dimensions import has_no_dimension
@@ -94,7 +95,7 @@ def data_attribute(node: cst.Attribute, module: Module) -> Iterator[Finding]:
     yield Finding(
         node,
         f"`{name}.data` goes behind autograd's back; `{name}.detach()` gives the same values, and is checked",
-        fix=module.unsafe("Use `detach()`", module.replace(node, f"{name}.detach()")),
+        fix=unsafe(module, "Use `detach()`", replace(module, node, f"{name}.detach()")),
         remedy="Use `detach()`",
     )
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.diagnostics import Fix
+from torchlint.fixes import add_decorator, dissolve_in, safe, spell, unsafe, wrap, wrap_with
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.module import Module
 
@@ -96,31 +97,31 @@ def _without_autograd(region: Region, module: Module) -> Fix | None:
         suspends = _suspends(function.body, module)
         if function.asynchronous is not None or _is_scripted(function, module):
             return None
-        spelling = module.spell("torch.no_grad", function)
+        spelling = spell(module, "torch.no_grad", function)
         if spelling is None:
             return None
-        make = module.unsafe if region.escapes or suspends else module.safe
-        decorator = module.add_decorator(function, f"{spelling.text}()")
-        needless = module.dissolve_in(function.body, lambda block: _is_off(block, function, module))
-        return make(f"Add `@{spelling.text}()`", decorator, needless, spelling.edits)
+        make = unsafe if region.escapes or suspends else safe
+        decorator = add_decorator(module, function, f"{spelling.text}()")
+        needless = dissolve_in(module, (function.body,), lambda block: _is_off(block, function, module))
+        return make(module, f"Add `@{spelling.text}()`", decorator, needless, spelling.edits)
     if not region.statements or any(_suspends(statement, module) for statement in region.statements):
         return None
     if region.training is not None:
-        spelling = module.spell("torch.set_grad_enabled", region.statements[0])
+        spelling = spell(module, "torch.set_grad_enabled", region.statements[0])
         argument = module.source(region.training)
     else:
-        spelling = module.spell("torch.no_grad", region.statements[0])
+        spelling = spell(module, "torch.no_grad", region.statements[0])
         argument = ""
     if spelling is None:
         return None
-    make = module.unsafe if region.escapes else module.safe
+    make = unsafe if region.escapes else safe
     header = f"with {spelling.text}({argument}):"
     if region.training is not None:
-        wrapped = module.wrap(region.statements, header)
+        wrapped = wrap(module, region.statements, header)
     else:
         around = module.function(region.statements[0])
-        wrapped = module.wrap_with(region.statements, header, lambda block: _is_off(block, around, module))
-    return make(f"Wrap in `{header}`", wrapped, spelling.edits)
+        wrapped = wrap_with(module, region.statements, header, lambda block: _is_off(block, around, module))
+    return make(module, f"Wrap in `{header}`", wrapped, spelling.edits)
 
 
 def _is_off(block: cst.With, function: cst.CSTNode | None, module: Module) -> bool:

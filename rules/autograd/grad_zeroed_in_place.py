@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.diagnostics import Fix
+from torchlint.fixes import replace, safe, set_argument, unsafe
 from torchlint.rule import NOTE, WARNING, Finding, rule
 from torchlint.semantics.dataflow import Dataflow
 from torchlint.semantics.evidence import is_test
@@ -111,10 +112,10 @@ def _zero_grad(call: cst.Call, owner: cst.BaseExpression, module: Module) -> Ite
         return
     if not known and wraps_optimizer(module, owner):
         return
-    edits = module.set_argument(call, "set_to_none", "True")
+    edits = set_argument(module, call, "set_to_none", "True")
     gradients = Gradients.of(module)
     told = gradients.taken_for_granted or gradients.tells_none(call)
-    make = module.safe if known and not told and not _leaves_layers_out(module) else module.unsafe
+    make = safe if known and not told and not _leaves_layers_out(module) else unsafe
     if asked:
         message = "`zero_grad` is told to fill the gradients with zeros instead of setting them to None"
     else:
@@ -124,7 +125,7 @@ def _zero_grad(call: cst.Call, owner: cst.BaseExpression, module: Module) -> Ite
     yield Finding(
         call,
         message,
-        fix=make("Pass `set_to_none=True`", edits),
+        fix=make(module, "Pass `set_to_none=True`", edits),
         severity=WARNING if asked else NOTE,
         remedy="Pass `set_to_none=True`",
     )
@@ -177,9 +178,9 @@ def _clear(node: cst.CSTNode, owner: cst.BaseExpression, module: Module) -> Fix 
         loop, visited = clearing
         argument = "" if module.target.at_least("2.0") else "set_to_none=True"
         code = f"{module.source(visited)}.zero_grad({argument})"
-        return module.unsafe(f"Replace the loop by `{code}`", module.replace(loop, code))
+        return unsafe(module, f"Replace the loop by `{code}`", replace(module, loop, code))
     code = f"{module.source(owner)}.grad = None"
     statement = module.tree.parent(node) if isinstance(node, cst.Call) else node
     if not isinstance(statement, cst.BaseSmallStatement):
         return None
-    return module.unsafe(f"Replace by `{code}`", module.replace(statement, code))
+    return unsafe(module, f"Replace by `{code}`", replace(module, statement, code))

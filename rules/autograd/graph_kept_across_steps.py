@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.diagnostics import Severity
+from torchlint.fixes import replace, safe, unsafe
 from torchlint.rule import ERROR, WARNING, Finding, rule
 from torchlint.semantics import places
 from torchlint.semantics.backpropagation import Backpropagation
@@ -109,13 +110,13 @@ def graph_kept_across_steps(node: cst.AugAssign | cst.Assign | cst.Call, module:
             and isinstance(function, cst.FunctionDef)
             and Evaluation.of(module).gives_away(function)
         )
-        make = module.unsafe if told or handed_in(item.place, module) else module.safe
+        make = unsafe if told or handed_in(item.place, module) else safe
         yield Finding(
             item.stored,
             f"`{name}` keeps the autograd graph of every step, and {rest}",
             fix=None
             if may_be_no_tensor(module, part) or Backpropagation.of(module).holds_losses(part)
-            else make("Detach what is kept", module.replace(part, _detached(part, module))),
+            else make(module, "Detach what is kept", replace(module, part, _detached(part, module))),
             severity=severity,
             remedy=_remedy(part, module),
         )

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from torchlint.fixes import replace, spell, unsafe
 from torchlint.rule import NOTE, Finding, rule
 from torchlint.semantics.evidence import is_test
 from torchlint.semantics.module import Module
@@ -78,11 +79,11 @@ def inference_mode(node: cst.With | cst.Decorator, module: Module) -> Iterator[F
     if not _is_no_grad(held, module) or not Evaluation.of(module).only_infers(body):
         return
     switch = held.func if isinstance(held, cst.Call) else held
-    spelling = module.spell("torch.inference_mode", node)
+    spelling = spell(module, "torch.inference_mode", node)
     fix = None
     if spelling is not None:
         code = spelling.text if isinstance(held, cst.Call) else f"{spelling.text}()"
-        fix = module.unsafe(f"Use `{spelling.text}()`", module.replace(switch, code), spelling.edits)
+        fix = unsafe(module, f"Use `{spelling.text}()`", replace(module, switch, code), spelling.edits)
     yield Finding(
         held,
         "nothing in here meets autograd again: `inference_mode` also leaves out version counters and views",

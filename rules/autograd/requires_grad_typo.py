@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.diagnostics import Fix
+from torchlint.fixes import replace, safe, unsafe
 from torchlint.rule import ERROR, Finding, rule
 from torchlint.semantics.conventions import OPTIONS_NAME
 from torchlint.semantics.module import Module
@@ -158,19 +159,19 @@ def _is_own_name(name: str, owner: Value, module: Module) -> bool:
 def _respelt(node: cst.Attribute, owner: Value, assignment: cst.Assign | None, module: Module) -> Fix | None:
     message = "Spell it `requires_grad`"
     if assignment is None:
-        make = module.safe if owner.leaf and _all_reached(module, node.attr.value) else module.unsafe
-        return make(message, module.replace(node.attr, "requires_grad"))
+        make = safe if owner.leaf and _all_reached(module, node.attr.value) else unsafe
+        return make(module, message, replace(module, node.attr, "requires_grad"))
     wanted = module.value(assignment.value).constant
     if owner.kind is Kind.MODULE:
         if len(assignment.targets) > 1:
             return None
         code = f"{module.source(node.value)}.requires_grad_({module.source(assignment.value)})"
-        return module.unsafe(f"Replace by `{code}`", module.replace(assignment, code))
+        return unsafe(module, f"Replace by `{code}`", replace(module, assignment, code))
     if owner.graph is Graph.ATTACHED and not owner.leaf and wanted is not True:
         return None
     certain = owner.leaf or (wanted is False and owner.kind is Kind.TENSOR and owner.graph is Graph.DETACHED)
-    make = module.safe if certain and _all_reached(module, node.attr.value) else module.unsafe
-    return make(message, module.replace(node.attr, "requires_grad"))
+    make = safe if certain and _all_reached(module, node.attr.value) else unsafe
+    return make(module, message, replace(module, node.attr, "requires_grad"))
 
 
 def _remedy(node: cst.Attribute, owner: Value, assignment: cst.Assign | None, module: Module) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.diagnostics import Edit, Fix
+from torchlint.fixes import insert_after, spell, unsafe
 from torchlint.rule import NOTE, Finding, rule
 from torchlint.semantics.checkpoints import loads_weights
 from torchlint.semantics.loops import loops_around
@@ -113,7 +114,7 @@ def _fix(module: Module, models: tuple[Trained, ...]) -> Fix | None:
     if not module.target.at_least("2.0") or _replicated(module):
         return None
     edits = [_compile(module, model) for model in models]
-    return module.unsafe("Compile the model", *edits)
+    return unsafe(module, "Compile the model", *edits)
 
 
 def _replicated(module: Module) -> bool:
@@ -128,8 +129,8 @@ def _compile(module: Module, model: Trained) -> tuple[Edit, ...] | None:
     statement = module.tree.statement(placed)
     spelt = module.source(model.node)
     if module.target.at_least("2.1"):
-        return module.insert_after(statement, f"{spelt}.compile()")
-    spelling = module.spell("torch.compile", placed)
+        return insert_after(module, statement, f"{spelt}.compile()")
+    spelling = spell(module, "torch.compile", placed)
     if spelling is None or spelling.edits or loads_weights(module) or module.tree.mentions("state_dict"):
         return None
-    return module.insert_after(statement, f"{spelt} = {spelling.text}({spelt})")
+    return insert_after(module, statement, f"{spelt} = {spelling.text}({spelt})")

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.diagnostics import Fix
+from torchlint.fixes import replace, unsafe
 from torchlint.rule import NOTE, WARNING, Finding, rule
 from torchlint.semantics.evidence import accelerated
 from torchlint.semantics.graphbreaks import graph_break
@@ -202,4 +203,4 @@ def _masked_fill(module: Module, node: cst.Subscript, number: cst.BaseExpression
         return None
     source = module.tree.source
     code = f"{source(node.value)}.masked_fill_({source(mask)}, {source(number)})"
-    return module.unsafe("Fill in place", module.replace(statement, code))
+    return unsafe(module, "Fill in place", replace(module, statement, code))

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.diagnostics import Applicability, Edit, Fix
+from torchlint.fixes import Edits, cut_off, remove_statement, safe, unsafe
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.api.results import LEGACY_CONSTRUCTORS
 from torchlint.semantics.evidence import accelerated
-from torchlint.semantics.factories import Factory, created_on, factory, takes_no_data
 from torchlint.semantics.module import Module
 from torchlint.semantics.phases import Phase, phase
 from torchlint.semantics.transfers import (
@@ -21,9 +21,8 @@ from torchlint.semantics.transfers import (
     moved_on_condition,
 )
 
+from .factories import Factory, created_on, factory, takes_no_data
 from .remedies import as_spelt
-
-Edits = tuple[Edit, ...]
 
 _FLOATS = frozenset({"torch.float", "torch.float32", "torch.half", "torch.float16", "torch.bfloat16"})
 _SINGLE = frozenset({"torch.float", "torch.float32"})
@@ -183,7 +182,7 @@ def _remove_move(module: Module, move: Move, name: cst.Name) -> Edits | None:
     match module.tree.parent(move.call):
         case cst.Assign(targets=[cst.AssignTarget(target=cst.Name(value=target))]) as statement:
             if target == name.value:
-                return module.remove_statement(statement)
+                return remove_statement(module, statement)
     return _without_suffix(module, move.call)
 
 
@@ -196,7 +195,7 @@ def _has_comment(module: Module, statement: cst.CSTNode) -> bool:
 def _without_suffix(module: Module, call: cst.Call) -> Edits | None:
     """Take ``.to(…)`` off what it is called on; None if a comment stands in it."""
     assert isinstance(call.func, cst.Attribute)
-    return module.cut_off(call.func.value, call)
+    return cut_off(module, call.func.value, call)
 
 
 def _fix(module: Module, made: Factory, move: Move, removal: Edits | None) -> Fix | None:
@@ -213,8 +212,8 @@ def _fix(module: Module, made: Factory, move: Move, removal: Edits | None) -> Fi
     creation = created_on(module, made, move.code, dtype)
     message = f"Create the tensor with `device={move.code}`"
     if made.leaf or made.overlapping or made.random or not move.certain:
-        return module.unsafe(message, creation, removal)
-    return module.safe(message, creation, removal)
+        return unsafe(module, message, creation, removal)
+    return safe(module, message, creation, removal)
 
 
 def _same_in(module: Module, made: Factory, move: Move, dtype: str) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from torchlint.fixes import Edits, add_argument, replace, safe, unsafe
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.loaders import Loaders
 from torchlint.semantics.module import Module
@@ -64,10 +65,18 @@ def blocking_batch_transfer(call: cst.Call, module: Module) -> Iterator[Finding]
     transfer = Loaders.of(module).blocking_transfer(call)
     if transfer is None:
         return
-    grade = module.safe if transfer.tensor else module.unsafe
+    grade = safe if transfer.tensor else unsafe
     yield Finding(
         call,
         "the host waits for this copy, although the batch is in pinned memory",
-        fix=grade("Set `non_blocking=True`", Loaders.of(module).unblock(call)),
+        fix=grade(module, "Set `non_blocking=True`", _unblocked(module, call)),
         remedy="Pass `non_blocking=True`",
     )
+
+
+def _unblocked(module: Module, call: cst.Call) -> Edits | None:
+    """The edits that make a blocking ``to`` or ``cuda`` go ahead, whatever the class of what it moves."""
+    for argument in call.args:
+        if argument.keyword is not None and argument.keyword.value == "non_blocking":
+            return replace(module, argument.value, "True")
+    return add_argument(module, call, "True", keyword="non_blocking")

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.diagnostics import Fix
+from torchlint.fixes import safe, unset_argument
 from torchlint.rule import ERROR, Finding, rule
 from torchlint.semantics.evidence import is_test
 from torchlint.semantics.loaders import Conflict, Loaders
@@ -89,7 +90,7 @@ def _is_expected(call: cst.Call, module: Module) -> bool:
 def _fix(call: cst.Call, conflict: Conflict, module: Module) -> Fix | None:
     if _is_expected(call, module):
         return None
-    return module.safe(f"Remove `{conflict.argument}`", module.remove_argument(call, conflict.argument))
+    return safe(module, f"Remove `{conflict.argument}`", unset_argument(module, call, conflict.argument))
 
 
 def _remedy(call: cst.Call, conflict: Conflict, module: Module) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from torchlint.fixes import safe, set_argument, unsafe
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.loaders import Loaders
 from torchlint.semantics.module import Module
@@ -69,9 +70,9 @@ def loader_without_pinned_memory(call: cst.Call, module: Module) -> Iterator[Fin
         return
     if loaders.yields_arrays(call):
         return
-    grade = module.unsafe if loaders.pinning_asked_for else module.safe
+    grade = unsafe if loaders.pinning_asked_for else safe
     yield Finding(
         call,
         "batches of this `DataLoader` are copied to the accelerator from pageable memory",
-        fix=grade("Set `pin_memory=True`", module.set_argument(call, "pin_memory", "True")),
+        fix=grade(module, "Set `pin_memory=True`", set_argument(module, call, "pin_memory", "True")),
     )

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.diagnostics import Fix
+from torchlint.fixes import set_argument, unsafe
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.loaders import Loaders
 from torchlint.semantics.module import Module
@@ -97,4 +98,4 @@ def _remedy(call: cst.Call, argument: str, workers: int, module: Module) -> str:
 def _fix(call: cst.Call, argument: str, workers: int, module: Module) -> Fix | None:
     if not Loaders.of(module).spawnable(call):
         return None
-    return module.unsafe(f"Set `{argument}={workers}`", module.set_argument(call, argument, str(workers)))
+    return unsafe(module, f"Set `{argument}={workers}`", set_argument(module, call, argument, str(workers)))

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from torchlint.fixes import replace, safe, spell, unsafe
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.arrays import same_through_one_array, tensor_from_list
 from torchlint.semantics.evidence import is_test
@@ -64,13 +65,14 @@ def tensor_from_list_of_arrays(call: cst.Call, module: Module) -> Iterator[Findi
     if data is None or is_test(module):
         return
     node, arrays = data
-    spelling = module.spell("numpy.array", call)
+    spelling = spell(module, "numpy.array", call)
     fix = None
     if spelling is not None:
-        grade = module.safe if same_through_one_array(module, call, arrays) else module.unsafe
+        grade = safe if same_through_one_array(module, call, arrays) else unsafe
         fix = grade(
+            module,
             f"Make one array of them with `{spelling.text}`",
             spelling.edits,
-            module.replace(node, f"{spelling.text}({module.source(node)})"),
+            replace(module, node, f"{spelling.text}({module.source(node)})"),
         )
     yield Finding(call, "the numbers of these arrays are copied one by one, as Python objects", fix=fix)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.diagnostics import Edit, Fix, Span
+from torchlint.fixes import set_argument, unsafe
 from torchlint.rule import NOTE, Finding, rule
 from torchlint.semantics.evidence import accelerated
 from torchlint.semantics.loaders import Loaders
@@ -96,8 +97,8 @@ def _fix(call: cst.Call, workers: Workers, module: Module) -> Fix | None:
         behind = module.tree.outer_span(workers.element.value).end
         quote = module.source(workers.element.key)[-1]
         added = Edit(Span(behind, behind), f", {quote}persistent_workers{quote}: True")
-        return module.unsafe("Set `persistent_workers=True`", (added,))
+        return unsafe(module, "Set `persistent_workers=True`", (added,))
     code = "True" if workers.code is None else f"{module.source(workers.code)} > 0"
-    return module.unsafe(
-        f"Set `persistent_workers={code}`", module.set_argument(call, "persistent_workers", code)
+    return unsafe(
+        module, f"Set `persistent_workers={code}`", set_argument(module, call, "persistent_workers", code)
     )

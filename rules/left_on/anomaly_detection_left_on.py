@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.diagnostics import Fix
+from torchlint.fixes import remove_statement, safe, unsafe, unset_argument
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.evidence import is_test
 from torchlint.semantics.module import Module
@@ -90,8 +91,8 @@ def anomaly_detection_left_on(call: cst.Call, module: Module) -> Iterator[Findin
     elif last_name(call.func) == "Trainer":
         argument = module.argument(call, "detect_anomaly")
         if argument.given and argument.constant is True and not optional(module, call):
-            edits = module.remove_argument(call, "detect_anomaly")
-            yield Finding(call, _MESSAGE, fix=module.safe("Remove the argument", edits))
+            edits = unset_argument(module, call, "detect_anomaly")
+            yield Finding(call, _MESSAGE, fix=safe(module, "Remove the argument", edits))
 
 
 _MESSAGE = (
@@ -110,9 +111,9 @@ def _switched_off(module: Module) -> bool:
 
 
 def _fix(module: Module, call: cst.Call) -> Fix | None:
-    edits = module.remove_statement(call)
-    grade = module.unsafe if _errors_are_caught(module) else module.safe
-    return grade("Remove the call", edits)
+    edits = remove_statement(module, call)
+    grade = unsafe if _errors_are_caught(module) else safe
+    return grade(module, "Remove the call", edits)
 
 
 def _errors_are_caught(module: Module) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.diagnostics import Fix
+from torchlint.fixes import replace, safe, spell
 from torchlint.rule import ERROR, NOTE, Finding, rule
 from torchlint.semantics.evidence import is_test
 from torchlint.semantics.module import Module
@@ -91,10 +92,10 @@ def legacy_profiler(call: cst.Call, module: Module) -> Iterator[Finding]:
 
 
 def _renamed(call: cst.Call, module: Module) -> Fix | None:
-    spelling = module.spell("torch.profiler.profile", call)
+    spelling = spell(module, "torch.profiler.profile", call)
     if spelling is None:
         return None
-    return module.safe(f"Use `{spelling.text}`", module.replace(call.func, spelling.text), spelling.edits)
+    return safe(module, f"Use `{spelling.text}`", replace(module, call.func, spelling.text), spelling.edits)
 
 
 def _fix(call: cst.Call, given: dict[str, cst.Arg], module: Module) -> Fix | None:
@@ -109,8 +110,8 @@ def _fix(call: cst.Call, given: dict[str, cst.Arg], module: Module) -> Fix | Non
             on_device = constant in (True, "cuda")
     if set(given) - _SHARED - {"use_cuda", "use_device"}:
         return None
-    profile = module.spell("torch.profiler.profile", call)
-    activity = module.spell("torch.profiler.ProfilerActivity.CPU", call)
+    profile = spell(module, "torch.profiler.profile", call)
+    activity = spell(module, "torch.profiler.ProfilerActivity.CPU", call)
     if profile is None or activity is None:
         return None
     kept = [module.source(arg.value) for arg in given.values()]
@@ -120,7 +121,7 @@ def _fix(call: cst.Call, given: dict[str, cst.Arg], module: Module) -> Fix | Non
     if any("\n" in text for text in kept):
         return None
     code = f"{profile.text}({', '.join(arguments)})"
-    return module.safe(f"Use `{profile.text}`", module.replace(call, code), profile.edits)
+    return safe(module, f"Use `{profile.text}`", replace(module, call, code), profile.edits)
 
 
 def _only_asked_what_both_tell(call: cst.Call, module: Module) -> bool:

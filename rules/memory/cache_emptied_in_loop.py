@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.diagnostics import Fix
+from torchlint.fixes import remove_statement, safe, unsafe
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.module import Module
 from torchlint.semantics.places import Hot
@@ -92,8 +93,8 @@ def _fix(call: cst.Call, hot: Hot, module: Module) -> Fix | None:
         return None
     if called_elsewhere(module, hot, call) or call.args:
         return None
-    make = module.unsafe if explained(call, module) else module.safe
-    return make("Remove the call", module.remove_statement(_idle_without(call, module)))
+    make = unsafe if explained(call, module) else safe
+    return make(module, "Remove the call", remove_statement(module, _idle_without(call, module)))
 
 
 def _idle_without(call: cst.Call, module: Module) -> cst.CSTNode:

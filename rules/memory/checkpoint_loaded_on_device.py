@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from torchlint.fixes import set_argument, unsafe
 from torchlint.rule import NOTE, Finding, rule
 from torchlint.semantics.checkpoints import fills_from
 from torchlint.semantics.evidence import accelerated, is_test
@@ -72,7 +73,7 @@ def checkpoint_loaded_on_device(call: cst.Call, module: Module) -> Iterator[Find
         call,
         "`torch.load` puts the checkpoint on the device that it was saved from, beside the weights that it "
         'fills; pass `map_location="cpu"`',
-        fix=module.unsafe("Load to the CPU", module.set_argument(call, "map_location", '"cpu"')),
+        fix=unsafe(module, "Load to the CPU", set_argument(module, call, "map_location", '"cpu"')),
         related=((filled, "copied from the checkpoint here"),),
         remedy='Pass `map_location="cpu"`',
     )

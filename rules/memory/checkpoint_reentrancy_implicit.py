@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from torchlint.fixes import set_argument, unsafe
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.module import Module
 
@@ -74,12 +75,12 @@ def checkpoint_reentrancy_implicit(call: cst.Call, module: Module) -> Iterator[F
     passed = module.argument(call, "use_reentrant")
     if passed.unknown or (passed.given and passed.constant is not None):
         return
-    edits = module.set_argument(call, "use_reentrant", "False") if module.target.at_least(since) else None
+    edits = set_argument(module, call, "use_reentrant", "False") if module.target.at_least(since) else None
     yield Finding(
         call,
         f"`{name.rpartition('.')[2]}` without `use_reentrant` takes the reentrant implementation, which runs "
         "all of the function again and which a later release will not choose by itself; "
         "pass `use_reentrant=False`",
-        fix=module.unsafe("Pass `use_reentrant=False`", edits),
+        fix=unsafe(module, "Pass `use_reentrant=False`", edits),
         remedy=f"Pass `use_reentrant=False`, which needs torch {since}",
     )

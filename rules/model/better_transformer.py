@@ -7,8 +7,9 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.diagnostics import Fix
+from torchlint.fixes import Edits, remove_import, remove_statement, replace, safe, unsafe
 from torchlint.rule import NOTE, Finding, rule
-from torchlint.semantics.module import Edits, Module
+from torchlint.semantics.module import Module
 from torchlint.semantics.releasechecks import ReleaseChecks
 
 _METHOD = "to_bettertransformer"
@@ -105,10 +106,10 @@ def _fix(call: cst.Call, model: cst.BaseExpression, module: Module) -> Fix | Non
     if module.tree.mentions("reverse_bettertransformer") or module.tree.mentions("BetterTransformer.reverse"):
         return None
     caught = any(True for _ in module.tree.handlers(call))
-    grade = (
-        module.safe if module.target_of("transformers").at_least(_WITHOUT) and not caught else module.unsafe
+    grade = safe if module.target_of("transformers").at_least(_WITHOUT) and not caught else unsafe
+    return grade(
+        module, "Take the conversion out", _without(call, model, module), _without_import(call, module)
     )
-    return grade("Take the conversion out", _without(call, model, module), _without_import(call, module))
 
 
 def _without(call: cst.Call, model: cst.BaseExpression, module: Module) -> Edits | None:
@@ -117,7 +118,7 @@ def _without(call: cst.Call, model: cst.BaseExpression, module: Module) -> Edits
     alone = isinstance(statement, cst.Expr) and isinstance(model, (cst.Name, cst.Attribute))
     if isinstance(statement, cst.Assign) and len(statement.targets) == 1:
         alone = module.source(statement.targets[0].target) == name
-    return module.remove_statement(call) if alone else module.replace(call, name)
+    return remove_statement(module, call) if alone else replace(module, call, name)
 
 
 def _without_import(call: cst.Call, module: Module) -> Edits:
@@ -127,5 +128,5 @@ def _without_import(call: cst.Call, module: Module) -> Edits:
         return ()
     for binding in module.bindings(name):
         if binding.imported is not None and len(module.uses(binding)) == 1:
-            return module.remove_import(binding.node) or ()
+            return remove_import(module, binding.node) or ()
     return ()

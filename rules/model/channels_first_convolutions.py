@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.diagnostics import Edit, Fix
+from torchlint.fixes import replace, set_argument, spell, unsafe
 from torchlint.rule import NOTE, Finding, rule
 from torchlint.semantics.attributes import part_of
 from torchlint.semantics.convolutions import convolutional, needs_channels_first
@@ -99,11 +100,11 @@ def _fix(module: Module, model: Trained, placed: cst.Call) -> Fix | None:
     moves = _moves(module)
     if not moves or needs_channels_first(module, model):
         return None
-    spelling = module.spell(_LAST, placed)
+    spelling = spell(module, _LAST, placed)
     if spelling is None:
         return None
     edits = [_with_format(module, call, spelling.text) for call in (placed, *moves)]
-    return module.unsafe("Keep the channels last", *edits, spelling.edits)
+    return unsafe(module, "Keep the channels last", *edits, spelling.edits)
 
 
 def _moves(module: Module) -> list[cst.Call]:
@@ -140,5 +141,5 @@ def _moved(module: Module, given: cst.BaseExpression | None) -> list[cst.Call]:
 def _with_format(module: Module, call: cst.Call, code: str) -> tuple[Edit, ...] | None:
     assert isinstance(call.func, cst.Attribute)
     if call.func.attr.value == "to":
-        return module.set_argument(call, "memory_format", code)
-    return module.replace(call, f"{module.source(call)}.to(memory_format={code})")
+        return set_argument(module, call, "memory_format", code)
+    return replace(module, call, f"{module.source(call)}.to(memory_format={code})")

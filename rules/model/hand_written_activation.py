@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.diagnostics import Fix
+from torchlint.fixes import remove_statement, replace, safe, spell, unsafe
 from torchlint.rule import NOTE, WARNING, Finding, rule
 from torchlint.semantics.activations import Activation, activation
 from torchlint.semantics.algebra import argument, one_line, removable
@@ -80,7 +81,7 @@ def hand_written_activation(node: cst.BinaryOperation | cst.Call, module: Module
     if found.function is None:
         if compiled(module, node):
             return
-        spelling = module.spell("torch.compile", node)
+        spelling = spell(module, "torch.compile", node)
         yield Finding(
             node,
             f"{found.title} is written out, and torch has no fused one; `F.gelu` is one, and `torch.compile` "
@@ -115,7 +116,7 @@ def _fix(module: Module, node: cst.BaseExpression, found: Activation) -> Fix | N
     assert found.function is not None
     gone = [removable(module, name) for name in found.names]
     code = argument(module, found.x)
-    spelling = module.spell(found.function, node)
+    spelling = spell(module, found.function, node)
     if spelling is None or None in gone or not one_line(code):
         return None
     statements = list(dict.fromkeys(statement for statement in gone if statement is not None))
@@ -125,10 +126,11 @@ def _fix(module: Module, node: cst.BaseExpression, found: Activation) -> Fix | N
         return None
     arguments = ", ".join(part for part in (code, found.options) if part)
     hooked = runs_layer(module, (node, *statements), code)
-    grade = module.safe if found.exact and not hooked else module.unsafe
+    grade = safe if found.exact and not hooked else unsafe
     return grade(
+        module,
         f"Use `{spelling.text}`",
-        module.replace(node, f"{spelling.text}({arguments})"),
+        replace(module, node, f"{spelling.text}({arguments})"),
         spelling.edits,
-        *(module.remove_statement(statement) for statement in statements),
+        *(remove_statement(module, statement) for statement in statements),
     )

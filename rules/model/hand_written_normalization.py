@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.diagnostics import Fix
+from torchlint.fixes import remove_statement, replace, spell, unsafe
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.algebra import argument, loses_comment, one_line
 from torchlint.semantics.constancy import same_later
@@ -94,7 +95,7 @@ def _fix(module: Module, node: cst.BaseExpression, found: Normalization, functio
     if found.cast or (not found.centred and not module.target.at_least("2.4")):
         return None
     x, eps = argument(module, found.x), argument(module, found.eps)
-    spelling = module.spell(f"torch.nn.functional.{function}", node)
+    spelling = spell(module, f"torch.nn.functional.{function}", node)
     if spelling is None or not Dataflow.of(module).operations.at_hand(found.x) or not one_line(x + eps):
         return None
     if not all(same_later(module, read, node, found.statements) for read in (found.x, found.eps)):
@@ -103,9 +104,10 @@ def _fix(module: Module, node: cst.BaseExpression, found: Normalization, functio
         simple = isinstance(statement, cst.SimpleStatementLine) and len(statement.body) == 1
         if not simple or module.tree.contains(statement, node) or loses_comment(module, statement):
             return None
-    return module.unsafe(
+    return unsafe(
+        module,
         f"Use `{spelling.text}`",
-        module.replace(node, f"{spelling.text}({x}, {x}.shape[-{found.dimensions}:], eps={eps})"),
+        replace(module, node, f"{spelling.text}({x}, {x}.shape[-{found.dimensions}:], eps={eps})"),
         spelling.edits,
-        *(module.remove_statement(statement) for statement in found.statements),
+        *(remove_statement(module, statement) for statement in found.statements),
     )

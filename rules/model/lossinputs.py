@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint.diagnostics import Edit
+from torchlint.fixes import Edits, remove_statement, replace
 from torchlint.semantics.algebra import argument, one_line, superfluous
 from torchlint.semantics.constancy import same_later
 from torchlint.semantics.dataflow import Dataflow
@@ -16,8 +16,6 @@ from .losses import GivenTo, given_to
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
-
-Edits = tuple[Edit, ...]
 
 
 def of_same_value(module: Module, given: GivenTo, function: str, names: Collection[str]) -> list[GivenTo]:
@@ -57,6 +55,6 @@ def without_ending(module: Module, losses: Sequence[GivenTo]) -> list[Edits | No
         if (not all_gone or len(losses) > 1) and not Dataflow.of(module).operations.at_hand(x):
             # The value is needed elsewhere, too, and what it is computed of would be computed twice.
             return None
-        edits.append(module.replace(given.given, code))
-        edits += [module.remove_statement(statement) for statement in gone]
+        edits.append(replace(module, given.given, code))
+        edits += [remove_statement(module, statement) for statement in gone]
     return edits

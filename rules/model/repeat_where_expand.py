@@ -6,9 +6,11 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from torchlint.diagnostics import Edit, Fix
+from torchlint.fixes import replace, unsafe
 from torchlint.rule import NOTE, Finding, rule
 from torchlint.semantics.evidence import is_test
-from torchlint.semantics.expansion import expanded, repeated_view
+from torchlint.semantics.expansion import Repetition, is_literal_one, repeated_view
 from torchlint.semantics.loops import loops_around
 from torchlint.semantics.module import Module
 
@@ -74,5 +76,18 @@ def repeat_where_expand(call: cst.Call, module: Module) -> Iterator[Finding]:
         call,
         "`repeat` copies a dimension of the size one for an operation that broadcasts; "
         "`expand` makes a view instead",
-        fix=expanded(module, repetition),
+        fix=_expanded(module, repetition),
     )
+
+
+def _expanded(module: Module, repetition: Repetition) -> Fix | None:
+    """The fix that makes a view instead of copies; None if a comment would be lost."""
+    call, count = repetition.call, len(repetition.times)
+    assert isinstance(call.func, cst.Attribute)
+    new = 0 if repetition.shape.rank is None else count - repetition.shape.rank
+    edits: list[Edit] = []
+    for i, time in enumerate(repetition.times):
+        if is_literal_one(time) and i >= new:
+            edits += replace(module, time, "-1") or ()
+    renamed = replace(module, call.func.attr, "expand")
+    return unsafe(module, "Use `expand`, which makes a view", renamed, tuple(edits))

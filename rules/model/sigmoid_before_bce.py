@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.diagnostics import Fix
+from torchlint.fixes import replace, spell, unsafe
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.module import Module
 
@@ -86,9 +87,9 @@ def _fix(module: Module, call: cst.Call, found: GivenTo, stable: str) -> Fix | N
         return None
     losses = of_same_value(module, found, _FUNCTION, ("sigmoid",))
     edits = without_ending(module, losses)
-    spelling = module.spell(stable, call)
+    spelling = spell(module, stable, call)
     if edits is None or spelling is None:
         return None
     named = [call] if found.call is not call else [each.call for each in losses]
-    renamed = [module.replace(each.func, spelling.text) for each in named]
-    return module.unsafe(f"Use `{spelling.text}`", *renamed, spelling.edits, *edits)
+    renamed = [replace(module, each.func, spelling.text) for each in named]
+    return unsafe(module, f"Use `{spelling.text}`", *renamed, spelling.edits, *edits)

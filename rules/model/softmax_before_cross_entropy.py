@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from torchlint.fixes import unsafe
 from torchlint.rule import ERROR, WARNING, Finding, rule
 from torchlint.semantics.module import Module
 
@@ -79,6 +80,6 @@ def softmax_before_cross_entropy(call: cst.Call, module: Module) -> Iterator[Fin
         call,
         message,
         severity=WARNING if twice else None,
-        fix=module.unsafe("Give the logits to the loss", *edits) if edits is not None else None,
+        fix=unsafe(module, "Give the logits to the loss", *edits) if edits is not None else None,
         related=((found.ending.node, f"`{found.ending.name}`"),),
     )

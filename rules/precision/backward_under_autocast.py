@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.diagnostics import Fix
+from torchlint.fixes import end_block_before, unsafe
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.evidence import is_test
 from torchlint.semantics.module import Module
@@ -100,4 +101,4 @@ def _dedent(call: cst.Call, block: cst.With, module: Module) -> Fix | None:
     tail = list(tail_from(call, block, module))
     if len(block.items) > 1 or not all(computes_nothing(statement, module) for statement in tail):
         return None
-    return module.unsafe("Move it out of the block", module.end_block_before(tail[0]))
+    return unsafe(module, "Move it out of the block", end_block_before(module, tail[0]))

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from torchlint.fixes import insert_after_imports, replace, unsafe
 from torchlint.rule import NOTE, WARNING, Finding, rule
 from torchlint.semantics.convolutions import convolutional, one_size
 from torchlint.semantics.module import Module
@@ -95,17 +96,17 @@ def cudnn_benchmark_off(_: cst.Module, module: Module) -> Iterator[Finding]:
             off[0].node,
             "cuDNN is kept from measuring which algorithms suit these convolutions; set "
             "`torch.backends.cudnn.benchmark = True`",
-            fix=module.unsafe("Set it to True", module.replace(off[0].given, "True")),
+            fix=unsafe(module, "Set it to True", replace(module, off[0].given, "True")),
             severity=WARNING,
         )
         return
     if place is None:
         return
-    edits = program.set_up("\n{} = True", BENCHMARK)
+    edits = insert_after_imports(module, "\n{} = True", BENCHMARK)
     yield Finding(
         place,
         "cuDNN guesses which algorithms suit the convolutions, which have the same shapes at each step; set "
         "`torch.backends.cudnn.benchmark = True`",
-        fix=module.unsafe("Let cuDNN measure its algorithms", *edits) if edits is not None else None,
+        fix=unsafe(module, "Let cuDNN measure its algorithms", edits),
         related=((training.backward, "this is what trains"),),
     )

@@ -6,10 +6,12 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from torchlint.fixes import safe, unsafe
+from torchlint.fixes.replacements import upgraded
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.module import Module
 from torchlint.semantics.releasechecks import ReleaseChecks
-from torchlint.semantics.upgrading import only_names, upgrade_at, upgraded
+from torchlint.semantics.upgrading import only_names, upgrade_at
 
 _PLACES = ("torch.cuda.amp.", "torch.cpu.amp.")
 _APEX = ("apex.amp.initialize", "apex.amp.scale_loss")
@@ -81,11 +83,11 @@ def deprecated_amp(node: cst.Name | cst.Attribute, module: Module) -> Iterator[F
         assert row.replacement is not None
         new = row.replacement
         edits = upgraded(module, node) if row.is_replaceable(module.target) else None
-        make = module.unsafe if _sets_defaults(module) else module.safe
+        make = unsafe if _sets_defaults(module) else safe
         yield Finding(
             node,
             f"`{row.symbol}` is deprecated and warns since torch 2.4; use `{new}` with `{row.adds}`",
-            fix=make(f"Use `{new}`", edits),
+            fix=make(module, f"Use `{new}`", edits),
             remedy=f"Use `{new}` with `{row.adds}`",
         )
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.diagnostics import Fix
+from torchlint.fixes import replace, safe, unsafe, unset_argument
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.api.upgrades import Upgrade
 from torchlint.semantics.module import Module
@@ -97,34 +98,34 @@ def _fix(call: cst.Call, given: Given, module: Module) -> Fix | None:
         return None
     message = f"Use `{row.replacement}`"
     if row.value:
-        return module.unsafe(message, module.replace(given.value, f'"{row.replacement}"'))
+        return unsafe(module, message, replace(module, given.value, f'"{row.replacement}"'))
     if any(other.keyword is not None and other.keyword.value == row.replacement for other in call.args):
         return None
     if isinstance(given.name, cst.SimpleString):
         quote = given.name.quote
-        edits = module.replace(given.name, f"{quote}{row.replacement}{quote}")
+        edits = replace(module, given.name, f"{quote}{row.replacement}{quote}")
     else:
-        edits = module.replace(given.name, row.replacement)
+        edits = replace(module, given.name, row.replacement)
     if row.switched_on:
         wanted = module.value(given.value).constant
         if wanted is False and given.node in call.args:
-            return module.safe(f"Drop `{row.argument}`", module.remove_argument(call, row.argument))
+            return safe(module, f"Drop `{row.argument}`", unset_argument(module, call, row.argument))
         code = row.switched_on
         if wanted is not True:
             if not row.switched_off or not isinstance(given.value, _TIGHT):
                 return None
             code = f"{code} if {module.source(given.value)} else {row.switched_off}"
-        value = module.replace(given.value, code)
+        value = replace(module, given.value, code)
         edits = edits + value if edits is not None and value is not None else None
     reads, elsewhere = _read_later(call, row.argument, module)
     if elsewhere or (reads and row.switched_on):
         return None
     for read in reads:
-        attribute = module.replace(read.attr, row.replacement)
+        attribute = replace(module, read.attr, row.replacement)
         edits = edits + attribute if edits is not None and attribute is not None else None
     hidden = any(other.star == "**" for other in call.args)
-    make = module.unsafe if reads or hidden or not row.exact else module.safe
-    return make(message, edits)
+    make = unsafe if reads or hidden or not row.exact else safe
+    return make(module, message, edits)
 
 
 def _read_later(call: cst.Call, name: str, module: Module) -> tuple[list[cst.Attribute], bool]:

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from torchlint.fixes import set_argument, unsafe
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.evidence import is_test
 from torchlint.semantics.module import Module
@@ -68,5 +69,5 @@ def scaler_with_bfloat16(call: cst.Call, module: Module) -> Iterator[Finding]:
         call,
         "bfloat16 has the range of float32, so that scaling the loss gains nothing and costs a pass over all "
         "gradients a step",
-        fix=module.unsafe("Pass `enabled=False`", module.set_argument(call, "enabled", "False")),
+        fix=unsafe(module, "Pass `enabled=False`", set_argument(module, call, "enabled", "False")),
     )

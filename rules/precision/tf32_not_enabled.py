@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from torchlint.fixes import insert_after_imports, replace, spell, unsafe
 from torchlint.rule import NOTE, Finding, rule
 from torchlint.semantics.convolutions import multiplies_matrices
 from torchlint.semantics.module import Module
@@ -92,11 +93,11 @@ def tf32_not_enabled(_: cst.Module, module: Module) -> Iterator[Finding]:
     else:
         name, form = MATMUL_TF32, "{} = True"
         advice = f"set `{form.format(name)}`"
-    edits = program.set_up(f"\n{form}", name)
+    edits = insert_after_imports(module, f"\n{form}", name)
     yield Finding(
         program.torch_import,
         f"products of float32 matrices are kept off the tensor cores; {advice} before the training",
-        fix=module.unsafe("Let products of matrices use TF32", *edits) if edits is not None else None,
+        fix=unsafe(module, "Let products of matrices use TF32", edits),
         remedy=f"{advice[0].upper()}{advice[1:]} before the training",
         related=((program.training.backward, "this is what trains"),),
     )
@@ -113,12 +114,12 @@ def _deprecated(write: Write, module: Module) -> Finding:
         )
     instead = _given('torch.set_float32_matmul_precision("high")', write)
     fix = None
-    spelling = module.spell("torch.set_float32_matmul_precision", write.node)
+    spelling = spell(module, "torch.set_float32_matmul_precision", write.node)
     assign = write.node
     single = isinstance(assign, cst.Assign) and len(assign.targets) == 1 and assign.value is write.given
     if spelling is not None and single:
         call = instead.replace("torch.set_float32_matmul_precision", spelling.text)
-        fix = module.unsafe(f"Replace by `{call}`", module.replace(write.node, call), spelling.edits)
+        fix = unsafe(module, f"Replace by `{call}`", replace(module, write.node, call), spelling.edits)
     return Finding(
         write.node,
         f"`{write.switch}` is deprecated since torch 2.9; call `{instead}`",

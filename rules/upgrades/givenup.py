@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.diagnostics import Fix
+from torchlint.fixes import replace, safe, unsafe, unset_argument
+from torchlint.fixes.callforms import UNSAFE, constant
+from torchlint.fixes.replacements import brought
 from torchlint.semantics.api.upgrades import ARGUMENTS, Upgrade
-from torchlint.semantics.callforms import UNSAFE, constant
 from torchlint.semantics.trainers import Given
-from torchlint.semantics.upgrading import brought
 from torchlint.target import OLDEST
 
 if TYPE_CHECKING:
@@ -49,8 +50,8 @@ def moved(module: Module, use: cst.CSTNode, row: Upgrade) -> Fix | None:
         return None
     edits = brought(module, use, row)
     doubtful = row.rewrite in UNSAFE or (row.symbol == _ASKED_FOR_TYPE and _asks_for_type(module))
-    make = module.unsafe if doubtful else module.safe
-    return make(f"Use `{row.replacement}`", edits)
+    make = unsafe if doubtful else safe
+    return make(module, f"Use `{row.replacement}`", edits)
 
 
 def _asks_for_type(module: Module) -> bool:
@@ -92,9 +93,9 @@ def dropped_or_renamed(module: Module, call: cst.Call, given: Given) -> Fix | No
         if any(arg.keyword is not None and arg.keyword.value == row.replacement for arg in call.args):
             return None
         hidden = any(arg.star == "**" for arg in call.args)
-        make = module.unsafe if hidden or not row.exact else module.safe
-        return make(f"Use `{row.replacement}`", module.replace(given.name, row.replacement))
+        make = unsafe if hidden or not row.exact else safe
+        return make(module, f"Use `{row.replacement}`", replace(module, given.name, row.replacement))
     # A release that takes it no more prints nothing in any case.
     unheard = row.is_removed(target) or constant(module, given.node, False) in (False, None)
-    make = module.safe if unheard else module.unsafe
-    return make(f"Drop `{row.argument}`", module.remove_argument(call, row.argument))
+    make = safe if unheard else unsafe
+    return make(module, f"Drop `{row.argument}`", unset_argument(module, call, row.argument))

@@ -442,7 +442,8 @@ def test_regular_expressions_of_the_model(tree: Tree) -> None:
     [
         pytest.param("from torchlint.diagnostics import Edit, Span\n", True, id="edit"),
         pytest.param("from torchlint.diagnostics import Span\n", False, id="span"),
-        pytest.param("from torchlint import rewriting\n", True, id="rewriting"),
+        pytest.param("from torchlint import fixes\n", True, id="fixes"),
+        pytest.param("from torchlint.fixes import replace\n", True, id="an edit"),
         pytest.param("def f(module):\n    return module.unsafe('Do', ())\n", True, id="unsafe"),
         pytest.param("def f(module, n):\n    return module.rename(n)\n", True, id="a method for edits"),
         pytest.param("def f(module, n):\n    return module.value(n)\n", False, id="a question"),

@@ -7,9 +7,10 @@ from textwrap import dedent
 
 import pytest
 
-from torchlint.rewriting import apply_edits
+from torchlint.fixes import insert_after_imports
 from torchlint.semantics.module import Module
 from torchlint.semantics.program import Program
+from torchlint.source import apply
 
 Modelled = Callable[[str], Module]
 
@@ -283,8 +284,8 @@ HEADS = {
 
 @pytest.mark.parametrize(("program", "expected"), HEADS.values(), ids=HEADS)
 def test_where_the_program_is_set_up(program: str, expected: str | None, semantic_model: Modelled) -> None:
-    edits = Program.of(semantic_model(program)).set_up("\n{}(1)", "torch.set_num_threads")
+    edits = insert_after_imports(semantic_model(program), "\n{}(1)", "torch.set_num_threads")
     if edits is None:
         assert expected is None
     else:
-        assert apply_edits(program, [edit for part in edits for edit in part]) == expected
+        assert apply(program, edits) == expected

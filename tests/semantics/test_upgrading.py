@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from torchlint.fixer import fix
+from torchlint.fixes.callforms import FORMS
 from torchlint.options import LintSettings
 from torchlint.registry import rules
 from torchlint.semantics.api.upgrades import SYMBOLS, UPGRADES, Upgrade
-from torchlint.semantics.callforms import FORMS
 from torchlint.source import Source
 from torchlint.target import Target, beside
 

@@ -314,3 +314,8 @@ def _imports_test_library(names: Names) -> bool:
     """Whether a file imports what unit tests are written with; nobody minds how fast it runs."""
     bindings = (binding for found in names.module_scope.bindings.values() for binding in found)
     return any((binding.imported or "").partition(".")[0] in _TEST_LIBRARIES for binding in bindings)
+
+
+def default_dtype_changes(tree: SyntaxTree) -> bool:
+    """Whether the file changes the dtype, and with it perhaps the device, of tensors made without one."""
+    return tree.mentions("set_default_dtype") or tree.mentions("set_default_tensor_type")

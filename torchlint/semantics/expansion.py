@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint.diagnostics import Edit, Fix
 from torchlint.semantics.dataflow import Dataflow
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.values import Kind
@@ -135,12 +134,12 @@ def repeated_view(module: Module, call: cst.Call) -> Repetition | None:
     if not isinstance(call.func, cst.Attribute) or call.func.attr.value != "repeat" or not call.args:
         return None
     times = _times(call)
-    if times is None or all(_is_literal_one(time) for time in times):
+    if times is None or all(is_literal_one(time) for time in times):
         return None
     shape = shape_of(module, call.func.value)
     if shape is None or (shape.rank is not None and len(times) < shape.rank):
         return None
-    grown = [i for i, time in enumerate(times) if not _is_literal_one(time)]
+    grown = [i for i, time in enumerate(times) if not is_literal_one(time)]
     if not all(shape.is_one(i, len(times)) for i in grown):
         return None
     if any(module.value(times[i]).constant in (0, 1) for i in grown):
@@ -166,7 +165,7 @@ def _times(call: cst.Call) -> tuple[cst.BaseExpression, ...] | None:
     return tuple(arg.value for arg in call.args)
 
 
-def _is_literal_one(node: cst.BaseExpression) -> bool:
+def is_literal_one(node: cst.BaseExpression) -> bool:
     return isinstance(node, cst.Integer) and node.value == "1"
 
 
@@ -298,7 +297,7 @@ def _spelt(module: Module, arguments: Sequence[cst.Arg]) -> Shape | None:
     elif len(sizes) == 1 and not isinstance(sizes[0], cst.Integer):
         if module.value(sizes[0]).kind is not Kind.NUMBER:
             return None  # a shape, or a dtype
-    return known_shape({i for i, size in enumerate(sizes) if _is_literal_one(size)}, len(sizes))
+    return known_shape({i for i, size in enumerate(sizes) if is_literal_one(size)}, len(sizes))
 
 
 def _reduced(module: Module, call: cst.Call, arguments: Sequence[cst.Arg]) -> Shape | None:
@@ -395,19 +394,3 @@ def _is_for_export(module: Module, node: cst.CSTNode) -> bool:
         if asked is not None and "onnx" in module.source(asked).lower():
             return True
     return False
-
-
-# --- the fix ----------------------------------------------------------------------------------------
-
-
-def expanded(module: Module, repetition: Repetition) -> Fix | None:
-    """The fix that makes a view instead of copies; None if a comment would be lost."""
-    call, count = repetition.call, len(repetition.times)
-    assert isinstance(call.func, cst.Attribute)
-    new = 0 if repetition.shape.rank is None else count - repetition.shape.rank
-    edits: list[Edit] = []
-    for i, time in enumerate(repetition.times):
-        if _is_literal_one(time) and i >= new:
-            edits += module.replace(time, "-1") or ()
-    renamed = module.replace(call.func.attr, "expand")
-    return module.unsafe("Use `expand`, which makes a view", renamed, tuple(edits))

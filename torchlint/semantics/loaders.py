@@ -16,8 +16,6 @@ from functools import cached_property
 
 import libcst as cst
 
-from torchlint import rewriting
-from torchlint.diagnostics import Edit
 from torchlint.semantics import places
 from torchlint.semantics.conventions import CRITERION_NAME
 from torchlint.semantics.datasets import Datasets
@@ -595,13 +593,6 @@ class Loaders(Part):
         elif isinstance(call.func, cst.Attribute) and call.func.attr.value == "cuda":
             tensor = True
         return Transfer(moved, tensor)
-
-    def unblock(self, call: cst.Call) -> tuple[Edit, ...] | None:
-        """The edits that make a blocking ``to`` or ``cuda`` go ahead, whatever the class of what it moves."""
-        for argument in call.args:
-            if argument.keyword is not None and argument.keyword.value == "non_blocking":
-                return rewriting.set_argument_value(self.tree, argument, "True")
-        return rewriting.add_argument(self.tree, call, "True", keyword="non_blocking")
 
     def _collates_tensors(self, loader: cst.Call) -> bool:
         """Whether what a loader yields has plain tensors wherever it has something to move."""

@@ -9,8 +9,7 @@ from typing import Any, Protocol, TypeVar
 
 import libcst as cst
 
-from torchlint import rewriting
-from torchlint.diagnostics import Applicability, Edit, Fix, Position
+from torchlint.diagnostics import Position
 from torchlint.semantics import calls
 from torchlint.semantics.api import results
 from torchlint.semantics.api.signatures import SIGNATURES
@@ -19,12 +18,9 @@ from torchlint.semantics.evaluator import Function
 from torchlint.semantics.fixpoint import Fixpoint
 from torchlint.semantics.inference import Inference
 from torchlint.semantics.names import Binding, Names
-from torchlint.semantics.otherframeworks import imports_torch
 from torchlint.semantics.values import MISSING, UNKNOWN, Kind, Value
 from torchlint.syntax import SyntaxTree
 from torchlint.target import TORCH, Target, beside
-
-Edits = tuple[Edit, ...]
 
 
 class Settings(Protocol):
@@ -90,14 +86,6 @@ class Argument:
             default = self.bound.default
             return MISSING if isinstance(default, calls.Default) else default
         return self.value.constant if self.bound.given else MISSING
-
-
-@dataclass(frozen=True, slots=True)
-class Spelling:
-    """How a file can write a library name, and the edits (an import) that make it possible."""
-
-    text: str
-    edits: Edits
 
 
 class Module:
@@ -320,120 +308,6 @@ class Module:
                 return scope.node
             scope = scope.parent
         return None
-
-    # ------------------------------------------------------------------ fixes
-
-    def spell(self, qualified: str, at: cst.CSTNode) -> Spelling | None:
-        """How to write a library name at a place, importing its root package if no import serves.
-
-        None if the root package's own name means something else there, and of torch if the file imports
-        nothing from it: whatever it calls torch's is not known to be.
-        """
-        text = self.names.spelling(qualified, at)
-        if text is not None:
-            return Spelling(text, ())
-        root = qualified.partition(".")[0]
-        if self.names.lookup(root, at) is not None or root in self.names.module_scope.bindings:
-            return None
-        if root == "torch" and not imports_torch(self.names):
-            return None
-        return Spelling(qualified, rewriting.add_import(self.tree, f"import {root}"))
-
-    def safe(self, message: str, *edits: Edits | None) -> Fix | None:
-        """A safe fix of these edits; None if one of them could not be made."""
-        return self._fix(message, Applicability.SAFE, edits)
-
-    def unsafe(self, message: str, *edits: Edits | None) -> Fix | None:
-        """An unsafe fix of these edits; None if one of them could not be made."""
-        return self._fix(message, Applicability.UNSAFE, edits)
-
-    def _fix(self, message: str, applicability: Applicability, parts: Sequence[Edits | None]) -> Fix | None:
-        edits: list[Edit] = []
-        for part in parts:
-            if part is None:
-                return None
-            edits.extend(part)
-        fitted = rewriting.fit_into_strings(self.tree, tuple(edits))
-        return None if fitted is None else Fix(message, fitted, applicability)
-
-    def replace(self, node: cst.CSTNode, code: str) -> Edits | None:
-        """Put ``code`` where ``node`` stands; None if a comment in ``node`` would be lost."""
-        return rewriting.replace(self.tree, node, code)
-
-    def set_argument(self, call: cst.Call, name: str, code: str) -> Edits | None:
-        """Make a call pass ``code`` for a parameter, in place if it passes something, else as a keyword.
-
-        None where the argument may already be hidden in ``*args`` or ``**kwargs``.
-        """
-        bound = self.call(call).get(name)
-        if bound.given:
-            return rewriting.set_argument_value(self.tree, bound.arg, code) if bound.arg is not None else None
-        if bound.unknown:
-            return None
-        # Absent is proved by the signature, so that no `*args` holds it.
-        return rewriting.add_argument(self.tree, call, code, keyword=name, keyword_only=True)
-
-    def cut_off(self, kept: cst.BaseExpression, whole: cst.BaseExpression) -> Edits | None:
-        """Leave ``x`` of ``x.to(device)``; None if a comment or a bracket is in the way."""
-        return rewriting.cut_off(self.tree, kept, whole)
-
-    def remove_argument(self, call: cst.Call, name: str) -> Edits | None:
-        """Drop the argument for a parameter; None if the call does not spell it.
-
-        Where positional arguments follow, the default takes its place, so that they keep theirs.
-        """
-        found = self.call(call)
-        arg = found.get(name).arg
-        if arg is None:
-            return None
-        behind = call.args[call.args.index(arg) + 1 :]
-        if arg.keyword is not None or all(other.keyword is not None for other in behind):
-            return rewriting.remove_argument(self.tree, arg)
-        parameter = found.signature.get(name) if found.signature is not None else None
-        if parameter is None or isinstance(parameter.default, calls.Default):
-            return None
-        return rewriting.set_argument_value(self.tree, arg, repr(parameter.default))
-
-    def remove_statement(self, node: cst.CSTNode) -> Edits | None:
-        """Remove the statement that holds ``node``, and no other that shares its line."""
-        holder = self.tree.statement(node)
-        if isinstance(holder, cst.SimpleStatementLine) and len(holder.body) > 1:
-            holder = next((small for small in holder.body if self.tree.contains(small, node)), holder)
-        return rewriting.remove_statement(self.tree, holder)
-
-    def remove_import(self, alias: cst.CSTNode) -> Edits | None:
-        """Drop an imported name, with its statement if that brings no other; None if a comment would go."""
-        return rewriting.remove_import(self.tree, alias)
-
-    def add_decorator(self, function: cst.FunctionDef, code: str) -> Edits:
-        """Put ``@code`` directly above ``def``, below every decorator there is."""
-        return rewriting.add_decorator(self.tree, function, code)
-
-    def wrap(self, statements: Sequence[cst.CSTNode], header: str) -> Edits | None:
-        """Put sibling statements into a block under ``header``."""
-        return rewriting.wrap(self.tree, statements, header)
-
-    def wrap_with(
-        self, statements: Sequence[cst.CSTNode], header: str, alike: Callable[[cst.With], bool]
-    ) -> Edits | None:
-        """Put sibling statements under ``header``, as one with the blocks that are ``alike`` beside them."""
-        return rewriting.wrap_with(self.tree, statements, header, alike)
-
-    def dissolve_in(self, node: cst.CSTNode, alike: Callable[[cst.With], bool]) -> Edits | None:
-        """Take the blocks away that are ``alike`` and stand in ``node``, and leave what they hold."""
-        return rewriting.dissolve_in(self.tree, (node,), alike)
-
-    def insert_before(self, statement: cst.CSTNode, code: str) -> Edits | None:
-        """Put the lines of ``code`` above a statement; None where it is not one of a block."""
-        return rewriting.insert_before(self.tree, statement, code)
-
-    def insert_after(self, statement: cst.CSTNode, code: str) -> Edits | None:
-        """Put the lines of ``code`` below a statement; None where it is not one of a block."""
-        return rewriting.insert_after(self.tree, statement, code)
-
-    def end_block_before(self, statement: cst.CSTNode) -> Edits | None:
-        """Take a statement and all that follows it out of the block that they end."""
-        return rewriting.end_block_before(self.tree, statement)
 
     def line(self, node: cst.CSTNode) -> str:
         """Where a node begins, in words for a message: "line 40", in a notebook "line 4 of cell 3"."""

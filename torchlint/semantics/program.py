@@ -16,7 +16,6 @@ from itertools import chain
 
 import libcst as cst
 
-from torchlint.diagnostics import Edit
 from torchlint.semantics import places
 from torchlint.semantics.attributes import part_of
 from torchlint.semantics.backpropagation import Backpropagation
@@ -38,7 +37,6 @@ from torchlint.semantics.throttling import Function
 from torchlint.semantics.values import Kind, Value
 from torchlint.semantics.words import Words
 
-Edits = tuple[Edit, ...]
 StatementLoop = cst.For | cst.While
 
 # They choose the precision, the device and the loop themselves, or by a configuration outside of the file.
@@ -526,16 +524,6 @@ class Program(Part):
                     found.append((dotted != "torch", statement))
         order = self.tree.order
         return min(found, key=lambda item: (item[0], order[item[1]]))[1] if found else None
-
-    def set_up(self, code: str, name: str) -> tuple[Edits, Edits] | None:
-        """The edits that put ``code``, in which ``{}`` is the library name ``name``, behind the imports."""
-        end = self.imports_end
-        if end is None:
-            return None
-        last = max(self.tree.descendants(end), key=self.tree.order.__getitem__)
-        spelling = self.module.spell(name, last)
-        edits = self.module.insert_after(end, code.format(spelling.text)) if spelling else None
-        return (edits, spelling.edits) if spelling is not None and edits is not None else None
 
     # ------------------------------------------------------------------ how precisely it computes
 

@@ -160,10 +160,10 @@ def _cuda_move(module: Module, call: cst.Call) -> Move | None:
         # ``.cuda(None)`` is the current device, ``device=None`` is the host.
         return Move(call, source, device, certain=not _none_by_default(module, device), fixable=fixable)
     certain = value.kind is Kind.NUMBER
-    spelling = module.spell("torch.device", call)
-    if spelling is None or spelling.edits:
+    maker = module.names.spelling("torch.device", call)
+    if maker is None:
         return Move(call, source, device, fixable=False)
-    return Move(call, f'{spelling.text}("cuda", {source})', device, certain=certain, fixable=fixable)
+    return Move(call, f'{maker}("cuda", {source})', device, certain=certain, fixable=fixable)
 
 
 def _none_by_default(module: Module, node: cst.BaseExpression) -> bool:

@@ -1,24 +1,15 @@
-"""How a file is brought from a name that a library gave up to the one that takes its place.
-
-The table ``api/upgrades.py`` says what replaces what; here the uses of such a name are found, and its calls,
-references and imports are rewritten together, so that no name is left unused or undefined.
-"""
+"""Where a file uses names that a library gave up, of which the table ``api/upgrades.py`` has the rows."""
 
 from __future__ import annotations
 
-import itertools
 import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint import rewriting
-from torchlint.diagnostics import Edit, Span
-from torchlint.semantics.api.signatures import SIGNATURES
 from torchlint.semantics.api.upgrades import SYMBOLS, Upgrade
-from torchlint.semantics.callforms import ALTERNATIVES, FORMS
-from torchlint.semantics.names import Binding, BindingKind, ScopeKind, canonical
+from torchlint.semantics.names import BindingKind, canonical
 from torchlint.semantics.releasechecks import ReleaseChecks
 from torchlint.syntax import alike
 from torchlint.target import TORCH
@@ -26,26 +17,7 @@ from torchlint.target import TORCH
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
 
-Edits = tuple[Edit, ...]
-Import = cst.Import | cst.ImportFrom
-
 _LAST = frozenset(symbol.rpartition(".")[2] for symbol in SYMBOLS)
-# The modules of which all is given up; what else a row names stands beside what stays.
-_MODULES = frozenset(
-    row.symbol.rpartition(".")[0] for row in SYMBOLS.values() if row.owner in ("TL507", "TL514")
-)
-
-# Where importing the package does not load the place that a name has moved to.
-_NOT_LOADED = ("torch.distributed.tensor.", "torch.distributed.fsdp.", "torch.distributed.checkpoint.")
-# Parameters that the replacement calls otherwise, or does not take.
-_OTHER_KEYWORDS = {
-    "torch.nn.utils.stateless.functional_call": frozenset({"parameters_and_buffers"}),
-    "torch.library.impl_abstract": frozenset({"qualname"}),
-    "torch.utils._pytree._register_pytree_node": frozenset({"typ", "to_str_fn", "maybe_from_str_fn"}),
-    "torch.set_deterministic": frozenset({"d"}),
-}
-
-_TYPE_QUESTIONS = frozenset({"builtins.isinstance", "builtins.issubclass"})
 
 
 def upgrade_at(module: Module, node: cst.CSTNode) -> Upgrade | None:
@@ -85,7 +57,7 @@ def uses_of_given_up(
         ):
             return
         # That torch is tried to be imported says nothing of what torch has.
-        parts = [each for each in module.bindings(_root(node)) if each.imported != row.package]
+        parts = [each for each in module.bindings(root_of(node)) if each.imported != row.package]
         if not any(ReleaseChecks.of(module).tries(binding.node, broadly=True) for binding in parts):
             yield node, row
         return
@@ -122,103 +94,6 @@ def only_names(module: Module, node: cst.BaseExpression) -> bool:
     return False
 
 
-def upgraded(module: Module, node: cst.BaseExpression) -> Edits | None:
-    """The edits that bring a use of a name to its replacement; None if they cannot be made.
-
-    A name that was imported from the old place is imported from the new one, and all its uses are rewritten
-    with it, those of other names that the same statement imports as well. The calls must be such that the
-    replacement can take what they pass.
-    """
-    asked = _asked_for_type(module, node)
-    edits = _upgraded(module, node)
-    return _together(edits, asked) if edits is not None else None
-
-
-def _asked_for_type(module: Module, node: cst.BaseExpression) -> Edits | None:
-    """The edits where the file asks for the type of what was given up, ``isinstance(s, torch.a.Old)``.
-
-    What the replacement makes is no ``Old``; what ``Old`` makes, which was made of the replacement, is one of
-    those. None where the question is asked by an imported name, which other edits may move or not.
-    """
-    row, found = upgrade_at(module, node), list[Edit]()
-    if row is None or row.replacement is None:
-        return ()
-    for call in module.tree.nodes(cst.Call):
-        if module.qualified(call.func) not in _TYPE_QUESTIONS or len(call.args) != 2:
-            continue
-        for part in module.tree.descendants(call.args[1]):
-            if not isinstance(part, (cst.Name, cst.Attribute)):
-                continue
-            other = upgrade_at(module, part)
-            # An import is moved with all its names, whichever of them is looked at.
-            if other is None or other.replacement is None or _parent(other.symbol) != _parent(row.symbol):
-                continue
-            package = other.replacement.partition(".")[0]
-            if isinstance(part, cst.Attribute) and module.qualified(_root(part)) == package:
-                spelt = _root(part).value + other.replacement[len(package) :]
-                found.extend(module.replace(part, spelt) or ())
-            elif other is row and module.bindings(_root(part)) != module.bindings(_root(node)):
-                return None
-    return tuple(found)
-
-
-def _upgraded(module: Module, node: cst.BaseExpression) -> Edits | None:
-    row = upgrade_at(module, node)
-    root = _root(node)
-    bindings = [binding for binding in module.bindings(root) if not _is_none(binding)]
-    # ``import torch`` and ``import torch.utils.data`` bind the same name to the same package.
-    if row is None or row.replacement is None or len({binding.imported for binding in bindings}) > 1:
-        return None
-    binding = bindings[0] if bindings else None
-    if binding is not None and binding.imported is None:
-        return None
-    if binding is not None and _is_old(binding):
-        statement = module.tree.parent(binding.node) if len(bindings) == 1 else None
-        return _with_import(module, statement) if isinstance(statement, Import) else None
-    if binding is not None and binding.imported and "." in binding.imported and _is_for_this(module, binding):
-        return None
-    package = row.replacement.partition(".")[0]
-    arguments = _arguments(module, node, row)
-    if isinstance(node, cst.Attribute) and module.qualified(root) == package:
-        return _together(module.replace(node, root.value + row.replacement[len(package) :]), arguments)
-    spelling = module.spell(row.replacement, node)
-    if spelling is None:
-        return None
-    return _together(module.replace(node, spelling.text), spelling.edits, arguments)
-
-
-def brought(module: Module, node: cst.CSTNode, row: Upgrade) -> Edits | None:
-    """The edits that bring a use of a name to its replacement, wherever that is; None if they cannot be made.
-
-    A name that is imported from its module is renamed with its import and all its other uses at once. An
-    import of which nothing would be left is dropped.
-    """
-    if row.replacement is None or not isinstance(node, (cst.Name, cst.Attribute, cst.ImportAlias)):
-        return None
-    if isinstance(node, cst.ImportAlias):
-        unread = module.binding_of(node)
-        if unread is None or not (_stays(row) or node.asname is not None):
-            return None
-        edits = _imported_anew(module, unread, row)
-        return edits if edits is not None and _is_sound(edits) else None
-    bindings = [binding for binding in module.bindings(_root(node)) if not _is_none(binding)]
-    if not bindings or len({binding.imported for binding in bindings}) > 1 or bindings[0].imported is None:
-        return None
-    binding = bindings[0]
-    if isinstance(node, cst.Name):
-        edits = _imported_anew(module, binding, row) if len(bindings) == 1 else None
-    else:
-        edits = _otherwise(module, node, row) or _use(
-            module, node, row, _spelt(module, node, row.replacement)
-        )
-        kept = f"{row.replacement}.".startswith(f"{binding.imported}.")
-        if edits is not None and not kept and _is_for_this(module, binding):
-            # Where some use has to stay, the import stays, too.
-            all_of_them = _without_import(module, binding) if len(bindings) == 1 else None
-            edits = all_of_them if all_of_them is not None and _is_sound(all_of_them) else edits
-    return edits if edits is not None and _is_sound(edits) else None
-
-
 def guarded(module: Module, node: cst.CSTNode, row: Upgrade) -> bool:
     """Whether the file knows that some releases lack a name, or wants to see its warning.
 
@@ -226,7 +101,7 @@ def guarded(module: Module, node: cst.CSTNode, row: Upgrade) -> bool:
     warning.
     """
     checks = ReleaseChecks.of(module)
-    names = {_last(row.symbol), _last(row.replacement or "") if not row.argument else ""} - {""}
+    names = {last_part(row.symbol), last_part(row.replacement or "") if not row.argument else ""} - {""}
     if any(checks.asks_for(name) for name in names) or _is_given(module, row):
         return True
     if (
@@ -237,7 +112,7 @@ def guarded(module: Module, node: cst.CSTNode, row: Upgrade) -> bool:
         return True
     if isinstance(node, (cst.Name, cst.Attribute)):
         # What was imported under a check is used under it, wherever that is.
-        bindings = module.bindings(_root(node))
+        bindings = module.bindings(root_of(node))
         if any(checks.over(binding.node, row.package) for binding in bindings if binding.imported):
             return True
     around = module.tree.enclosing(node, cst.With)
@@ -248,7 +123,7 @@ def _is_given(module: Module, row: Upgrade) -> bool:
     """Whether the file gives the library the name that takes the place of the old one."""
     if row.argument or row.replacement is None:
         return False
-    given = module.names.attributes.get(_last(row.replacement), ())
+    given = module.names.attributes.get(last_part(row.replacement), ())
     return any(module.qualified(each.target) == canonical(row.replacement) for each in given)
 
 
@@ -275,319 +150,14 @@ def stands_in(module: Module, node: cst.CSTNode, package: str = TORCH) -> bool:
 _EXPECTS = re.compile(r"warns|assertWarns|catch_warnings|raises|assertRaises|deprecated_call")
 
 
-def _is_sound(edits: Edits) -> bool:
-    """Whether no edit lies in another one."""
-    ordered = sorted(set(edits))
-    return all(one.span.end <= other.span.start for one, other in itertools.pairwise(ordered))
-
-
-def _spelt(module: Module, node: cst.Attribute, new: str) -> tuple[str, Edits] | None:
-    """How to write a name where another one stands, with the import that this needs."""
-    root = _root(node)
-    package = new.partition(".")[0]
-    loaded = not new.startswith(_NOT_LOADED)
-    if module.qualified(root) == package and loaded:
-        return root.value + new[len(package) :], ()
-    spelling = module.spell(new, node)
-    if spelling is None or (not loaded and spelling.text == new):
-        return None
-    return spelling.text, spelling.edits
-
-
-def _otherwise(module: Module, node: cst.Attribute, row: Upgrade) -> Edits | None:
-    """The edits that call another function than usual, if that fits."""
-    call = module.tree.parent(node)
-    if row.rewrite not in ALTERNATIVES or not isinstance(call, cst.Call) or call.func is not node:
-        return None
-    new, form = ALTERNATIVES[row.rewrite]
-    around, spelt = form(module, call), _spelt(module, node, new)
-    if around is None or spelt is None:
-        return None
-    return _together(module.replace(node, spelt[0]), spelt[1], around)
-
-
-def _use(
-    module: Module, node: cst.BaseExpression, row: Upgrade, spelt: tuple[str, Edits] | None
-) -> Edits | None:
-    """The edits of one use: its name, its arguments, and an import."""
-    if spelt is None:
-        return None
-    text, imported = spelt
-    renamed = module.replace(node, text) if module.source(node) != text else ()
-    parent = module.tree.parent(node)
-    call = parent if isinstance(parent, cst.Call) and parent.func is node else None
-    if row.owner == "TL514":
-        # Its arguments have other names, too, which the fix of that rule writes.
-        return None
-    if row.rewrite:
-        return _together(renamed, imported, FORMS[row.rewrite](module, call) if call is not None else None)
-    foreign = _OTHER_KEYWORDS.get(row.symbol)
-    if foreign is not None:
-        if call is None or any(arg.star == "**" for arg in call.args):
-            return None
-        if any(arg.keyword is not None and arg.keyword.value in foreign for arg in call.args):
-            return None
-    if row.adds and call is None:
-        return None
-    return _together(renamed, imported, _arguments(module, node, row))
-
-
-def _imported_anew(module: Module, binding: Binding, row: Upgrade) -> Edits | None:
-    """A name that a statement imports, from its new place, with all its uses."""
-    statement = module.tree.parent(binding.node)
-    if not isinstance(statement, cst.ImportFrom) or isinstance(statement.names, cst.ImportStar):
-        return None
-    every = [(bound, SYMBOLS.get(canonical(bound.imported or ""))) for bound in _bound(module, statement)]
-    rows = [other for _, other in every if other is not None and _stays(other)]
-    target = module.target_of(row.package)
-    together = (
-        len(rows) == len(statement.names)
-        and len({_parent(other.replacement or "") for other in rows}) == 1
-        and all(other.is_replaceable(target) for other in rows)
-        and statement.module is not None
-    )
-    if together:
-        assert statement.module is not None
-        parts = [_read_anew(module, bound, other) for bound, other in every if other is not None]
-        return _together(module.replace(statement.module, _parent(row.replacement or "")), *parts)
-    alias = binding.node
-    assert isinstance(alias, cst.ImportAlias)
-    place, new = _parent(row.replacement or ""), _last(row.replacement or "")
-    line = f"from {place} import {new}" + (f" as {binding.name}" if alias.asname is not None else "")
-    if statement.module is not None and module.source(statement.module) == place:
-        moved = module.replace(alias.name, new)
-    elif len(statement.names) == 1:
-        moved = module.replace(statement, line)
-    else:
-        moved = _together(module.remove_import(alias), module.insert_after(statement, line))
-    return _together(moved, _read_anew(module, binding, row))
-
-
-def _stays(row: Upgrade) -> bool:
-    """Whether a name keeps its last part, so that its uses stay as they are."""
-    return _last(row.symbol) == _last(row.replacement or "")
-
-
-def _read_anew(module: Module, binding: Binding, row: Upgrade) -> Edits | None:
-    """The edits of all that is read of an imported name; None if not all can be found."""
-    if not _sole(module, binding) or binding.name in _exported(module):
-        return None
-    alias = binding.node
-    assert isinstance(alias, cst.ImportAlias)
-    new = binding.name if alias.asname is not None else _last(row.replacement or "")
-    uses = module.uses(binding)
-    if new != binding.name:
-        scopes = [module.names.lookup(new, use) for use in uses]
-        if any(scope is not None for scope in scopes) or new in binding.scope.bindings:
-            return None
-        # An annotation in quotes may mean it, too.
-        quoted = re.compile(rf"\b{binding.name}\b")
-        if any(
-            quoted.search(text.value) for text in module.tree.nodes(cst.SimpleString) if len(text.quote) == 1
-        ):
-            return None
-    if any(upgrade_at(module, use) is not row for use in uses):
-        return None
-    return _together(*(_use(module, use, row, (new, ())) for use in uses))
-
-
-def _without_import(module: Module, binding: Binding) -> Edits | None:
-    """The edits of all uses of a module that nothing else needs, and the removal of its import."""
-    parts: list[Edits | None] = []
-    added: Edits = ()
-    package = ""
-    for read in module.uses(binding):
-        for above in module.tree.ancestors(read):
-            row = upgrade_at(module, above)
-            if row is not None:
-                break
-        else:
-            return None
-        assert isinstance(above, cst.Attribute)
-        if row.replacement is None or not row.is_replaceable(module.target_of(row.package)):
-            return None
-        spelt = _spelt(module, above, row.replacement)
-        if spelt is None or spelt[0].startswith(f"{binding.name}."):
-            return None
-        text, added = spelt
-        package = row.replacement.partition(".")[0]
-        parts.append(_use(module, above, row, (text, ())))
-    statement = module.tree.parent(binding.node)
-    if added and isinstance(statement, cst.Import) and len(statement.names) == 1:
-        # The import that is missing takes the place of the one that nobody needs.
-        return _together(module.replace(statement, f"import {package}"), *parts)
-    if not _sole(module, binding):
-        return None
-    return _together(module.remove_import(binding.node), added, *parts)
-
-
-def _root(node: cst.BaseExpression) -> cst.Name:
+def root_of(node: cst.BaseExpression) -> cst.Name:
+    """The first name of a dotted one."""
     while isinstance(node, cst.Attribute):
         node = node.value
     assert isinstance(node, cst.Name)
     return node
 
 
-def _is_none(binding: Binding) -> bool:
-    return isinstance(binding.value, cst.Name) and binding.value.value == "None"
-
-
-def _is_old(binding: Binding) -> bool:
-    """Whether an import names something that was given up, or the module that has it."""
-    dotted = canonical(binding.imported or "")
-    return dotted in SYMBOLS or dotted in _MODULES
-
-
-def _is_for_this(module: Module, binding: Binding) -> bool:
-    """Whether an import of a package is there for names that were given up only, and would be left unused."""
-    return all(
-        any(upgrade_at(module, above) is not None for above in module.tree.ancestors(read))
-        for read in module.uses(binding)
-    )
-
-
-def _together(*parts: Edits | None) -> Edits | None:
-    found: list[Edit] = []
-    for part in parts:
-        if part is None:
-            return None
-        found.extend(part)
-    return tuple(found)
-
-
-# --- imports ----------------------------------------------------------------------------------------------
-
-
-def _with_import(module: Module, statement: Import) -> Edits | None:
-    """An import of old names, of the new ones instead, with all that is read of it."""
-    uses = list(_uses(module, statement))
-    rows = [upgrade_at(module, use) for use in uses]
-    moved = _moved(module, statement, [row for row in rows if row is not None])
-    if moved is None or None in rows:
-        return None
-    return _together(
-        moved, *(_arguments(module, use, row) for use, row in zip(uses, rows, strict=True) if row)
-    )
-
-
-def _uses(module: Module, statement: Import) -> Iterator[cst.BaseExpression]:
-    """What is read of the names that an import binds, as attributes where it binds a module."""
-    for binding in _bound(module, statement):
-        for read in module.uses(binding):
-            above = module.tree.parent(read)
-            of_module = canonical(binding.imported or "") in _MODULES
-            yield above if of_module and isinstance(above, cst.Attribute) else read
-
-
-def _bound(module: Module, statement: Import) -> list[Binding]:
-    """The names that an import binds; none for a star."""
-    aliases = () if isinstance(statement.names, cst.ImportStar) else statement.names
-    return [binding for alias in aliases for binding in [module.binding_of(alias)] if binding is not None]
-
-
-def _moved(module: Module, statement: Import, rows: list[Upgrade]) -> Edits | None:
-    """The edit that makes an import name the new place; None if not all of what it names has moved there."""
-    bound = _bound(module, statement)
-    names = [canonical(binding.imported or "") for binding in bound]
-    rows = rows + [SYMBOLS[name] for name in names if name in SYMBOLS]
-    places = {_parent(row.replacement or "") for row in rows}
-    if len(places) != 1 or any(_last(row.symbol) != _last(row.replacement or "") for row in rows):
-        return None
-    if _imports_all_of_old(module):
-        return None
-    exported = _exported(module)
-    if any(binding.name in exported or not _sole(module, binding) for binding in bound):
-        return None
-    (place,) = places
-    if isinstance(statement, cst.ImportFrom) and all(name in SYMBOLS for name in names):
-        return module.replace(statement.module, place) if statement.module is not None else None
-    if len(names) > 1 or names[0] not in _MODULES:
-        return None
-    if isinstance(statement, cst.Import):
-        return module.replace(statement.names[0].name, place)
-    # ``from torch.cuda import amp`` names the module last.
-    if statement.module is None or _last(names[0]) != _last(place):
-        return None
-    return module.replace(statement.module, _parent(place))
-
-
-def _imports_all_of_old(module: Module) -> bool:
-    """Whether a star brings the old names in once more: ``from torch.cuda.amp import *``."""
-    return any(
-        isinstance(statement.names, cst.ImportStar)
-        and statement.module is not None
-        and module.source(statement.module) in _MODULES
-        for statement in module.tree.nodes(cst.ImportFrom)
-    )
-
-
-def _sole(module: Module, binding: Binding) -> bool:
-    """Whether nothing but an import, and a None where it fails, gives a variable its meaning."""
-    return binding.scope.kind is not ScopeKind.CLASS and all(
-        other is binding or _is_none(other) for other in binding.scope.bindings[binding.name]
-    )
-
-
-def _exported(module: Module) -> set[str]:
-    """The strings that the file lists in ``__all__``."""
-    found: set[str] = set()
-    for binding in module.names.module_scope.bindings.get("__all__", ()):
-        if isinstance(binding.value, (cst.List, cst.Tuple)):
-            for element in binding.value.elements:
-                if isinstance(element.value, cst.SimpleString):
-                    found.add(str(element.value.evaluated_value))
-    return found
-
-
-def _parent(dotted: str) -> str:
-    return dotted.rpartition(".")[0]
-
-
-def _last(dotted: str) -> str:
+def last_part(dotted: str) -> str:
+    """The last name of a dotted one."""
     return dotted.rpartition(".")[2]
-
-
-# --- calls ------------------------------------------------------------------------------------------------
-
-
-def _arguments(module: Module, node: cst.BaseExpression, row: Upgrade) -> Edits | None:
-    """The edits that make what is around a renamed use pass what the replacement takes."""
-    if not row.adds or only_names(module, node):
-        return ()
-    keyword, equals, code = row.adds.partition("=")
-    match module.tree.parent(node):
-        case cst.Call(func=func) as call if func is node:
-            if equals:
-                return rewriting.add_argument(module.tree, call, code, keyword=keyword, keyword_only=True)
-            return _in_front(module, call, 0, row)
-        case cst.Decorator() if equals:
-            end = module.tree.outer_span(node).end
-            return (Edit(Span(end, end), f"({row.adds})"),)
-        case cst.Arg() as arg if not equals and arg.keyword is None and not arg.star:
-            partial = module.tree.parent(arg)
-            if isinstance(partial, cst.Call) and partial.args[0] is arg:
-                if module.qualified(partial.func) == "functools.partial":
-                    return _in_front(module, partial, 1, row)
-    return None
-
-
-def _in_front(module: Module, call: cst.Call, start: int, row: Upgrade) -> Edits | None:
-    """Give a call the added argument before those from ``start`` on, and those their names if they move."""
-    before, after = SIGNATURES.get(row.symbol), SIGNATURES.get(canonical(row.replacement or ""))
-    if before is None or after is None:
-        return None
-    old = [parameter.name for parameter in before]
-    new = [parameter.name for parameter in after]
-    named: dict[int, str] = {}
-    if new[1 : len(old) + 1] != old:
-        for position, arg in enumerate(call.args[start:]):
-            if arg.star == "*" or (arg.keyword is None and not arg.star and position >= len(old)):
-                return None
-            if arg.keyword is None and not arg.star:
-                named[start + position] = old[position]
-    first = rewriting.insert_argument(module.tree, call, start, row.adds, keyword=named.pop(start, ""))
-    return first + tuple(
-        Edit(Span(at, at), f"{name}=")
-        for index, name in named.items()
-        for at in [module.tree.span(call.args[index]).start]
-    )

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from torchlint.fixes import unsafe, unset_argument
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.module import Module
 from torchlint.semantics.repetition import may_repeat
@@ -67,9 +68,10 @@ def backward_retains_graph(call: cst.Call, module: Module) -> Iterator[Finding]:
     yield Finding(
         call,
         "the graph of each iteration is kept for a second backward pass, and there is none",
-        fix=module.unsafe(
+        fix=unsafe(
+            module,
             "Remove `retain_graph`, so that the backward pass frees the graph",
-            module.remove_argument(call, "retain_graph"),
+            unset_argument(module, call, "retain_graph"),
         ),
         remedy="Remove `retain_graph`, so that the backward pass frees the graph",
     )

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import libcst as cst
 
 from torchlint.diagnostics import Fix
+from torchlint.fixes import remove_statement, replace, safe, unsafe
 from torchlint.rule import ERROR, NOTE, Finding, rule
 from torchlint.semantics.dimensions import has_no_dimension
 from torchlint.semantics.gradmode import Grad, grad
@@ -134,10 +135,10 @@ def _without(call: cst.Call, module: Module) -> Fix | None:
     if isinstance(statement, cst.Assign):
         needless = _renewed(statement, module)
         if needless is not None:
-            make = module.safe if all(each.sure for each in needless) else module.unsafe
-            return make("Remove the statement", module.remove_statement(statement))
-    make = module.safe if instead.sure else module.unsafe
-    return make("Use the tensor itself", module.replace(call, instead.code))
+            make = safe if all(each.sure for each in needless) else unsafe
+            return make(module, "Remove the statement", remove_statement(module, statement))
+    make = safe if instead.sure else unsafe
+    return make(module, "Use the tensor itself", replace(module, call, instead.code))
 
 
 def _renewed(statement: cst.Assign, module: Module) -> list[_Instead] | None:
@@ -240,8 +241,8 @@ def _indexed(node: cst.Subscript, module: Module) -> Iterator[Finding]:
     if scalar is False or any(module.tree.handlers(node)):
         return
     code = f"{module.source(owner)}.item()"
-    make = module.safe if scalar else module.unsafe
-    fix = make(f"Replace by `{code}`", module.replace(node, code))
+    make = safe if scalar else unsafe
+    fix = make(module, f"Replace by `{code}`", replace(module, node, code))
     name = module.source(owner)
     message = (
         f"`{name}` is one number without a dimension, so that `[0]` raises an IndexError since torch 1.0"

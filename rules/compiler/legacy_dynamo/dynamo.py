@@ -6,14 +6,12 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint import rewriting
-from torchlint.diagnostics import Edit
+from torchlint.fixes import Edits, add_argument, remove_import, replace, spell
 from torchlint.semantics.names import Binding, BindingKind
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
 
-Edits = tuple[Edit, ...]
 
 _INSIDE = ("torch._dynamo", "torch._dynamo.eval_frame", "torchdynamo")
 _OPTIMIZE = frozenset(f"{place}.optimize" for place in _INSIDE)
@@ -45,18 +43,18 @@ def compiled_instead(module: Module, call: cst.Call) -> Edits | None:
     if None in everywhere:
         return own  # the import is still needed
     rewritten = [edit for edits in everywhere for edit in edits or ()]
-    spelling = module.spell("torch.compile", call)
+    spelling = spell(module, "torch.compile", call)
     statement = module.tree.parent(binding.node)
     if spelling is not None and spelling.edits and isinstance(statement, cst.Import):
         if binding.scope is module.names.module_scope and len(statement.names) == 1:
             # The import of torch that is missing takes the place of this one.
             rewritten = [edit for edit in rewritten if edit not in spelling.edits]
-            dropped = module.replace(statement, "import torch")
+            dropped = replace(module, statement, "import torch")
             return (*dropped, *rewritten) if dropped is not None else None
     if statement is not None and _is_needed(module, statement):
-        dropped = module.replace(statement, "import torch._dynamo")
+        dropped = replace(module, statement, "import torch._dynamo")
     else:
-        dropped = module.remove_import(binding.node)
+        dropped = remove_import(module, binding.node)
     return (*dropped, *rewritten) if dropped is not None else None
 
 
@@ -95,7 +93,7 @@ def _legacy_call(module: Module, read: cst.CSTNode) -> cst.Call | None:
 
 def _one(module: Module, call: cst.Call) -> Edits | None:
     """The edits of one call, but for its import."""
-    spelling = module.spell("torch.compile", call)
+    spelling = spell(module, "torch.compile", call)
     arguments = _arguments(module, call)
     if spelling is None or arguments is None or _is_context(module, call):
         return None
@@ -106,15 +104,15 @@ def _one(module: Module, call: cst.Call) -> Edits | None:
         # ``optimize(backend)(function)``: the function goes in front of the arguments.
         if len(function.args) != 1 or function.args[0].star or function.args[0].keyword is not None:
             return None
-        renamed = module.replace(call, spelling.text)
+        renamed = replace(module, call, spelling.text)
         keyword, _, value = ", ".join(arguments).partition("=")
         added: Edits | None = ()
         if arguments:
-            added = rewriting.add_argument(module.tree, function, value, keyword=keyword, keyword_only=True)
+            added = add_argument(module, function, value, keyword=keyword, keyword_only=True)
         return renamed + added + spelling.edits if renamed is not None and added is not None else None
     code = f"{spelling.text}({', '.join(arguments)})"
     if len(module.source(call).splitlines()) == 1:
-        whole = module.replace(call, code)
+        whole = replace(module, call, code)
         return whole + spelling.edits if whole is not None else None
     return None
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from torchlint.fixes import safe, unsafe
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.module import Module
 from torchlint.semantics.releasechecks import ReleaseChecks
@@ -69,11 +70,11 @@ def legacy_dynamo(call: cst.Call, module: Module) -> Iterator[Finding]:
     if not (inside or module.target.at_least("2.0")):
         return
     edits = compiled_instead(module, call)
-    make = module.safe if inside or _asks_for_inductor(module) else module.unsafe
+    make = safe if inside or _asks_for_inductor(module) else unsafe
     yield Finding(
         call,
         f"`{module.source(call.func)}` was the name of the prototype; use `torch.compile`",
-        fix=make("Use `torch.compile`", edits),
+        fix=make(module, "Use `torch.compile`", edits),
     )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.diagnostics import Fix
+from torchlint.fixes import add_decorator, spell, unsafe
 from torchlint.rule import NOTE, Finding, rule
 from torchlint.semantics.activations import activation
 from torchlint.semantics.compilation import compiled
@@ -85,7 +86,7 @@ def pointwise_chain_uncompiled(function: cst.FunctionDef, module: Module) -> Ite
         return
     if phase(module, function.body) is Phase.DATASET or _has_twin(function, module):
         return
-    spelling = module.spell("torch.compile", function)
+    spelling = spell(module, "torch.compile", function)
     yield Finding(
         function.name,
         f"`{function.name.value}()` launches a kernel for each of its pointwise operations; "
@@ -127,9 +128,12 @@ def _has_twin(function: cst.FunctionDef, module: Module) -> bool:
 
 
 def _fix(function: cst.FunctionDef, module: Module) -> Fix | None:
-    spelling = module.spell("torch.compile", function)
+    spelling = spell(module, "torch.compile", function)
     if spelling is None or not module.target.at_least("2.0"):
         return None
-    return module.unsafe(
-        f"Compile with `@{spelling.text}`", module.add_decorator(function, spelling.text), spelling.edits
+    return unsafe(
+        module,
+        f"Compile with `@{spelling.text}`",
+        add_decorator(module, function, spelling.text),
+        spelling.edits,
     )

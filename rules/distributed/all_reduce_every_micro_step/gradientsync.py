@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint.diagnostics import Edit
+from torchlint.fixes import Edits, spell, wrap
 from torchlint.semantics.conventions import OPTIONS_NAME
 from torchlint.semantics.gradmode import Grad, grad
 from torchlint.semantics.iterations import Act
@@ -22,7 +22,6 @@ from ..parallelism import Parallelism, Wrapper, Wrapping
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
 
-Edits = tuple[Edit, ...]
 
 # Whoever writes one of these knows of the exchange. Join hooks and communication hooks count on each one.
 _KNOWN = re.compile(
@@ -108,11 +107,11 @@ def exchange_once(found: NeedlessExchange, module: Module) -> Edits | None:
         return None
     if _steps_elsewhere(found, module) or _gradients_in_use(found, module):
         return None
-    null = module.spell("contextlib.nullcontext", found.backward)
+    null = spell(module, "contextlib.nullcontext", found.backward)
     if null is None:
         return None
     header = f"with {null.text}() if {last} else {model}.no_sync():"
-    edits = module.wrap(region, header)
+    edits = wrap(module, region, header)
     return None if edits is None else (*edits, *null.edits)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from torchlint.fixes import unsafe
 from torchlint.rule import NOTE, WARNING, Finding, rule
 from torchlint.semantics.evidence import is_test
 from torchlint.semantics.module import Module
@@ -110,7 +111,7 @@ def all_reduce_every_micro_step(call: cst.Call, module: Module) -> Iterator[Find
             remedy=f"Run all passes but the last of a step under {how}, if memory allows",
         )
         return
-    fix = module.unsafe("Exchange gradients in the last pass only", exchange_once(found, module))
+    fix = unsafe(module, "Exchange gradients in the last pass only", exchange_once(found, module))
     yield Finding(
         call,
         f"gradients are exchanged in each of the `{count}` backward passes of a step; "

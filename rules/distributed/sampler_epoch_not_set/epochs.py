@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint import rewriting
 from torchlint.diagnostics import Edit
+from torchlint.fixes import insert_before
 from torchlint.semantics.loaders import Loaders
 from torchlint.semantics.names import Binding, BindingKind
 from torchlint.semantics.spellings import last_name
@@ -30,7 +30,7 @@ def telling_epoch(sampler: cst.Call, found: SameOrder, module: Module) -> tuple[
     named = _name_of(sampler, loop, module) or _loader_of(sampler, found, module)
     if epoch is None or named is None or named.partition(".")[0] == epoch:
         return None
-    return rewriting.insert_before(module.tree, loop.body.body[0], f"{named}.set_epoch({epoch})")
+    return insert_before(module, loop.body.body[0], f"{named}.set_epoch({epoch})")
 
 
 def _counter(loop: cst.For, module: Module) -> str | None:

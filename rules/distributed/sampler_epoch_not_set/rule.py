@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from torchlint.fixes import safe
 from torchlint.rule import ERROR, Finding, rule
 from torchlint.semantics.module import Module
 
@@ -76,7 +77,7 @@ def sampler_epoch_not_set(call: cst.Call, module: Module) -> Iterator[Finding]:
     yield Finding(
         call,
         "this sampler draws the same order in every epoch: nothing calls its `set_epoch`",
-        fix=module.safe("Call `set_epoch` at the start of each epoch", telling_epoch(call, found, module)),
+        fix=safe(module, "Call `set_epoch` at the start of each epoch", telling_epoch(call, found, module)),
         related=(
             (
                 loop.test if isinstance(loop, cst.While) else loop.target,

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.diagnostics import Edit, Fix, Span
-from torchlint.semantics.accumulation import changed_later
+from torchlint.fixes import cut_off, replace, spell, unsafe
 from torchlint.semantics.names import BindingKind
 from torchlint.semantics.values import Kind
+from torchlint.semantics.writes import changed_later
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
@@ -59,12 +60,12 @@ def collect_on_device(module: Module, copy: cst.Call, tensor: cst.BaseExpression
     if name not in _JOINS or name.startswith("numpy.") != as_array or _shares_loop(module, join, item):
         return None
     edits = _joined_on_device(module, join, name, as_array)
-    return module.unsafe("Copy once, after the loop", _kept(module, tensor, item), edits)
+    return unsafe(module, "Copy once, after the loop", _kept(module, tensor, item), edits)
 
 
 def _kept(module: Module, tensor: cst.BaseExpression, item: cst.Call) -> tuple[Edit, ...] | None:
     """The edits that collect ``tensor`` for ``item``, with memory of its own."""
-    cut = module.cut_off(tensor, item)
+    cut = cut_off(module, tensor, item)
     if cut is None or not (changed_later(module, tensor) or _is_part(module, tensor)):
         return cut
     end = module.tree.span(tensor).end
@@ -164,8 +165,8 @@ def _joined_on_device(module: Module, join: cst.Call, name: str, as_array: bool)
     end = module.tree.span(join).end
     if not as_array:
         return (Edit(Span(end, end), ".cpu()"),)
-    spelling = module.spell(_JOINS[name], join)
-    renamed = module.replace(join.func, spelling.text) if spelling is not None else None
+    spelling = spell(module, _JOINS[name], join)
+    renamed = replace(module, join.func, spelling.text) if spelling is not None else None
     if spelling is None or renamed is None:
         return None
     edits = (
@@ -179,5 +180,5 @@ def _joined_on_device(module: Module, join: cst.Call, name: str, as_array: bool)
             continue
         if keyword.value != "axis" or name == "numpy.vstack":
             return None
-        edits = (*edits, *(module.replace(keyword, "dim") or ()))
+        edits = (*edits, *(replace(module, keyword, "dim") or ()))
     return edits

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.rule import NOTE, WARNING, Finding, rule
-from torchlint.semantics.accumulation import changed_later
 from torchlint.semantics.module import Module
 from torchlint.semantics.places import Hot
 from torchlint.semantics.purpose import (
@@ -39,6 +38,7 @@ from torchlint.semantics.usage import (
     stored_by_writer,
     writes_out,
 )
+from torchlint.semantics.writes import changed_later
 
 from ..remedies import (
     as_spelt,

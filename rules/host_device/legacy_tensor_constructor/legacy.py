@@ -10,27 +10,25 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint import rewriting
 from torchlint.diagnostics import Edit, Fix
+from torchlint.fixes import add_argument, replace, safe, spell, unsafe
 from torchlint.semantics.api.results import LEGACY_CONSTRUCTORS
-from torchlint.semantics.evidence import accelerated
-from torchlint.semantics.factories import (
-    default_dtype_changes,
+from torchlint.semantics.evidence import accelerated, default_dtype_changes
+from torchlint.semantics.phases import Phase, phase
+from torchlint.semantics.values import Device, Kind
+
+from ..factories import (
     factory,
     given_sizes,
     moved_later,
     takes_no_data,
     without_device,
 )
-from torchlint.semantics.phases import Phase, phase
-from torchlint.semantics.values import Device, Kind
-
 from ..remedies import inline, tight
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
 
-Edits = tuple[Edit, ...]
 
 _ON_CUDA = {name.replace("torch.", "torch.cuda."): dtype for name, dtype in LEGACY_CONSTRUCTORS.items()}
 _DTYPES: dict[str, str | None] = {**LEGACY_CONSTRUCTORS, **_ON_CUDA, "torch.Tensor": None}
@@ -82,7 +80,7 @@ def modern_constructor(module: Module, call: cst.Call) -> Fix | None:
     name = module.qualified(call.func)
     if name not in _DTYPES or any(arg.keyword is not None or arg.star for arg in call.args):
         return None
-    if default_dtype_changes(module) or _default_device_changes(module):
+    if default_dtype_changes(module.tree) or _default_device_changes(module):
         return None
     by_size = True if not call.args else given_sizes(module, call)
     if by_size is None:
@@ -90,24 +88,24 @@ def modern_constructor(module: Module, call: cst.Call) -> Fix | None:
     dtype = _DTYPES[name] or (None if by_size else "torch.float32")
     array = bool(call.args) and module.value(call.args[0].value).kind is Kind.NDARRAY
     maker = "torch.empty" if by_size else "torch.as_tensor" if array else "torch.tensor"
-    spelling = module.spell(maker, call)
-    cast = module.spell(dtype, call) if dtype is not None else None
+    spelling = spell(module, maker, call)
+    cast = spell(module, dtype, call) if dtype is not None else None
     if spelling is None or spelling.edits or (cast is not None and cast.edits) or (dtype and cast is None):
         return None
     keywords = [f"dtype={cast.text}"] if cast is not None else []
     if name in _ON_CUDA:
         keywords.append('device="cuda"')
     message = f"Use `{spelling.text}`"
-    renamed = module.replace(call.func, spelling.text)
+    renamed = replace(module, call.func, spelling.text)
     if not call.args:
         code = ", ".join(["0", *keywords])
-        return module.safe(message, module.replace(call, f"{spelling.text}({code})"))
+        return safe(module, message, replace(module, call, f"{spelling.text}({code})"))
     if not keywords:
-        return module.safe(message, renamed)
+        return safe(module, message, renamed)
     # One edit for both: two would insert at the same place.
     keyword, _, value = ", ".join(keywords).partition("=")
-    added = rewriting.add_argument(module.tree, call, value, keyword=keyword, keyword_only=True)
-    return module.safe(message, renamed, added)
+    added = add_argument(module, call, value, keyword=keyword, keyword_only=True)
+    return safe(module, message, renamed, added)
 
 
 def constructor_by_hand(module: Module, call: cst.Call) -> str:
@@ -150,7 +148,7 @@ def modern_cast(module: Module, call: cst.Call) -> Fix | None:
     name = legacy_cast(module, call)
     assert isinstance(call.func, cst.Attribute)
     tensor = module.value(call.func.value)
-    dtype = module.spell(_DTYPES[name] or "", call) if name is not None else None
+    dtype = spell(module, _DTYPES[name] or "", call) if name is not None else None
     if name is None or dtype is None or dtype.edits or not tensor.tensorlike:
         return None
     arguments = dtype.text
@@ -159,8 +157,8 @@ def modern_cast(module: Module, call: cst.Call) -> Fix | None:
     elif tensor.device is not Device.CPU:
         arguments = f'"cpu", {dtype.text}'
     span = module.tree.outer_span(call.args[0].value)
-    edits = (module.replace(call.func.attr, "to"), (Edit(span, arguments),))
+    edits = (replace(module, call.func.attr, "to"), (Edit(span, arguments),))
     # A tensor on the second GPU stays there when it is cast to a type, and ``"cuda"`` is the current one.
     exact = name not in _ON_CUDA or tensor.device is Device.CPU
     message = f"Use `.to({arguments})`"
-    return module.safe(message, *edits) if exact else module.unsafe(message, *edits)
+    return safe(module, message, *edits) if exact else unsafe(module, message, *edits)

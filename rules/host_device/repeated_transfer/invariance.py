@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint import rewriting
 from torchlint.diagnostics import Fix
-from torchlint.semantics.accumulation import writes_at, writes_to
+from torchlint.fixes import insert_before, remove_statement, replace, safe, unsafe
 from torchlint.semantics.api.results import NN_LOSSES
 from torchlint.semantics.names import BindingKind, ScopeKind
 from torchlint.semantics.sharing import Fate, fate_of_binding, fresh, other_names
@@ -20,6 +19,7 @@ from torchlint.semantics.synchronisation import to_host, waiting_place
 from torchlint.semantics.throttling import FUNCTIONS
 from torchlint.semantics.transfers import transferred
 from torchlint.semantics.values import Device, Graph, Kind
+from torchlint.semantics.writes import writes_at, writes_to
 from torchlint.syntax import alike
 
 if TYPE_CHECKING:
@@ -249,27 +249,27 @@ def hoisted(module: Module, repeated: Repeated) -> Fix | None:
     worst = fate_of_binding(module, bindings[0])
     if worst is Fate.WRITTEN:
         return None
-    above = rewriting.insert_before(module.tree, loop, f"{root.value} = {code}")
-    edits = module.replace(call, root.value)
+    above = insert_before(module, loop, f"{root.value} = {code}")
+    edits = replace(module, call, root.value)
     message = f"Move `{root.value}` once, before the loop"
     value = bindings[0].value
     alone = value is not None and not bindings[0].path and fresh(module, value)
     if worst is Fate.READ and alone and module.value(moved).graph is Graph.DETACHED:
-        return module.safe(message, above, edits)
-    return module.unsafe(message, above, edits)
+        return safe(module, message, above, edits)
+    return unsafe(module, message, above, edits)
 
 
 def _statement_hoisted(module: Module, call: cst.Call, loop: cst.For | cst.While) -> Fix | None:
     parent = module.tree.parent(call)
     if not isinstance(parent, (cst.Expr, cst.Assign)):
         return None
-    above = rewriting.insert_before(module.tree, loop, module.source(parent))
+    above = insert_before(module, loop, module.source(parent))
     message = (
         f"Move `{module.source(call.func.value)}` once, before the loop"
         if isinstance(call.func, cst.Attribute)
         else "Move it once"
     )
-    return module.unsafe(message, above, module.remove_statement(parent))
+    return unsafe(module, message, above, remove_statement(module, parent))
 
 
 def _root(node: cst.BaseExpression) -> cst.BaseExpression:

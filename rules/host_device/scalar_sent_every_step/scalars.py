@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.diagnostics import Edit, Fix, Span
+from torchlint.fixes import Edits, cut_off, replace, safe, spell, unsafe
 from torchlint.semantics.compilation import compiled
 from torchlint.semantics.evidence import accelerated, on_device
-from torchlint.semantics.factories import created_on, factory
 from torchlint.semantics.names import BindingKind
 from torchlint.semantics.phases import Phase, phase
 from torchlint.semantics.remembered import remembered
@@ -31,12 +31,13 @@ from torchlint.semantics.synchronisation import (
 from torchlint.semantics.transfers import Move, moved_at_once, on_host
 from torchlint.semantics.values import MISSING, Kind
 
+from ..factories import created_on, factory
+
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
     from torchlint.semantics.names import Binding
     from torchlint.semantics.places import Hot
 
-Edits = tuple[Edit, ...]
 
 _MAKERS = frozenset({"torch.tensor", "torch.as_tensor", "torch.asarray"})
 _KEYWORDS = frozenset({"data", "obj", "dtype", "device", "requires_grad"})
@@ -310,7 +311,7 @@ def filled_on_device(module: Module, sent: SentScalar) -> Fix | None:
     message = "Let the device fill in the number"
     if exact and not sent.size.startswith(("(1", "()")):
         exact = False  # an empty list is a tensor of floats, and a negative size an error
-    return module.safe(message, code, edits) if exact else module.unsafe(message, code, edits)
+    return safe(module, message, code, edits) if exact else unsafe(module, message, code, edits)
 
 
 def _filling(module: Module, sent: SentScalar) -> Edits | None:
@@ -322,12 +323,12 @@ def _filling(module: Module, sent: SentScalar) -> Edits | None:
         return None
     if _asked_for_new(sent.call) is not None and module.qualified(func) is None:
         assert isinstance(func, cst.Attribute)
-        renamed = module.replace(func.attr, "new_full")
+        renamed = replace(module, func.attr, "new_full")
     else:
-        spelling = module.spell("torch.full", sent.call)
+        spelling = spell(module, "torch.full", sent.call)
         if spelling is None:
             return None
-        renamed = module.replace(func, spelling.text)
+        renamed = replace(module, func, spelling.text)
         renamed = None if renamed is None else (*renamed, *spelling.edits)
     start, end = module.tree.span(data).start, module.tree.outer_span(data.value).end
     if renamed is None or "#" in module.tree.text[start:end]:
@@ -348,7 +349,7 @@ def _placed(module: Module, sent: SentScalar) -> tuple[Edits, bool] | None:
     if move is None:
         return (), _same_when_filled(module, sent.number, dtype, inferred=inferred)
     made = factory(module, sent.call)
-    unmoved = module.cut_off(sent.call, move.call)
+    unmoved = cut_off(module, sent.call, move.call)
     if made is None or not move.fixable or unmoved is None:
         return None
     if move.dtype_code is not None and given is not None:

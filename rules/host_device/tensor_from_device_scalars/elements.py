@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.diagnostics import Edit, Fix, Span
-from torchlint.semantics.accumulation import is_single_number
+from torchlint.fixes import Edits, replace, safe, spell, unsafe
 from torchlint.semantics.api.results import LEGACY_CONSTRUCTORS, READING_ARGUMENTS, READING_FILL
 from torchlint.semantics.evidence import accelerated, on_device
 from torchlint.semantics.spellings import given_as, last_name
@@ -26,11 +26,12 @@ from torchlint.semantics.synchronisation import waiting_place
 from torchlint.semantics.transfers import moved_at_once
 from torchlint.semantics.values import Device, Graph, Kind, Value, item_of
 
+from ..dimensionless import is_single_number
+
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
     from torchlint.semantics.places import Hot
 
-Edits = tuple[Edit, ...]
 
 _MAKERS = frozenset({"torch.tensor", "torch.as_tensor", "torch.asarray"})
 _LEGACY = frozenset({"torch.Tensor", *LEGACY_CONSTRUCTORS})
@@ -170,27 +171,27 @@ def stacked(module: Module, read: ReadOneByOne) -> Fix | None:
     """The fix that joins the tensors by ``torch.stack`` and copies the result; None if not all can be."""
     if any(t.kind is not Kind.TENSOR or t.device is Device.CPU for t in read.tensors):
         return None
-    spelling = module.spell("torch.stack", read.call)
+    spelling = spell(module, "torch.stack", read.call)
     if spelling is None:
         return None
     detached = "" if all(t.graph is Graph.DETACHED for t in read.tensors) else ".detach()"
     joined = f"{spelling.text}({_as_list(module, read.items)})"
     if read.name in _OF_NUMPY:
-        edits = module.replace(read.items, f"{joined}{detached}.cpu().numpy()")
-        return module.unsafe("Stack the tensors and copy them once", edits, spelling.edits)
+        edits = replace(module, read.items, f"{joined}{detached}.cpu().numpy()")
+        return unsafe(module, "Stack the tensors and copy them once", edits, spelling.edits)
     if read.name in _COMPARING:
         if read.name not in _EXTREMES or len(read.call.args) > 1:
             return None
-        edits = module.replace(read.call, f"{joined}.{read.name.rpartition('.')[2]}()")
-        return module.unsafe("Stack the tensors and compare them on the device", edits, spelling.edits)
+        edits = replace(module, read.call, f"{joined}.{read.name.rpartition('.')[2]}()")
+        return unsafe(module, "Stack the tensors and compare them on the device", edits, spelling.edits)
     suffix = _destination(module, read)
     if suffix is None:
         return None
     edits = _stack(module, read, spelling.text, f"{detached}{suffix}")
     message = "Stack the tensors on the device"
     if _joins_alike(module, read):
-        return module.safe(message, edits, spelling.edits)
-    return module.unsafe(message, edits, spelling.edits)
+        return safe(module, message, edits, spelling.edits)
+    return unsafe(module, message, edits, spelling.edits)
 
 
 def _as_list(module: Module, items: cst.BaseExpression) -> str:
@@ -201,7 +202,7 @@ def _as_list(module: Module, items: cst.BaseExpression) -> str:
 def _stack(module: Module, read: ReadOneByOne, stack: str, suffix: str) -> Edits | None:
     """The edits that rename the call, and let what follows the list say where the result goes."""
     tree = module.tree
-    renamed = module.replace(read.call.func, stack)
+    renamed = replace(module, read.call.func, stack)
     end = tree.span(read.call).end
     if len(read.call.args) == 1:
         return None if renamed is None else (*renamed, Edit(Span(end, end), suffix))
@@ -239,7 +240,7 @@ def _destination(module: Module, read: ReadOneByOne) -> str | None:
     place = None if device is None else module.source(device)
     cast = None if dtype is None else module.source(dtype)
     if read.name in _LEGACY:
-        spelling = module.spell(LEGACY_CONSTRUCTORS.get(read.name, "torch.float32"), read.call)
+        spelling = spell(module, LEGACY_CONSTRUCTORS.get(read.name, "torch.float32"), read.call)
         if spelling is None or spelling.edits or read.name == "torch.Tensor":
             return None
         cast = spelling.text

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.diagnostics import Fix
+from torchlint.fixes import replace, spell, unsafe
 from torchlint.rule import NOTE, Finding, rule
 from torchlint.semantics.evidence import is_test
 from torchlint.semantics.module import Module
@@ -73,11 +74,11 @@ def tensor_copies_array(call: cst.Call, module: Module) -> Iterator[Finding]:
         remedy = "Call `.detach().clone()` on the tensor, and set on the copy what the arguments ask for"
         yield Finding(call, message, fix=_clone(call, found.data, module), remedy=remedy)
         return
-    spelling = module.spell("torch.as_tensor", call)
+    spelling = spell(module, "torch.as_tensor", call)
     fix = None
     if spelling is not None:
-        fix = module.unsafe(
-            f"Use `{spelling.text}`", spelling.edits, module.replace(call.func, spelling.text)
+        fix = unsafe(
+            module, f"Use `{spelling.text}`", spelling.edits, replace(module, call.func, spelling.text)
         )
         if any(module.argument(call, name).given for name in ("requires_grad", "pin_memory")):
             fix = None  # as_tensor has neither
@@ -100,4 +101,4 @@ def _clone(call: cst.Call, data: cst.BaseExpression, module: Module) -> Fix | No
     tracked = module.argument(call, "requires_grad")
     if tracked.node is not None and tracked.constant is not False:
         text += f".requires_grad_({'' if tracked.constant is True else module.source(tracked.node)})"
-    return module.unsafe("Use `.detach().clone()`", module.replace(call, text))
+    return unsafe(module, "Use `.detach().clone()`", replace(module, call, text))

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from torchlint.fixes import remove_statement, unsafe
 from torchlint.rule import NOTE, WARNING, Finding, rule
 from torchlint.semantics.module import Module
 
@@ -73,11 +74,11 @@ def launch_blocking_left_on(node: cst.Assign | cst.Call, module: Module) -> Iter
     for switch in aids_left_on(module, node):
         place = module.tree.parent(node)
         statement = isinstance(node, cst.Assign) or isinstance(place, cst.Expr)
-        edits = module.remove_statement(node) if switch.alone and statement else None
+        edits = remove_statement(module, node) if switch.alone and statement else None
         yield Finding(
             node,
             f"`{switch.name}` {switch.aid.cost}; set it only for the run that looks for an error",
             severity=WARNING if switch.aid.always else NOTE,
-            fix=module.unsafe("Remove the statement", edits),
+            fix=unsafe(module, "Remove the statement", edits),
             remedy=f"Remove `{switch.name}`, and set it only for the run that looks for an error",
         )

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from torchlint.fixes import unsafe
+from torchlint.fixes.environment import moved_up
 from torchlint.rule import NOTE, WARNING, Finding, rule
-from torchlint.semantics.environmentvariables import moved_up
 from torchlint.semantics.module import Module
 
 from .threads import trains_with_one_thread, unread_settings
@@ -91,7 +92,7 @@ def threads_configured_too_late(node: cst.Assign | cst.Call, module: Module) -> 
         yield Finding(
             node,
             f"`{setting.variable}` is read when {library} is imported, and set after that; set it above",
-            fix=module.unsafe("Set it above the import", moved_up(module, setting, imported)),
+            fix=unsafe(module, "Set it above the import", moved_up(module, setting, imported)),
             remedy=f"Set it above the first import of {library}",
             related=((imported, "imported here"),),
         )

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.diagnostics import Fix
+from torchlint.fixes import insert_before, spell, unsafe
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics import places
 from torchlint.semantics.clocks import Interval
@@ -138,8 +139,8 @@ def _fix(module: Module, measured: Interval) -> Fix | None:
     ends = [measured.end] if waited_above(module, measured.start) else [measured.start, measured.end]
     edits = []
     for place in ends:
-        wait = module.spell(f"{package}.synchronize", place)
-        asked = module.spell(f"{package}.is_available", place)
+        wait = spell(module, f"{package}.synchronize", place)
+        asked = spell(module, f"{package}.is_available", place)
         if (
             wait is None
             or asked is None
@@ -148,5 +149,5 @@ def _fix(module: Module, measured: Interval) -> Fix | None:
             return None
         indent = module.tree.root.default_indent
         code = f"if {asked.text}():\n{indent}{wait.text}()"
-        edits += [module.insert_before(module.tree.statement(place), code), wait.edits]
-    return module.unsafe("Wait for the device before the clock is read", *edits)
+        edits += [insert_before(module, module.tree.statement(place), code), wait.edits]
+    return unsafe(module, "Wait for the device before the clock is read", *edits)

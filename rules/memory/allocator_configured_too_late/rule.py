@@ -7,8 +7,10 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.diagnostics import Fix
+from torchlint.fixes import replace, unsafe
+from torchlint.fixes.environment import moved_up
 from torchlint.rule import ERROR, WARNING, Finding, rule
-from torchlint.semantics.environmentvariables import Setting, moved_up
+from torchlint.semantics.environmentvariables import Setting
 from torchlint.semantics.module import Module
 
 from .allocator import (
@@ -115,7 +117,7 @@ def _respelt(text: cst.BaseExpression | None, wrong: str, right: str | None, mod
     if right is None or code.count(wrong) != 1:
         return None
     assert text is not None
-    return module.unsafe(f"Write `{right}`", module.replace(text, code.replace(wrong, right)))
+    return unsafe(module, f"Write `{right}`", replace(module, text, code.replace(wrong, right)))
 
 
 def _unread(setting: Setting, module: Module) -> Iterator[Finding]:
@@ -134,4 +136,4 @@ def _unread(setting: Setting, module: Module) -> Iterator[Finding]:
 
 
 def _fix(setting: Setting, used: cst.CSTNode, module: Module) -> Fix | None:
-    return module.unsafe("Set it above that", moved_up(module, setting, used))
+    return unsafe(module, "Set it above that", moved_up(module, setting, used))

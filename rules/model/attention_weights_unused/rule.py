@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from torchlint.fixes import safe, set_argument, unsafe
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.module import Module
 from torchlint.semantics.values import Kind, Value
@@ -76,12 +77,12 @@ def attention_weights_unused(call: cst.Call, module: Module) -> Iterator[Finding
     twice_differentiated = any(
         module.tree.mentions(word) for word in ("create_graph", "torch.func", "functorch")
     )
-    grade = module.unsafe if twice_differentiated or _may_drop(module, attention) else module.safe
+    grade = unsafe if twice_differentiated or _may_drop(module, attention) else safe
     yield Finding(
         call,
         "the attention weights of every head are stored and then dropped; with `need_weights=False` a fused "
         "kernel does without them",
-        fix=grade("Add `need_weights=False`", module.set_argument(call, "need_weights", "False")),
+        fix=grade(module, "Add `need_weights=False`", set_argument(module, call, "need_weights", "False")),
     )
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.diagnostics import Fix
+from torchlint.fixes import safe, set_argument, unsafe
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.dataflow import Consumer, Dataflow
 from torchlint.semantics.module import Module
@@ -149,8 +150,8 @@ def _same_width(norm: cst.Call, linear: cst.Call, module: Module) -> bool:
 def _fix(call: cst.Call, layer: str, module: Module) -> Fix | None:
     if Dataflow.of(module).biases.bias_needed(layer):
         return None
-    grade = module.safe if _unnoticed(call, module) else module.unsafe
-    return grade("Add `bias=False`", module.set_argument(call, "bias", "False"))
+    grade = safe if _unnoticed(call, module) else unsafe
+    return grade(module, "Add `bias=False`", set_argument(module, call, "bias", "False"))
 
 
 def _unnoticed(call: cst.Call, module: Module) -> bool:

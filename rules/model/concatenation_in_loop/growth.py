@@ -18,10 +18,9 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint import rewriting
-from torchlint.diagnostics import Edit, Fix
+from torchlint.diagnostics import Fix
+from torchlint.fixes import insert_after, insert_before, replace, unsafe
 from torchlint.semantics import places
-from torchlint.semantics.accumulation import writes_to
 from torchlint.semantics.api.memory import READING_METHODS
 from torchlint.semantics.api.results import TENSOR_METHODS
 from torchlint.semantics.dataflow import Dataflow
@@ -30,11 +29,11 @@ from torchlint.semantics.loops import loops_around
 from torchlint.semantics.names import Binding, BindingKind, ScopeKind, leaves
 from torchlint.semantics.sharing import Fate, fate, other_names
 from torchlint.semantics.spellings import last_name
+from torchlint.semantics.writes import writes_to
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
 
-Edits = tuple[Edit, ...]
 StatementLoop = cst.For | cst.While
 
 CONCATENATIONS = frozenset(
@@ -471,11 +470,12 @@ def collected(module: Module, growth: Growth) -> Fix | None:
         last = f"if {name}:\n    {last}"
     elif _needs_dimension(module, growth.call):
         last = f"if len({name}) > 1:\n    {last}"
-    return module.unsafe(
+    return unsafe(
+        module,
         f"Collect the pieces in a list, and call `{module.source(growth.call.func)}` once after the loop",
-        rewriting.insert_before(module.tree, loop, first),
-        module.replace(replaced, piece),
-        rewriting.insert_after(module.tree, loop, last),
+        insert_before(module, loop, first),
+        replace(module, replaced, piece),
+        insert_after(module, loop, last),
     )
 
 

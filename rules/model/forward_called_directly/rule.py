@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.diagnostics import Fix
+from torchlint.fixes import replace, safe, unsafe
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.module import Module
 from torchlint.semantics.names import dotted_text
@@ -78,5 +79,5 @@ def forward_called_directly(call: cst.Call, module: Module) -> Iterator[Finding]
 
 
 def _fix(call: cst.Call, found: Bypass, module: Module) -> Fix | None:
-    grade = module.safe if found.plain and not module.tree.matches(_HOOKS) else module.unsafe
-    return grade("Call the module", module.replace(call.func, module.source(found.receiver)))
+    grade = safe if found.plain and not module.tree.matches(_HOOKS) else unsafe
+    return grade(module, "Call the module", replace(module, call.func, module.source(found.receiver)))

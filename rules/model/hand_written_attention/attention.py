@@ -7,15 +7,17 @@ added, filled in or chosen, casts, reshapes, dropout. ``as_one_call`` writes the
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from torchlint.diagnostics import Edit, Fix
+from torchlint.fixes import remove_statement, replace, spell, unsafe
 from torchlint.semantics.algebra import argument as _code
 from torchlint.semantics.algebra import loses_comment
 from torchlint.semantics.constancy import same_later
@@ -108,8 +110,8 @@ class _Chain:
 
     def with_step(self, step: Step) -> _Chain:
         if self.softmax is not None:
-            return replace(self, outer=(step, *self.outer))
-        return replace(self, inner=(step, *self.inner))
+            return dataclasses.replace(self, outer=(step, *self.outer))
+        return dataclasses.replace(self, inner=(step, *self.inner))
 
 
 @dataclass(slots=True)
@@ -161,7 +163,7 @@ class _Walk:
                 chain = self.chain(operands[0], False)
                 if chain is None or not _over_keys(self.module, operation, chain):
                     return None
-                return replace(chain, softmax=operation, inner=chain.inner)
+                return dataclasses.replace(chain, softmax=operation, inner=chain.inner)
         elif name in _PRODUCTS or name == "baddbmm":
             return _Chain(operation, None)
         step = self._step(operation, weighted)
@@ -180,13 +182,13 @@ class _Walk:
             case "add" | "sub" | "mul" | "div":
                 other = others[0]
                 if operation.name in ("sub", "div") and carrier == 1:
-                    return replace(step, kind="other", other=other)
+                    return dataclasses.replace(step, kind="other", other=other)
                 kind = "other" if operation.name == "sub" or operation.options else step.kind
-                return replace(step, kind=kind, other=other)
+                return dataclasses.replace(step, kind=kind, other=other)
             case "masked_fill":
-                return replace(step, other=operation.options.get("mask"))
+                return dataclasses.replace(step, other=operation.options.get("mask"))
             case "where":
-                return replace(step, other=operation.operands[_condition_of(operation)])
+                return dataclasses.replace(step, other=operation.operands[_condition_of(operation)])
             case _:
                 return step
 
@@ -274,7 +276,9 @@ class _Walk:
             and longest.outer == shorter.outer
             and longest.softmax is shorter.softmax
         ):
-            return replace(longest, inner=(replace(longest.inner[0], optional=test), *shorter.inner))
+            return dataclasses.replace(
+                longest, inner=(dataclasses.replace(longest.inner[0], optional=test), *shorter.inner)
+            )
         self.straight = False
         return longest
 
@@ -545,7 +549,7 @@ def as_one_call(module: Module, found: Attention) -> Fix | None:
     optional = [step.optional for step in found.inner if step.optional is not None]
     removed = _removable(module, found, optional)
     product = found.product.node
-    spelling = module.spell("torch.nn.functional.scaled_dot_product_attention", product)
+    spelling = spell(module, "torch.nn.functional.scaled_dot_product_attention", product)
     if removed is None or spelling is None:
         return None
     code = f"{spelling.text}({', '.join([*operands, *arguments])})"
@@ -553,9 +557,9 @@ def as_one_call(module: Module, found: Attention) -> Fix | None:
         code += ".transpose(-2, -1)"
     if "#" in code or "\n" in code:
         return None
-    edits: list[tuple[Edit, ...] | None] = [module.replace(product, code), spelling.edits]
-    edits += [module.remove_statement(statement) for statement in removed]
-    return module.unsafe("Use `scaled_dot_product_attention`", *edits)
+    edits: list[tuple[Edit, ...] | None] = [replace(module, product, code), spelling.edits]
+    edits += [remove_statement(module, statement) for statement in removed]
+    return unsafe(module, "Use `scaled_dot_product_attention`", *edits)
 
 
 def _listened_to(module: Module, found: Attention) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.diagnostics import Fix
+from torchlint.fixes import replace, safe, spell, unsafe
 from torchlint.rule import ERROR, Finding, rule
 from torchlint.semantics.api.modules import may_be_key
 from torchlint.semantics.module import Module
@@ -99,19 +100,20 @@ def _remedy(hidden: Hidden, statement: cst.CSTNode, container: str, module: Modu
 
 
 def _fix(hidden: Hidden, statement: cst.CSTNode, container: str, module: Module) -> Fix | None:
-    spelling = module.spell(f"torch.nn.{container}", hidden.made)
+    spelling = spell(module, f"torch.nn.{container}", hidden.made)
     if spelling is None or not hidden.only_modules or not registered_in_time(module, statement):
         return None
     if hidden.needs_builtin or not all(map(may_be_key, hidden.keys or ())):
         return None
     known = hidden.known and (not hidden.mapping or hidden.keys is not None)
     plain = known and hidden.plainly_used
-    grade = module.safe if plain and state_unobserved(module, statement) else module.unsafe
+    grade = safe if plain and state_unobserved(module, statement) else unsafe
     made = module.source(hidden.made)
     if isinstance(hidden.made, cst.Tuple) and not module.tree.parentheses(hidden.made):
         made = f"({made})"
     return grade(
+        module,
         f"Use `{spelling.text}`",
-        module.replace(hidden.made, f"{spelling.text}({made})"),
+        replace(module, hidden.made, f"{spelling.text}({made})"),
         spelling.edits,
     )

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.diagnostics import Edit, Fix
+from torchlint.fixes import remove_statement, replace, safe, spell, unsafe
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.layers import runs_layer
 from torchlint.semantics.module import Module
@@ -89,12 +90,12 @@ def _fix(module: Module, node: cst.BaseExpression, fused: Fused) -> Fix | None:
     edits: list[tuple[Edit, ...] | None] = []
     family = fused_together(module, fused)
     for each in family:
-        spelling = module.spell(each.qualified, node)
+        spelling = spell(module, each.qualified, node)
         if spelling is None or each.arguments is None or each.replaced is None:
             return None
         code = f"{spelling.text}({each.arguments})"
-        edits += [module.replace(each.replaced, code), spelling.edits]
-        edits += [module.remove_statement(statement) for statement in each.removed]
+        edits += [replace(module, each.replaced, code), spelling.edits]
+        edits += [remove_statement(module, statement) for statement in each.removed]
     # Not every release has them for complex numbers.
     exact = all(each.exact for each in family) and not module.tree.matches(_COMPLEX)
     hooked = any(
@@ -102,6 +103,6 @@ def _fix(module: Module, node: cst.BaseExpression, fused: Fused) -> Fix | None:
         for each in family
         if each.replaced is not None and each.arguments is not None
     )
-    grade = module.safe if exact and not hooked else module.unsafe
-    spelling = module.spell(fused.qualified, node)
-    return grade(f"Use `{spelling.text if spelling is not None else fused.function}`", *edits)
+    grade = safe if exact and not hooked else unsafe
+    spelling = spell(module, fused.qualified, node)
+    return grade(module, f"Use `{spelling.text if spelling is not None else fused.function}`", *edits)

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.diagnostics import Fix
+from torchlint.fixes import replace, set_argument, spell, unsafe, unset_argument
 from torchlint.rule import NOTE, WARNING, Finding, rule
 from torchlint.semantics.evidence import is_test
 from torchlint.semantics.module import Argument, Module
@@ -129,29 +130,29 @@ def _fuse(made: MadeOptimizer, module: Module) -> Fix | None:
         return None
     if made.fusible_since is None or made.loses_first_momentum:
         name = "foreach" if module.argument(made.call, "foreach").given else "fused"
-        return module.unsafe(f"Remove `{name}=False`", module.remove_argument(made.call, name))
+        return unsafe(module, f"Remove `{name}=False`", unset_argument(module, made.call, name))
     if not made.fusible_anywhere:
         return None
     old = module.argument(made.call, "foreach").arg
     if old is not None and old.keyword is not None and module.argument(made.call, "fused").absent:
-        edits = module.replace(old, "fused=True")
-        return module.unsafe(f"Replace `{module.source(old)}` by `fused=True`", edits)
-    return module.unsafe("Add `fused=True`", module.set_argument(made.call, "fused", "True"))
+        edits = replace(module, old, "fused=True")
+        return unsafe(module, f"Replace `{module.source(old)}` by `fused=True`", edits)
+    return unsafe(module, "Add `fused=True`", set_argument(module, made.call, "fused", "True"))
 
 
 def _public(made: MadeOptimizer, module: Module) -> Fix | None:
     """The public class, under the name that the file has for it or under its own."""
-    spelling = module.spell(f"torch.optim.{made.name}", made.call)
+    spelling = spell(module, f"torch.optim.{made.name}", made.call)
     if spelling is None or "multi_tensor" in spelling.text or spelling.text == made.name:
         return None
-    edits, message = module.replace(made.call.func, spelling.text), f"Call `{spelling.text}`"
+    edits, message = replace(module, made.call.func, spelling.text), f"Call `{spelling.text}`"
     chosen = [module.argument(made.call, name) for name in ("fused", "foreach")]
     if not all(argument.absent for argument in chosen) or not _gains(made, module):
-        return module.unsafe(message, edits, spelling.edits)
+        return unsafe(module, message, edits, spelling.edits)
     # The default form would be found in its turn.
     wanted = "fused" if made.fusible_anywhere and not _in_lightning(made.call, module) else "foreach"
-    added = module.set_argument(made.call, wanted, "True")
-    return module.unsafe(f"{message} with `{wanted}=True`", edits, added, spelling.edits)
+    added = set_argument(module, made.call, wanted, "True")
+    return unsafe(module, f"{message} with `{wanted}=True`", edits, added, spelling.edits)
 
 
 def _in_lightning(call: cst.Call, module: Module) -> bool:

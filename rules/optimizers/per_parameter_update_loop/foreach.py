@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint.diagnostics import Edit
+from torchlint.fixes import Edits, spell
 from torchlint.semantics.values import Kind
 
 if TYPE_CHECKING:
@@ -26,13 +26,11 @@ _ARITHMETIC = (
     *(cst.LeftParen, cst.RightParen),
 )
 
-Edits = tuple[Edit, ...]
-
 
 def of_whole_lists(loop: cst.For, module: Module) -> tuple[str, Edits] | None:
     """The code that does with ``torch.foreach`` what a loop does, and the imports for it; else None."""
     names = _lists(loop, module)
-    spelling = module.spell("torch.foreach", loop)
+    spelling = spell(module, "torch.foreach", loop)
     if names is None or spelling is None:
         return None
     match loop.body.body:

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint.diagnostics import Edit, Fix
+from torchlint.diagnostics import Fix
+from torchlint.fixes import Edits, replace, spell, unsafe
 from torchlint.semantics.values import Kind
 
 from .foreach import PUBLIC_SINCE, of_whole_lists
@@ -29,7 +30,6 @@ _MIXED = re.compile(r"\.half\(|float16")
 # The comment at the end of the header of a loop, behind what it goes through.
 _BEHIND_HEADER = re.compile(r"\s*:[ \t]*(#[^\r\n]*)")
 
-Edits = tuple[Edit, ...]
 Mix = tuple[str, str, str]
 """The target and the source of an average, and the share of the target that is kept, as code."""
 
@@ -52,7 +52,7 @@ def _by_foreach(loop: cst.For, module: Module) -> Fix | None:
     if made is None:
         return None
     code, imports = made
-    return module.unsafe("Replace the loop by `torch.foreach`", _instead_of(loop, code, module), imports)
+    return unsafe(module, "Replace the loop by `torch.foreach`", _instead_of(loop, code, module), imports)
 
 
 def _needed_later(loop: cst.For, module: Module) -> bool:
@@ -83,12 +83,12 @@ def _average(loop: cst.For, module: Module) -> Fix | None:
     if mix is None or module.tree.matches(_MIXED):
         return None
     target, source, kept = mix
-    spelling = module.spell(_AVERAGE, loop)
+    spelling = spell(module, _AVERAGE, loop)
     if spelling is None or target == source or None in lists.values():
         return None
     code = f"{spelling.text}({kept})({lists[target]}, {lists[source]}, None)"
-    return module.unsafe(
-        f"Replace the loop by `{spelling.text}`", _instead_of(loop, code, module), spelling.edits
+    return unsafe(
+        module, f"Replace the loop by `{spelling.text}`", _instead_of(loop, code, module), spelling.edits
     )
 
 
@@ -97,7 +97,7 @@ def _instead_of(loop: cst.For, code: str, module: Module) -> Edits | None:
     behind = _BEHIND_HEADER.match(module.tree.text, module.tree.outer_span(loop.iter).end)
     if behind is not None and isinstance(loop.body, cst.IndentedBlock):
         code += f"  {behind[1]}"
-    return module.replace(loop, code)
+    return replace(module, loop, code)
 
 
 def _as_list(given: cst.BaseExpression, module: Module) -> str | None:
@@ -318,7 +318,7 @@ def _asks_for_none(test: cst.BaseExpression) -> bool:
 
 def _clip(loop: cst.For, module: Module) -> Fix | None:
     limit = clipped_to(loop, module)
-    spelling = module.spell(_CLIP, loop)
+    spelling = spell(module, _CLIP, loop)
     match loop.iter:
         case cst.Call(func=cst.Attribute(attr=cst.Name("parameters")), args=[]) | cst.Subscript():
             given = module.source(loop.iter)
@@ -329,4 +329,4 @@ def _clip(loop: cst.For, module: Module) -> Fix | None:
     if limit is None or spelling is None:
         return None
     code = f"{spelling.text}({given}, {module.source(limit)})"
-    return module.unsafe(f"Replace the loop by `{code}`", _instead_of(loop, code, module), spelling.edits)
+    return unsafe(module, f"Replace the loop by `{code}`", _instead_of(loop, code, module), spelling.edits)

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.diagnostics import Edit
+from torchlint.fixes import unset_argument
+from torchlint.fixes.callforms import constant
 from torchlint.semantics.api.signatures import SIGNATURES
-from torchlint.semantics.callforms import constant
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
@@ -50,7 +51,7 @@ def legacy_reduction(module: Module, call: cst.Call) -> Iterator[LegacyReduction
         edits = (Edit(module.tree.span(first), f'reduction="{reduction}"'),)
         for other in others:
             assert other.keyword is not None
-            removed = module.remove_argument(call, other.keyword.value)
+            removed = unset_argument(module, call, other.keyword.value)
             edits = edits + removed if removed is not None else None
             if edits is None:
                 break

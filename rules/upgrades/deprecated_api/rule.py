@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from torchlint.fixes import safe
 from torchlint.rule import NOTE, WARNING, Finding, rule
 from torchlint.semantics.module import Module
 from torchlint.semantics.upgrading import guarded, only_names, uses_of_given_up
@@ -131,7 +132,7 @@ def _reduced(call: cst.Call, module: Module) -> Iterator[Finding]:
         assert legacy.arg.keyword is not None
         name, wanted = legacy.arg.keyword.value, legacy.reduction
         new = f'`reduction="{wanted}"`' if wanted is not None else "`reduction`"
-        fix = module.safe(f"Use {new}", legacy.edits) if legacy.edits is not None else None
+        fix = safe(module, f"Use {new}", legacy.edits) if legacy.edits is not None else None
         yield Finding(
             legacy.arg, f"`{name}` is deprecated; use {new}", fix=fix, remedy=f"Say it by {new} alone"
         )

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from torchlint.fixes import remove_statement, replace, safe
 from torchlint.rule import NOTE, WARNING, Finding, rule
 from torchlint.semantics.module import Module
 from torchlint.semantics.upgrading import stands_in
@@ -108,7 +109,7 @@ def torchvision_api(node: cst.Call | cst.Import, module: Module) -> Iterator[Fin
             node,
             "the transforms are no longer in beta since torchvision 0.16, and this call does nothing",
             severity=NOTE,
-            fix=module.safe("Drop the call", module.remove_statement(node)) if alone else None,
+            fix=safe(module, "Drop the call", remove_statement(module, node)) if alone else None,
             remedy="Drop the call",
         )
 
@@ -126,6 +127,6 @@ def _imported(statement: cst.Import, module: Module) -> Iterator[Finding]:
                 statement,
                 f"`import torchvision.models as {name}` is better written `{line}`",
                 severity=NOTE,
-                fix=module.safe(f"Use `{line}`", module.replace(statement, line)),
+                fix=safe(module, f"Use `{line}`", replace(module, statement, line)),
                 remedy=f"Use `{line}`",
             )

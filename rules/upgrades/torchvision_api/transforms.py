@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint import rewriting
 from torchlint.diagnostics import Edit, Fix
+from torchlint.fixes import add_argument, replace, safe, spell, unsafe
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
@@ -17,19 +17,19 @@ _V2 = "torchvision.transforms.v2."
 
 def in_two_steps(module: Module, call: cst.Call) -> Fix | None:
     """The fix that makes an image of what comes in, and then numbers from 0 to 1, instead of `ToTensor`."""
-    image, dtype = (module.spell(f"{_V2}{name}", call) for name in ("ToImage", "ToDtype"))
-    number = module.spell("torch.float32", call)
+    image, dtype = (spell(module, f"{_V2}{name}", call) for name in ("ToImage", "ToDtype"))
+    number = spell(module, "torch.float32", call)
     # What is not imported from a module that is loaded would have to be.
     if call.args or image is None or dtype is None or number is None or image.edits or dtype.edits:
         return None
     steps = f"{image.text}(), {dtype.text}({number.text}, scale=True)"
     if not _in_compose(module, call):
-        composed = module.spell(f"{_V2}Compose", call)
+        composed = spell(module, f"{_V2}Compose", call)
         if composed is None:
             return None
         steps = f"{composed.text}([{steps}])"
     edits = (Edit(module.tree.outer_span(call), steps),)
-    return module.unsafe("Use `ToImage` and `ToDtype`", edits, number.edits)
+    return unsafe(module, "Use `ToImage` and `ToDtype`", edits, number.edits)
 
 
 def _in_compose(module: Module, call: cst.Call) -> bool:
@@ -43,13 +43,13 @@ def _in_compose(module: Module, call: cst.Call) -> bool:
 
 def scaled(module: Module, call: cst.Call) -> Fix | None:
     """The fix that writes `ToDtype` for `ConvertImageDtype`."""
-    new = module.spell(f"{_V2}ToDtype", call)
-    number = module.spell("torch.float32", call)
+    new = spell(module, f"{_V2}ToDtype", call)
+    number = spell(module, "torch.float32", call)
     if new is None or new.edits or number is None or len(call.args) > 1 or any(arg.star for arg in call.args):
         return None
-    renamed = module.replace(call.func, new.text)
+    renamed = replace(module, call.func, new.text)
     if call.args:
-        scaled = rewriting.add_argument(module.tree, call, "True", keyword="scale", keyword_only=True)
-        return module.safe("Use `ToDtype`", renamed, scaled)
+        scaled = add_argument(module, call, "True", keyword="scale", keyword_only=True)
+        return safe(module, "Use `ToDtype`", renamed, scaled)
     code = f"{new.text}({number.text}, scale=True)"
-    return module.safe("Use `ToDtype`", module.replace(call, code), number.edits)
+    return safe(module, "Use `ToDtype`", replace(module, call, code), number.edits)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.diagnostics import Fix
+from torchlint.fixes import replace, safe, unsafe
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.module import Module
 from torchlint.semantics.upgrading import stands_in
@@ -82,11 +83,11 @@ def _fix(call: cst.Call, legacy: Legacy, module: Module) -> Fix | None:
     if any(arg.keyword is not None and arg.keyword.value == legacy.new for arg in call.args):
         return None
     hidden = any(arg.star for arg in call.args)
-    make = module.unsafe if hidden else module.safe
+    make = unsafe if hidden else safe
     message = f"Use `{legacy.new}={legacy.code}`"
     if legacy.arg.keyword is not None:
-        named = module.replace(legacy.arg.keyword, legacy.new)
-        return make(message, named, module.replace(legacy.arg.value, legacy.code))
+        named = replace(module, legacy.arg.keyword, legacy.new)
+        return make(module, message, named, replace(module, legacy.arg.value, legacy.code))
     if call.args[-1] is not legacy.arg and call.args[call.args.index(legacy.arg) + 1].keyword is None:
         return None
-    return make(message, module.replace(legacy.arg.value, f"{legacy.new}={legacy.code}"))
+    return make(module, message, replace(module, legacy.arg.value, f"{legacy.new}={legacy.code}"))

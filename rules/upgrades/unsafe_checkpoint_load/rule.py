@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from torchlint.fixes import set_argument, unsafe
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.evidence import is_test
 from torchlint.semantics.module import Module
@@ -83,8 +84,8 @@ def unsafe_checkpoint_load(call: cst.Call, module: Module) -> Iterator[Finding]:
         return
     fix = None
     if module.target.at_least("1.13"):
-        edits = module.set_argument(call, "weights_only", "True")
-        fix = module.unsafe("Add `weights_only=True`", edits)
+        edits = set_argument(module, call, "weights_only", "True")
+        fix = unsafe(module, "Add `weights_only=True`", edits)
     yield Finding(call, message, fix=fix)
 
 

@@ -12,14 +12,16 @@ from typing import TYPE_CHECKING, Final
 
 import libcst as cst
 
-from torchlint import rewriting
 from torchlint.diagnostics import Edit, Span
-from torchlint.semantics.factories import default_dtype_changes
+from torchlint.fixes.arguments import add_argument, remove_argument
+from torchlint.fixes.expressions import cut_off, replace
+from torchlint.fixes.imports import spell
+from torchlint.fixes.layout import Edits
+from torchlint.semantics.evidence import default_dtype_changes
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
 
-Edits = tuple[Edit, ...]
 Form = Callable[["Module", cst.Call], Edits | None]
 
 
@@ -47,7 +49,7 @@ def constant(module: Module, arg: cst.Arg | None, default: object) -> object:
 def _keyword(module: Module, arg: cst.Arg, name: str) -> Edits:
     """Give an argument this keyword, whether it has one or none."""
     if arg.keyword is not None:
-        return module.replace(arg.keyword, name) or ()
+        return replace(module, arg.keyword, name) or ()
     at = module.tree.span(arg).start
     return (Edit(Span(at, at), f"{name}="),)
 
@@ -79,7 +81,7 @@ def _qr(module: Module, call: cst.Call) -> Edits | None:
         return edits
     match constant(module, some, True):
         case True:
-            return edits + rewriting.remove_argument(module.tree, some)
+            return edits + remove_argument(module, some)
         case False:
             return (*edits, Edit(module.tree.span(some), 'mode="complete"'))
     return None
@@ -100,7 +102,7 @@ def _symeig(module: Module, call: cst.Call) -> Edits | None:
         return (*edits, Edit(module.tree.span(vectors), kept))
     if kept:
         edits += (Edit(module.tree.span(upper), kept),)
-        return edits + rewriting.remove_argument(module.tree, vectors)
+        return edits + remove_argument(module, vectors)
     both = Span(
         min(module.tree.span(vectors).start, module.tree.span(upper).start),
         max(module.tree.span(vectors).end, module.tree.span(upper).end),
@@ -120,7 +122,7 @@ def _eigenvalues(module: Module, call: cst.Call) -> Edits | None:
         return None
     if vectors is not None:
         return (*taken, *_matrix(module, found["input"]), Edit(module.tree.span(vectors), 'UPLO="U"'))
-    added = rewriting.add_argument(module.tree, call, '"U"', keyword="UPLO", keyword_only=True)
+    added = add_argument(module, call, '"U"', keyword="UPLO", keyword_only=True)
     return (*taken, *_matrix(module, found["input"]), *added) if added is not None else None
 
 
@@ -196,11 +198,11 @@ def _solution(module: Module, call: cst.Call) -> Edits | None:
     parent = module.tree.parent(call)
     match parent:
         case cst.Attribute(value=value, attr=cst.Name("solution" | "eigenvalues")) if value is call:
-            return module.cut_off(call, parent)
+            return cut_off(module, call, parent)
         case cst.Subscript(
             value=value, slice=[cst.SubscriptElement(slice=cst.Index(value=cst.Integer("0")))]
         ) if value is call:
-            return module.cut_off(call, parent)
+            return cut_off(module, call, parent)
         case cst.Assign(targets=[cst.AssignTarget(target=cst.Tuple(elements=[first, second]) as pair)]):
             binding = module.binding_of(second.value)
             if isinstance(first.value, cst.Name) and binding is not None and not module.uses(binding):
@@ -227,8 +229,8 @@ def _range(module: Module, call: cst.Call) -> Edits | None:
     edits: Edits = (Edit(module.tree.outer_span(numbers[1].value), str(last + step)),)
     if "dtype" in named:
         return edits
-    dtype = module.spell("torch.float32", call)
-    if dtype is None or default_dtype_changes(module):
+    dtype = spell(module, "torch.float32", call)
+    if dtype is None or default_dtype_changes(module.tree):
         return None
     at = module.tree.span(numbers[-1]).end
     if numbers[-1] is numbers[1]:

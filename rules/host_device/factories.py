@@ -6,15 +6,16 @@ views, casts, ``Variable``. None of them depends on the device.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import dataclasses
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint import rewriting
-from torchlint.diagnostics import Edit
+from torchlint.fixes import Edits, add_argument, replace, spell
 from torchlint.semantics.api.results import FACTORIES, LEGACY_CONSTRUCTORS, LIKE_FACTORIES, RANDOM_FACTORIES
 from torchlint.semantics.arrays import array
+from torchlint.semantics.evidence import default_dtype_changes
 from torchlint.semantics.remembered import solved
 from torchlint.semantics.transfers import move_to_accelerator
 from torchlint.semantics.values import Device, Kind
@@ -22,7 +23,6 @@ from torchlint.semantics.values import Device, Kind
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
 
-Edits = tuple[Edit, ...]
 
 # Sparse, nested and quantized tensors, and ``normal`` with tensors of means, have ways of their own.
 _EXCLUDED = ("torch.sparse_", "torch.nested.", "torch.empty_quantized", "torch.normal")
@@ -113,7 +113,7 @@ def factory(module: Module, node: cst.BaseExpression) -> Factory | None:
     made = factory(module, node.func.value)
     if made is None:
         return None
-    return replace(
+    return dataclasses.replace(
         made,
         random=made.random or name in _RANDOM_FILLS,
         leaf=made.leaf or name == "requires_grad_",
@@ -139,7 +139,7 @@ def _of_variable(module: Module, node: cst.Call) -> Factory | None:
     if made is None or len(node.args) == 1:
         return made
     tracked = any(arg.star or module.value(arg.value).constant not in (False, None) for arg in node.args[1:])
-    return replace(made, leaf=made.leaf or tracked)
+    return dataclasses.replace(made, leaf=made.leaf or tracked)
 
 
 def _of_call(module: Module, call: cst.Call, qualified: str) -> Factory | None:
@@ -166,7 +166,7 @@ def _of_call(module: Module, call: cst.Call, qualified: str) -> Factory | None:
             return None
     elif not _cpu(module, device):
         return None
-    return replace(
+    return dataclasses.replace(
         made, leaf=_switched_on(module, given.get("requires_grad")), writes_elsewhere="out" in given
     )
 
@@ -229,13 +229,13 @@ def created_on(module: Module, made: Factory, device: str, dtype: str | None) ->
 
 
 def _placed(module: Module, made: Factory, device: str, dtype: str | None) -> Edits | None:
-    tree, call = module.tree, made.call
+    call = made.call
     given = {arg.keyword.value: arg for arg in call.args if arg.keyword is not None}
     edits: Edits = ()
     added = {"device": device} if dtype is None else {"device": device, "dtype": dtype}
     for keyword in tuple(added):
         if keyword in given:
-            changed = rewriting.set_argument_value(tree, given[keyword], added.pop(keyword))
+            changed = replace(module, given[keyword].value, added.pop(keyword))
             if changed is None:
                 return None
             edits += changed
@@ -244,25 +244,25 @@ def _placed(module: Module, made: Factory, device: str, dtype: str | None) -> Ed
     # One edit for both: two would insert at the same place.
     (keyword, code), *others = added.items()
     code = ", ".join([code, *(f"{name}={text}" for name, text in others)])
-    addition = rewriting.add_argument(tree, call, code, keyword=keyword, keyword_only=True)
+    addition = add_argument(module, call, code, keyword=keyword, keyword_only=True)
     return None if addition is None else edits + addition
 
 
 def _modern(module: Module, made: Factory, device: str, dtype: str | None) -> Edits | None:
     """A legacy constructor as ``torch.empty(sizes)`` or ``torch.tensor(data)`` of the same dtype."""
     by_size = given_sizes(module, made.call)
-    if by_size is None or default_dtype_changes(module):
+    if by_size is None or default_dtype_changes(module.tree):
         return None
     if dtype is None:
         dtype = LEGACY_CONSTRUCTORS.get(made.name) or (None if by_size else "torch.float32")
-    constructor = module.spell("torch.empty" if by_size else "torch.tensor", made.call)
-    spelling = module.spell(dtype, made.call) if dtype is not None and dtype.startswith("torch.") else None
+    constructor = spell(module, "torch.empty" if by_size else "torch.tensor", made.call)
+    spelling = spell(module, dtype, made.call) if dtype is not None and dtype.startswith("torch.") else None
     if constructor is None or constructor.edits or (spelling is not None and spelling.edits):
         return None
     dtype = dtype if spelling is None else spelling.text
     keyword, code = ("device", device) if dtype is None else ("dtype", f"{dtype}, device={device}")
-    addition = rewriting.add_argument(module.tree, made.call, code, keyword=keyword, keyword_only=True)
-    renamed = module.replace(made.call.func, constructor.text)
+    addition = add_argument(module, made.call, code, keyword=keyword, keyword_only=True)
+    renamed = replace(module, made.call.func, constructor.text)
     return None if addition is None or renamed is None else renamed + addition
 
 
@@ -300,8 +300,3 @@ def _is_torch_size(module: Module, node: cst.BaseExpression) -> bool:
         case cst.Call(func=cst.Attribute(value=owner, attr=cst.Name(value="size")), args=[]):
             return module.is_tensor(owner)
     return False
-
-
-def default_dtype_changes(module: Module) -> bool:
-    """Whether the file changes the dtype, and with it perhaps the device, of tensors made without one."""
-    return module.tree.mentions("set_default_dtype") or module.tree.mentions("set_default_tensor_type")

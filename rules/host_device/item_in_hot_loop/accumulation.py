@@ -6,40 +6,37 @@ nobody looks at before the loop is over.
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from torchlint.diagnostics import Edit, Fix, Span
-from torchlint.semantics.api.results import FUNCTIONAL_LOSSES, NN_LOSSES
+from torchlint.fixes import Edits, replace, safe, unsafe
 from torchlint.semantics.loops import loops_around
-from torchlint.semantics.names import Binding, BindingKind
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.retention import may_be_no_tensor
-from torchlint.semantics.totals import NARROW, Content, Reads, content, read_with, reads, summed
 from torchlint.semantics.usage import Effect, accumulator_start, tensor_at, tensor_instead_of_number
 from torchlint.semantics.values import Kind
+from torchlint.semantics.writes import changed_later
+
+from ..dimensionless import is_single_number
+from .totals import NARROW, Content, Reads, content, read_with, reads, summed
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
 
-Edits = tuple[Edit, ...]
 
 _HOPS = 4
-_REDUCTIONS = frozenset(
-    ["max", "mean", "median", "min", "nanmean", "nansum", "norm", "prod", "std", "sum", "var"]
-)
-_RESHAPING = frozenset({"view", "reshape", "unsqueeze", "expand", "repeat", "flatten"})
 _KEEPERS = frozenset({"append", "appendleft", "insert", "add", "put", "setdefault"})
 _DOUBLE = re.compile(r"torch\.(float64|double)\b|\.double\(\)")
 _WIDE = frozenset({"torch.float32", "torch.float64"})
 # What may put the program on a device that has no double precision, such as Apple's.
 _ANY_DEVICE = re.compile(r"(?i)\b(mps|xpu|npu|hpu)\b|torch_xla|directml|accelerat|fabric|lightning")
 _DEVICES = re.compile(r"['\"]cuda(?::(\d+))?['\"]")
-_NORMS = frozenset({"torch.nn.utils.clip_grad_norm_", "torch.nn.utils.get_total_norm"})
 
 
 def keep_on_device(module: Module, call: cst.Call, tensor: cst.BaseExpression) -> Fix | None:
@@ -72,7 +69,7 @@ def keep_on_device(module: Module, call: cst.Call, tensor: cst.BaseExpression) -
         total = summed(module, call, tensor, accumulator.written)
         found = reads(module, call, accumulator.written, total)
         if found is not None:
-            found = replace(found, effect=min(found.effect, _start(module, accumulator.written)))
+            found = dataclasses.replace(found, effect=min(found.effect, _start(module, accumulator.written)))
         if held is Content.WHOLE:
             # A total of whole numbers would not take floating point in place.
             held = total
@@ -85,8 +82,8 @@ def keep_on_device(module: Module, call: cst.Call, tensor: cst.BaseExpression) -
     if width == ".double()" and not _has_double(module):
         exact = False
     if found.effect is Effect.NONE and single and exact and not _on_many_devices(module):
-        return module.safe(message, edits, found.edits)
-    return module.unsafe(message, edits, found.edits)
+        return safe(module, message, edits, found.edits)
+    return unsafe(module, message, edits, found.edits)
 
 
 def _is_local(module: Module, accumulator: _Accumulator) -> bool:
@@ -136,14 +133,14 @@ def _detached(module: Module, call: cst.Call, tensor: cst.BaseExpression, wideni
             cst.Call(func=cst.Attribute(attr=cst.Name(value="detach")))
             | cst.Attribute(attr=cst.Name(value="data"))
         ):
-            return module.replace(call, f"{code}{widening}")
+            return replace(module, call, f"{code}{widening}")
     match call.func:
         case cst.Attribute(attr=cst.Name(value="item") as method):
             # The name alone, so that the layout around it stays.
-            renamed = module.replace(method, "detach")
+            renamed = replace(module, method, "detach")
             return renamed and (*renamed, *((Edit(Span(end, end), widening),) if widening else ()))
     tight = module.tree.takes_dot(tensor)
-    return module.replace(call, f"{code}.detach(){widening}" if tight else f"({code}).detach(){widening}")
+    return replace(module, call, f"{code}.detach(){widening}" if tight else f"({code}).detach(){widening}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,16 +263,6 @@ def _changed_in_place(module: Module, tensor: cst.BaseExpression, accumulator: _
     return accumulator.many and changed_later(module, tensor)
 
 
-def changed_later(module: Module, tensor: cst.BaseExpression) -> bool:
-    """Whether the file writes to the memory of a tensor, so that who keeps the tensor sees it change."""
-    root: cst.BaseExpression = tensor
-    while isinstance(root, cst.Call) and isinstance(root.func, cst.Attribute):
-        if root.func.attr.value not in ("detach", "view", "reshape", "squeeze", "cpu"):
-            return False
-        root = root.func.value
-    return isinstance(root, cst.Name) and any(writes_to(module, b) for b in module.bindings(root))
-
-
 def holds_arrays(module: Module, target: cst.BaseExpression) -> bool:
     """Whether a running total is a number or an array of NumPy, to which no tensor of the device is added."""
     if module.value(target).kind is Kind.NDARRAY:
@@ -286,55 +273,6 @@ def holds_arrays(module: Module, target: cst.BaseExpression) -> bool:
     return binding is not None and accumulator_start(module, binding) is Effect.BREAKS
 
 
-def writes_to(module: Module, binding: Binding) -> bool:
-    """Whether the tensor that ``binding`` holds is changed in place: by a method, ``out=``, a collective."""
-    return _writes_to(module, binding, _HOPS)
-
-
-@remembered
-def _writes_to(module: Module, binding: Binding, hops: int) -> bool:
-    return any(writes_at(module, use, hops) for use in module.uses(binding))
-
-
-def writes_at(module: Module, use: cst.Name, hops: int = _HOPS) -> bool:
-    """Whether the tensor in a variable is changed in place where the variable is read."""
-    parent = module.tree.parent(use)
-    if isinstance(parent, cst.Attribute) and parent.attr.value in ("data", "grad"):
-        parent = module.tree.parent(parent)
-    if isinstance(parent, cst.Arg) and _written_by(module, parent, hops):
-        return True
-    if isinstance(parent, cst.AugAssign) and parent.target in (use, module.tree.parent(use)):
-        return True
-    if isinstance(parent, cst.Attribute) and parent.attr.value.endswith("_") and parent.attr.value != "_":
-        called = module.tree.parent(parent)
-        return (
-            isinstance(called, cst.Call) and called.func is parent and parent.attr.value != "requires_grad_"
-        )
-    return False
-
-
-def _written_by(module: Module, arg: cst.Arg, hops: int) -> bool:
-    """Whether a call writes to the tensor that it is given as ``arg``."""
-    call = module.tree.parent(arg)
-    if not isinstance(call, cst.Call):
-        return False
-    if arg.keyword is not None and arg.keyword.value == "out":
-        return True
-    if (module.qualified(call.func) or "").startswith("torch.distributed."):
-        return True
-    callee = module.callee(call)
-    if not isinstance(callee, cst.FunctionDef) or not hops:
-        return False
-    bound = module.call(call)
-    return any(
-        bound.get(name).node is arg.value and _writes_to(module, binding, hops - 1)
-        for name, bindings in module.names.scope_of(callee).bindings.items()
-        for binding in bindings
-        if binding.kind is BindingKind.PARAMETER
-    )
-
-
-@remembered
 def _on_many_devices(module: Module) -> bool:
     """Whether the file computes on several devices, whatever a value shows of it."""
     return len({index or "0" for index in _DEVICES.findall(module.tree.text)}) > 1
@@ -422,114 +360,3 @@ def _grows_after(module: Module, read: cst.CSTNode, add: cst.AugAssign, resets: 
         return False
     block = tree.parent(tree.statement(read))
     return not any(tree.parent(tree.statement(a)) in (around.body, block) for a in direct)
-
-
-# --- tensors of no dimension ------------------------------------------------------------------------
-
-
-@remembered
-def is_single_number(module: Module, node: cst.BaseExpression, hops: int = _HOPS) -> bool:
-    """Whether a tensor provably has no dimension, so that it formats and adds up like a number."""
-    match node:
-        case cst.Call():
-            return _returns_single(module, node, hops)
-        case cst.BinaryOperation():
-            sides = (node.left, node.right)
-            return any(module.is_tensor(side) for side in sides) and all(
-                module.value(side).kind in (Kind.NUMBER, Kind.BOOL) or is_single_number(module, side, hops)
-                for side in sides
-            )
-        case cst.UnaryOperation():
-            return is_single_number(module, node.expression, hops)
-        case cst.Attribute(attr=cst.Name(value=("loss" | "data") as name)):
-            return name == "loss" or is_single_number(module, node.value, hops)
-        case cst.Name() if hops:
-            bindings = [b for b in module.bindings(node) if b.kind.value != "augment"]
-            return bool(bindings) and (
-                all(
-                    b.value is not None and not b.path and is_single_number(module, b.value, hops - 1)
-                    for b in bindings
-                )
-                or (
-                    _backpropagated(module, node)
-                    and not any(_shaped(module, b.value, hops) for b in bindings)
-                )
-            )
-    return False
-
-
-def _returns_single(module: Module, call: cst.Call, hops: int) -> bool:
-    qualified = module.qualified(call.func)
-    if qualified is not None:
-        if qualified in FUNCTIONAL_LOSSES:
-            return _reduces(module, call)
-        if qualified in _NORMS:
-            return True
-        package, _, name = qualified.rpartition(".")
-        return package == "torch" and name in _REDUCTIONS and len(call.args) == 1
-    if isinstance(call.func, cst.Attribute):
-        name, owner = call.func.attr.value, call.func.value
-        if name in _REDUCTIONS and module.is_tensor(owner):
-            return all(arg.keyword is not None and arg.keyword.value == "dtype" for arg in call.args)
-        if name in ("detach", "float", "double", "half", "cpu", "clone", "to", "abs", "sqrt", "log", "exp"):
-            return is_single_number(module, owner, hops)
-    criterion = module.value(call.func)
-    if criterion.kind is Kind.MODULE and criterion.cls in NN_LOSSES:
-        origin = criterion.origin
-        return isinstance(origin, cst.Call) and _reduces(module, origin)
-    return False
-
-
-def _reduces(module: Module, loss: cst.Call) -> bool:
-    """Whether a loss, or its constructor, is certainly asked for one number, as it is by default."""
-    reduction = module.argument(loss, "reduction")
-    return reduction.absent or reduction.constant in ("mean", "sum", "batchmean")
-
-
-@remembered
-def _shaped(module: Module, node: cst.BaseExpression | None, hops: int) -> bool:
-    """Whether a tensor, single as it may be, is seen to be given a dimension."""
-    match node:
-        case cst.BinaryOperation():
-            return _shaped(module, node.left, hops) or _shaped(module, node.right, hops)
-        case cst.UnaryOperation():
-            return _shaped(module, node.expression, hops)
-        case cst.Name() if hops:
-            return any(_shaped(module, b.value, hops - 1) for b in module.bindings(node) if not b.path)
-        case cst.Call():
-            callee = module.callee(node)
-            if isinstance(callee, cst.FunctionDef) and hops:
-                returns = (r for r in module.tree.nodes(cst.Return) if module.function(r) is callee)
-                return any(_shaped(module, r.value, hops - 1) for r in returns)
-            if not isinstance(node.func, cst.Attribute) or module.qualified(node.func) is not None:
-                return False
-            name = node.func.attr.value
-            if name in _RESHAPING or (name in _REDUCTIONS and node.args):
-                return True
-            return name not in _REDUCTIONS and _shaped(module, node.func.value, hops)
-    return False
-
-
-def _backpropagated(module: Module, name: cst.Name) -> bool:
-    """Whether ``name.backward()`` is called without a gradient: only a single number can be."""
-    for binding in module.bindings(name):
-        for use in module.uses(binding):
-            parent = module.tree.parent(use)
-            if isinstance(parent, cst.Attribute) and parent.attr.value == "backward":
-                call = module.tree.parent(parent)
-                if isinstance(call, cst.Call) and not any(
-                    arg.keyword is None or arg.keyword.value == "gradient" for arg in call.args
-                ):
-                    return True
-            if isinstance(parent, cst.Arg) and _is_backward(module.tree.parent(parent)):
-                return True
-    return False
-
-
-def _is_backward(call: cst.CSTNode | None) -> bool:
-    """``scaler.scale(loss)``, ``accelerator.backward(loss)``, ``self.manual_backward(loss)``."""
-    return (
-        isinstance(call, cst.Call)
-        and isinstance(call.func, cst.Attribute)
-        and call.func.attr.value in ("scale", "backward", "manual_backward")
-    )

@@ -12,7 +12,7 @@ import libcst as cst
 
 from torchlint import imports
 from torchlint.diagnostics import Edit
-from torchlint.rewriting import remove_imports
+from torchlint.fixes.imports import remove_imports
 from torchlint.semantics.names import ScopeKind
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.wholeprogram import imported_by_nobody
@@ -65,7 +65,7 @@ def without_unused_imports(module: Module, edits: Sequence[Edit], *, safe: bool)
         if not _leaves_block(module, statement, names, edits):
             continue
         if _spares_attributes(module, statement, aliases):
-            added += remove_imports(module.tree, statement, aliases) or ()
+            added += remove_imports(module, statement, aliases) or ()
     clash = any(
         mine.span.start < theirs.span.end and theirs.span.start < mine.span.end
         for mine in added

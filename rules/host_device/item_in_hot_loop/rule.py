@@ -7,7 +7,6 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.rule import NOTE, WARNING, Finding, rule
-from torchlint.semantics.accumulation import changed_later, holds_arrays, keep_on_device
 from torchlint.semantics.graphbreaks import graph_break
 from torchlint.semantics.module import Module
 from torchlint.semantics.phases import Phase, phase
@@ -17,8 +16,9 @@ from torchlint.semantics.repetition import may_repeat
 from torchlint.semantics.synchronisation import after_a_decision, conversion, trail, waiting_place, when
 from torchlint.semantics.usage import receivers, steps_environment, writes_out
 from torchlint.semantics.values import Kind
+from torchlint.semantics.writes import changed_later
 
-from .remedies import (
+from ..remedies import (
     as_spelt,
     counter_of,
     decides,
@@ -31,6 +31,7 @@ from .remedies import (
     step_of,
     without_graph,
 )
+from .accumulation import holds_arrays, keep_on_device
 
 
 @rule(

@@ -1,0 +1,85 @@
+"""How edits are made a fix."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchlint.diagnostics import Applicability, Edit, Fix
+from torchlint.fixes.layout import Edits
+from torchlint.source import NEWLINE
+from torchlint.syntax import SyntaxTree
+
+if TYPE_CHECKING:
+    from torchlint.semantics.module import Module
+
+_STRINGS: tuple[type[cst.CSTNode], ...] = (cst.SimpleString, cst.FormattedString, cst.TemplatedString)
+_FORMATTED: tuple[type[cst.FormattedString] | type[cst.TemplatedString], ...] = (
+    cst.FormattedString,
+    cst.TemplatedString,
+)
+
+
+def safe(module: Module, message: str, *edits: Edits | None) -> Fix | None:
+    """A safe fix of these edits; None if one of them could not be made."""
+    return _fix(module, message, Applicability.SAFE, edits)
+
+
+def unsafe(module: Module, message: str, *edits: Edits | None) -> Fix | None:
+    """An unsafe fix of these edits; None if one of them could not be made."""
+    return _fix(module, message, Applicability.UNSAFE, edits)
+
+
+def _fix(
+    module: Module, message: str, applicability: Applicability, parts: Sequence[Edits | None]
+) -> Fix | None:
+    edits: list[Edit] = []
+    for part in parts:
+        if part is None:
+            return None
+        edits.extend(part)
+    fitted = _fit_into_strings(module.tree, tuple(edits))
+    return None if fitted is None else Fix(message, fitted, applicability)
+
+
+def _fit_into_strings(tree: SyntaxTree, edits: Edits) -> Edits | None:
+    """The edits, with other quotes inside of f-strings that their own would end; None if none will do.
+
+    Before Python 3.12, an f-string could hold neither its own quotes nor a backslash, and it could go over
+    several lines only between triple quotes.
+    """
+    strings = [(tree.span(node), node.start) for node in _strings_around(tree, edits)]
+    fitted: list[Edit] = []
+    for edit in edits:
+        around = [
+            opening.lstrip("fFrRtTbBuU")
+            for span, opening in strings
+            if span.start < edit.span.start and edit.span.end < span.end
+        ]
+        content = edit.content
+        if any(quote in content for quote in around):
+            content = content.replace('"', "'") if "'" not in content else content.replace("'", '"')
+            if '"' in edit.content and "'" in edit.content:
+                return None
+        if around and any(
+            "\\" in content or quote in content or (len(quote) == 1 and NEWLINE.search(content))
+            for quote in around
+        ):
+            return None
+        fitted.append(Edit(edit.span, content))
+    return tuple(fitted)
+
+
+def _strings_around(tree: SyntaxTree, edits: Edits) -> Iterator[cst.FormattedString | cst.TemplatedString]:
+    """The f-strings in those outermost strings that an edit lies in."""
+    for kind in _FORMATTED:
+        for node in tree.nodes(kind):
+            outermost: cst.CSTNode = node
+            for ancestor in tree.ancestors(node):
+                if isinstance(ancestor, (*_STRINGS, cst.ConcatenatedString)):
+                    outermost = ancestor
+            span = tree.span(outermost)
+            if any(span.start < edit.span.start and edit.span.end < span.end for edit in edits):
+                yield node
