@@ -45,6 +45,7 @@ LAYERS = (
     ("torchlint.options",),
     ("torchlint.semantics",),
     ("torchlint.fixes",),
+    ("torchlint.messages",),
     ("torchlint.vocabulary",),
     ("torchlint.rule",),
     ("torchlint.links",),
@@ -78,6 +79,7 @@ RULES_SEE = (
     *(
         "torchlint.diagnostics",
         "torchlint.fixes",
+        "torchlint.messages",
         "torchlint.rule",
         "torchlint.rules",
         "torchlint.semantics",

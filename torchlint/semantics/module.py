@@ -43,6 +43,7 @@ from torchlint.semantics.program import Program
 from torchlint.semantics.releasechecks import ReleaseChecks
 from torchlint.semantics.repetition import Repetition
 from torchlint.semantics.values import MISSING, UNKNOWN, Device, Kind, Value
+from torchlint.source import line_start
 from torchlint.syntax import SyntaxTree
 from torchlint.target import TORCH, Target, beside
 
@@ -510,12 +511,12 @@ class Module:
         """Whether models are put into evaluation mode, and trained in that mode or not at all."""
         return left_evaluating(self)
 
-    def line(self, node: cst.CSTNode) -> str:
-        """Where a node begins, in words for a message: "line 40", in a notebook "line 4 of cell 3"."""
-        if self._locate is None:
-            return f"line {self.tree.line(node)}"
-        place = self._locate(self.tree.span(node).start)
-        return f"line {place.row}" + ("" if place.cell is None else f" of cell {place.cell}")
+    def position(self, node: cst.CSTNode) -> Position:
+        """Where a node begins, as people count it: in a notebook, within its cell."""
+        start = self.tree.span(node).start
+        if self._locate is not None:
+            return self._locate(start)
+        return Position(self.tree.line(node), start - line_start(self.tree.text, start) + 1)
 
     @property
     def in_notebook(self) -> bool:

@@ -6,10 +6,11 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from torchlint.messages import trail, when
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.module import Module
 from torchlint.semantics.places import Phase
-from torchlint.semantics.synchronisation import trail, waiting_place, when
+from torchlint.semantics.synchronisation import waiting_place
 from torchlint.semantics.values import Kind
 
 from ..remedies import inline, step_of
@@ -85,7 +86,7 @@ def repeated_transfer(call: cst.Call, module: Module) -> Iterator[Finding]:
     hot = waiting_place(module, call) if copy is not None else None
     if copy is not None and hot is not None:
         message = f"this came from the device and goes back to it {when(module, hot)}; compute it there"
-        related = ((copy, "copied to the host here"), *trail(module, hot))
+        related = ((copy, "copied to the host here"), *trail(hot))
         yield Finding(call, message, related=related, remedy=_stay(module, copy))
         return
     repeated = needless_move(module, call)
@@ -93,7 +94,7 @@ def repeated_transfer(call: cst.Call, module: Module) -> Iterator[Finding]:
         message, fix, related = (
             _message(module, repeated),
             hoisted(module, repeated),
-            trail(module, repeated.hot),
+            trail(repeated.hot),
         )
         yield Finding(call, message, fix, related=related, remedy=_remedy(module, call, repeated))
 
