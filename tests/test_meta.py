@@ -50,6 +50,7 @@ LAYERS = (
     ("torchlint.options",),
     ("torchlint.semantics",),
     ("torchlint.fixes",),
+    ("torchlint.messages",),
     ("torchlint.vocabulary",),
     ("torchlint.rule",),
     ("torchlint.links",),
@@ -110,6 +111,7 @@ RULES_SEE = (
     *(
         "torchlint.diagnostics",
         "torchlint.fixes",
+        "torchlint.messages",
         "torchlint.rule",
         "torchlint.rules",
         "torchlint.semantics",

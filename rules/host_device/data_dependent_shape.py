@@ -8,6 +8,7 @@ import libcst as cst
 
 from torchlint.diagnostics import Fix
 from torchlint.fixes import replace, unsafe
+from torchlint.messages import trail, when
 from torchlint.rule import NOTE, WARNING, Finding, rule
 from torchlint.semantics.evidence import accelerated
 from torchlint.semantics.graphbreaks import graph_break
@@ -21,9 +22,7 @@ from torchlint.semantics.synchronisation import (
     indexed_by_number,
     mask_of,
     shape_wait,
-    trail,
     waiting_place,
-    when,
 )
 from torchlint.semantics.values import Device, Kind
 
@@ -92,7 +91,7 @@ def data_dependent_shape(node: cst.Call | cst.Subscript, module: Module) -> Iter
     hot = waiting_place(module, node)
     if hot is None or after_a_decision(module, node) or graph_break(module, node):
         return
-    related = trail(module, hot)
+    related = trail(hot)
     if isinstance(node, cst.Call):
         what = node.func.attr if isinstance(node.func, cst.Attribute) else node.func
         message = (

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from torchlint.messages import trail, when
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.clocks import SAYS_MEASURING, reads_clock
 from torchlint.semantics.evidence import accelerated
@@ -16,14 +17,7 @@ from torchlint.semantics.phases import Phase, phase
 from torchlint.semantics.places import Hot
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.spellings import last_name
-from torchlint.semantics.synchronisation import (
-    explicit_wait,
-    names_host,
-    to_host,
-    trail,
-    waiting_place,
-    when,
-)
+from torchlint.semantics.synchronisation import explicit_wait, names_host, to_host, waiting_place
 from torchlint.semantics.values import Kind
 
 from .remedies import as_spelt, inline, step_of
@@ -93,7 +87,7 @@ def explicit_synchronize_in_hot_loop(call: cst.Call, module: Module) -> Iterator
     remedy = f"Remove `{code if code != '…' else step_of(module, call)}`"
     if _is_timed(module, call):
         remedy = "Time with `torch.cuda.Event(enable_timing=True)`, and read the events after the loop"
-    yield Finding(call, message, related=trail(module, hot), remedy=as_spelt(module, call, remedy))
+    yield Finding(call, message, related=trail(hot), remedy=as_spelt(module, call, remedy))
 
 
 def _is_timed(module: Module, call: cst.Call) -> bool:

@@ -6,20 +6,14 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from torchlint.messages import trail, when
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.graphbreaks import graph_break
 from torchlint.semantics.module import Module
 from torchlint.semantics.places import Hot
 from torchlint.semantics.purpose import writes_results
 from torchlint.semantics.repetition import may_repeat
-from torchlint.semantics.synchronisation import (
-    after_a_decision,
-    only_on_failure,
-    trail,
-    waiting_place,
-    when,
-    written_out,
-)
+from torchlint.semantics.synchronisation import after_a_decision, only_on_failure, waiting_place, written_out
 
 from .remedies import now_and_then, runs_as_function, without_graph
 
@@ -92,7 +86,7 @@ def printed_tensor_in_hot_loop(
     text = module.tree.source(tensor)
     subject = f"`{text}`" if len(text) <= 40 and "\n" not in text else "the tensor"
     message = f"the host waits for the device to write out {subject} {when(module, hot)}; do it every N steps"
-    yield Finding(node, message, related=trail(module, hot), remedy=_remedy(module, tensor, hot))
+    yield Finding(node, message, related=trail(hot), remedy=_remedy(module, tensor, hot))
 
 
 def _remedy(module: Module, tensor: cst.BaseExpression, hot: Hot) -> str:

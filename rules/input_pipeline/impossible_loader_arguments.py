@@ -11,7 +11,7 @@ from torchlint.diagnostics import Fix
 from torchlint.fixes import safe, unset_argument
 from torchlint.rule import ERROR, Finding, rule
 from torchlint.semantics.evidence import is_test
-from torchlint.semantics.loaders import Conflict, Loaders
+from torchlint.semantics.loaders import Conflict, Loaders, Refusal
 from torchlint.semantics.module import Module
 
 _CAUGHT = re.compile(r"\b(ValueError|AssertionError|Exception|BaseException)\b")
@@ -70,7 +70,26 @@ def impossible_loader_arguments(call: cst.Call, module: Module) -> Iterator[Find
     for conflict in conflicts:
         # What it is for is not certain if another of the arguments is the wrong one.
         fix = _fix(call, conflict, module) if all(other.idle for other in conflicts) else None
-        yield Finding(call, conflict.message, fix=fix, remedy=_remedy(call, conflict, module))
+        yield Finding(call, _message(conflict), fix=fix, remedy=_remedy(call, conflict, module))
+
+
+def _message(conflict: Conflict) -> str:
+    name = conflict.argument
+    match conflict.refusal:
+        case Refusal.NO_WORKERS:
+            return f"`{name}` needs worker processes, and `num_workers` is 0"
+        case Refusal.NO_BATCHES:
+            return "`batch_size=None` makes no batches, so none can be dropped"
+        case Refusal.ITERABLE_DATASET:
+            return f"an `IterableDataset` decides its own order: `{name}` raises"
+        case Refusal.SAMPLER if conflict.sometimes:
+            return f"`sampler` decides the order where there is one: `{name}=True` raises then"
+        case Refusal.BATCH_SAMPLER if name != "shuffle":
+            return f"`batch_sampler` excludes `{name}`"
+        case Refusal.SAMPLER:
+            return f"`sampler` decides the order already: `{name}=True` raises"
+        case Refusal.BATCH_SAMPLER:
+            return f"`batch_sampler` decides the order already: `{name}=True` raises"
 
 
 def _is_expected(call: cst.Call, module: Module) -> bool:

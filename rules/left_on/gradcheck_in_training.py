@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from torchlint.messages import reason
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics import places
 from torchlint.semantics.module import Module
@@ -79,5 +80,5 @@ def gradcheck_in_training(call: cst.Call, module: Module) -> Iterator[Finding]:
             call,
             f"`{name.rpartition('.')[2]}` runs its function twice for every element of the inputs, at every "
             "step; move it to a test",
-            related=((hot.path[0] if hot.path else hot.loop, hot.reason),),
+            related=((hot.path[0] if hot.path else hot.loop, reason(hot)),),
         )

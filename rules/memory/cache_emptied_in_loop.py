@@ -8,6 +8,7 @@ import libcst as cst
 
 from torchlint.diagnostics import Fix
 from torchlint.fixes import remove_statement, safe, unsafe
+from torchlint.messages import reason
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.module import Module
 from torchlint.semantics.places import Hot
@@ -84,7 +85,7 @@ def cache_emptied_in_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
         call,
         f"`{name}()` at every step gives back memory that the next one asks for again",
         fix=_fix(call, hot, module),
-        related=((hot.path[0] if hot.path else hot.loop, hot.reason),),
+        related=((hot.path[0] if hot.path else hot.loop, reason(hot)),),
     )
 
 

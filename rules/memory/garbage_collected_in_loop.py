@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from torchlint.messages import reason
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.module import Module
 
@@ -68,5 +69,5 @@ def garbage_collected_in_loop(call: cst.Call, module: Module) -> Iterator[Findin
     yield Finding(
         call,
         "`gc.collect()` at every step looks at every object that Python holds while the device gets no work",
-        related=((hot.path[0] if hot.path else hot.loop, hot.reason),),
+        related=((hot.path[0] if hot.path else hot.loop, reason(hot)),),
     )

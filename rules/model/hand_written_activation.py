@@ -9,7 +9,7 @@ import libcst as cst
 from torchlint.diagnostics import Fix
 from torchlint.fixes import remove_statement, replace, safe, spell, unsafe
 from torchlint.rule import NOTE, WARNING, Finding, rule
-from torchlint.semantics.activations import Activation, activation
+from torchlint.semantics.activations import Activation, Formula, activation
 from torchlint.semantics.algebra import argument, one_line, removable
 from torchlint.semantics.compilation import compiled
 from torchlint.semantics.constancy import same_later
@@ -18,6 +18,15 @@ from torchlint.semantics.module import Module
 from torchlint.semantics.releasechecks import ReleaseChecks
 
 from .fallbacks import known_to_author
+
+_TITLES = {
+    Formula.GELU: "GELU",
+    Formula.TANH_GELU: "GELU by tanh",
+    Formula.QUICK_GELU: "quick GELU",
+    Formula.SILU: "SiLU",
+    Formula.HARD_SWISH: "hard swish",
+    Formula.MISH: "Mish",
+}
 
 
 @rule(
@@ -78,13 +87,14 @@ def hand_written_activation(node: cst.BinaryOperation | cst.Call, module: Module
     found = activation(module, node)
     if found is None or ReleaseChecks.of(module).over(node) or _differentiates(module, node):
         return
+    title = _TITLES[found.formula]
     if found.function is None:
         if compiled(module, node):
             return
         spelling = spell(module, "torch.compile", node)
         yield Finding(
             node,
-            f"{found.title} is written out, and torch has no fused one; `F.gelu` is one, and `torch.compile` "
+            f"{title} is written out, and torch has no fused one; `F.gelu` is one, and `torch.compile` "
             "fuses any",
             severity=NOTE,
             remedy=f"Compile it with `{spelling.text if spelling is not None else 'torch.compile'}`",
@@ -95,7 +105,7 @@ def hand_written_activation(node: cst.BinaryOperation | cst.Call, module: Module
         return
     yield Finding(
         node,
-        f"{found.title} is written out, and each step stores a tensor; `F.{function}` is one kernel",
+        f"{title} is written out, and each step stores a tensor; `F.{function}` is one kernel",
         fix=_fix(module, node, found),
         remedy=f"Call `{function}(…{found.options and ', '}{found.options})` in the place of these steps",
     )

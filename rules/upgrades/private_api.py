@@ -8,9 +8,9 @@ import libcst as cst
 
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.module import Module
-from torchlint.semantics.upgrading import guarded, uses_of_given_up
 
 from .givenup import moved, said_of
+from .uses import guarded, uses_of_given_up
 
 
 @rule(

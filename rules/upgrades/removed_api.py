@@ -8,9 +8,9 @@ import libcst as cst
 
 from torchlint.rule import ERROR, Finding, rule
 from torchlint.semantics.module import Module
-from torchlint.semantics.upgrading import guarded, uses_of_given_up
 
 from .givenup import arguments_given_up, dropped_or_renamed, moved, said_of
+from .uses import guarded, uses_of_given_up
 
 
 @rule(

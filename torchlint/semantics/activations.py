@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import math
 import re
 from collections.abc import Sequence
@@ -25,12 +26,23 @@ _QUICK = 1.702
 _EXACT, _MEANT = 1e-7, 1e-3
 
 
+class Formula(enum.Enum):
+    """The formulas of activation functions; two of them for GELU, the exact one and the one with ``tanh``."""
+
+    GELU = enum.auto()
+    TANH_GELU = enum.auto()
+    QUICK_GELU = enum.auto()
+    SILU = enum.auto()
+    HARD_SWISH = enum.auto()
+    MISH = enum.auto()
+
+
 @dataclass(frozen=True, slots=True)
 class Activation:
     """An activation function that is written out.
 
     Attributes:
-        title: what it is called.
+        formula: which one it is.
         function: the dotted name of the function of torch; None if there is none.
         x: its input.
         options: the code of further arguments.
@@ -39,7 +51,7 @@ class Activation:
         names: what the steps were called, each read once.
     """
 
-    title: str
+    formula: Formula
     function: str | None
     x: cst.BaseExpression
     names: tuple[cst.Name, ...]
@@ -119,12 +131,17 @@ class _Reading:
         return len(factors) == count and all(self._is_x(factor) for factor in factors)
 
     def _answer(
-        self, title: str, function: str | None, error: float = 0.0, options: str = "", since: str = "1.7"
+        self,
+        formula: Formula,
+        function: str | None,
+        error: float = 0.0,
+        options: str = "",
+        since: str = "1.7",
     ) -> Activation | None:
         if error > _MEANT:
             return None
         return Activation(
-            title, function, self.x, tuple(dict.fromkeys(self.names)), options, since, error <= _EXACT
+            formula, function, self.x, tuple(dict.fromkeys(self.names)), options, since, error <= _EXACT
         )
 
     def _curve(self, factor: cst.BaseExpression) -> Activation | None:
@@ -135,13 +152,13 @@ class _Reading:
         match operation.name:
             case "sigmoid" if not operation.options and self.number == 1:
                 if self._is_x(inner):
-                    return self._answer("SiLU", "torch.nn.functional.silu")
+                    return self._answer(Formula.SILU, "torch.nn.functional.silu")
                 scaled = product(self.module, inner, self.names)
                 if self._all_x(scaled.factors, 1):
                     error = _error(scaled.number, _QUICK)
-                    return self._answer("quick GELU", None, error)
+                    return self._answer(Formula.QUICK_GELU, None, error)
             case "hardsigmoid" if self.number == 1 and self._is_x(inner):
-                return self._answer("hard swish", "torch.nn.functional.hardswish")
+                return self._answer(Formula.HARD_SWISH, "torch.nn.functional.hardswish")
             case "relu6" | "clamp" | "hardtanh":
                 return self._hard(operation.name, inner, operation.options)
             case "tanh" if self.number == 1:
@@ -160,7 +177,7 @@ class _Reading:
         shifted = plus_number(self.module, inner, self.names)
         if shifted is None or shifted[1] != 3 or not self._is_x(shifted[0]):
             return None
-        return self._answer("hard swish", "torch.nn.functional.hardswish", _error(self.number, 1 / 6))
+        return self._answer(Formula.HARD_SWISH, "torch.nn.functional.hardswish", _error(self.number, 1 / 6))
 
     def _mish(self, inner: cst.BaseExpression) -> Activation | None:
         operation = only_here(self.module, inner, self.names)
@@ -180,7 +197,7 @@ class _Reading:
             found = power.operands[0] if power is not None and power.name == "exp" else None
         if found is None or not self._is_x(found):
             return None
-        return self._answer("Mish", "torch.nn.functional.mish", since="1.9")
+        return self._answer(Formula.MISH, "torch.nn.functional.mish", since="1.9")
 
     def _normal(self, factor: cst.BaseExpression) -> Activation | None:
         """GELU by ``1 + erf(...)`` or ``1 + tanh(...)``."""
@@ -194,13 +211,15 @@ class _Reading:
         if operation.name == "erf":
             if not self._all_x(inner.factors, 1):
                 return None
-            return self._answer("GELU", "torch.nn.functional.gelu", _error(inner.number, 1 / _ROOT_OF_TWO))
+            return self._answer(
+                Formula.GELU, "torch.nn.functional.gelu", _error(inner.number, 1 / _ROOT_OF_TWO)
+            )
         cubic = self._cubic(inner.factors)
         if cubic is None:
             return None
         error = max(_error(inner.number, _ROOT_OF_TWO_OVER_PI), _error(cubic, _CUBIC))
         name = "torch.nn.functional.gelu"
-        return self._answer("GELU by tanh", name, error, 'approximate="tanh"', "1.12")
+        return self._answer(Formula.TANH_GELU, name, error, 'approximate="tanh"', "1.12")
 
     def _cubic(self, factors: Sequence[cst.BaseExpression]) -> float | None:
         """The ``a`` of ``x + a * x**3``, or of ``x * (1 + a * x * x)``."""

@@ -442,7 +442,7 @@ class Inference:
         if len(bindings) == 1:
             question, appended = "filled", self._appended_to(first)
         else:
-            question = "filled by all"
+            question = "filled jointly"
             found = {item for binding in bindings for item in self._appended_to(binding)}
             appended = sorted(found, key=self.tree.order.__getitem__)
         if not appended:

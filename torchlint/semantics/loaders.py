@@ -104,6 +104,16 @@ class Sources:
         return self.complete and bool(self.calls)
 
 
+class Refusal(enum.Enum):
+    """What a loader has, or lacks, that makes it refuse an argument."""
+
+    NO_WORKERS = enum.auto()
+    NO_BATCHES = enum.auto()
+    ITERABLE_DATASET = enum.auto()
+    SAMPLER = enum.auto()
+    BATCH_SAMPLER = enum.auto()
+
+
 @dataclass(frozen=True, slots=True)
 class Conflict:
     """An argument that a loader refuses beside its others; ``idle`` if it would change nothing anyway.
@@ -112,7 +122,7 @@ class Conflict:
     """
 
     argument: str
-    message: str
+    refusal: Refusal
     idle: bool
     sometimes: bool = False
 
@@ -359,18 +369,13 @@ class Loaders(Part):
         yield from self._worker_conflicts(call)
         yield from self._sampler_conflicts(call)
         if self.constant(call, "batch_size") is None and self.constant(call, "drop_last") is True:
-            yield Conflict(
-                "drop_last", "`batch_size=None` makes no batches, so none can be dropped", idle=True
-            )
+            yield Conflict("drop_last", Refusal.NO_BATCHES, idle=True)
         if self._is_iterable(call):
             if self.constant(call, "shuffle") is True:
-                yield Conflict(
-                    "shuffle", "an `IterableDataset` decides its own order: `shuffle` raises", idle=False
-                )
+                yield Conflict("shuffle", Refusal.ITERABLE_DATASET, idle=False)
             for name in ("sampler", "batch_sampler"):
                 if self._sampler(call, name) is not None:
-                    message = f"an `IterableDataset` decides its own order: `{name}` raises"
-                    yield Conflict(name, message, idle=False)
+                    yield Conflict(name, Refusal.ITERABLE_DATASET, idle=False)
 
     def _worker_conflicts(self, call: cst.Call) -> Iterator[Conflict]:
         if self.workers(call) != 0:
@@ -388,32 +393,31 @@ class Loaders(Part):
         }
         for name, raises in refused.items():
             if raises:
-                yield Conflict(name, f"`{name}` needs worker processes, and `num_workers` is 0", idle=True)
+                yield Conflict(name, Refusal.NO_WORKERS, idle=True)
 
     def _sampler_conflicts(self, call: cst.Call) -> Iterator[Conflict]:
         sampler, batches = self._sampler(call, "sampler"), self._sampler(call, "batch_sampler")
         shuffled = self.constant(call, "shuffle") is True
         if sampler is not None and shuffled:
-            message = "`sampler` decides the order already: `shuffle=True` raises"
-            yield Conflict("shuffle", message, idle=self._is_random(sampler))
+            yield Conflict("shuffle", Refusal.SAMPLER, idle=self._is_random(sampler))
         elif shuffled and self._shuffles_always(call) and self._sometimes_sampled(call):
-            message = "`sampler` decides the order where there is one: `shuffle=True` raises then"
-            yield Conflict("shuffle", message, idle=False, sometimes=True)
+            yield Conflict("shuffle", Refusal.SAMPLER, idle=False, sometimes=True)
         if batches is None:
             return
         if shuffled:
-            message = "`batch_sampler` decides the order already: `shuffle=True` raises"
             inner = self._argument_of(batches, "sampler")
-            yield Conflict("shuffle", message, idle=inner is not None and self._is_random(inner))
+            yield Conflict(
+                "shuffle", Refusal.BATCH_SAMPLER, idle=inner is not None and self._is_random(inner)
+            )
         if sampler is not None:
-            yield Conflict("sampler", "`batch_sampler` excludes `sampler`", idle=False)
+            yield Conflict("sampler", Refusal.BATCH_SAMPLER, idle=False)
         size = self.constant(call, "batch_size")
         if isinstance(size, int) and size != 1:
             same = isinstance(batches, cst.Call) and self.constant(batches, "batch_size") == size
-            yield Conflict("batch_size", "`batch_sampler` excludes `batch_size`", idle=same)
+            yield Conflict("batch_size", Refusal.BATCH_SAMPLER, idle=same)
         if self.constant(call, "drop_last") is True:
             same = isinstance(batches, cst.Call) and self.constant(batches, "drop_last") is True
-            yield Conflict("drop_last", "`batch_sampler` excludes `drop_last`", idle=same)
+            yield Conflict("drop_last", Refusal.BATCH_SAMPLER, idle=same)
 
     def _sampler(self, call: cst.Call, name: str) -> cst.BaseExpression | None:
         """What makes the sampler given for a parameter, if it certainly is one and not None."""

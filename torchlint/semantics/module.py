@@ -19,6 +19,7 @@ from torchlint.semantics.fixpoint import Fixpoint
 from torchlint.semantics.inference import Inference
 from torchlint.semantics.names import Binding, Names
 from torchlint.semantics.values import MISSING, UNKNOWN, Kind, Value
+from torchlint.source import line_start
 from torchlint.syntax import SyntaxTree
 from torchlint.target import TORCH, Target, beside
 
@@ -309,12 +310,12 @@ class Module:
             scope = scope.parent
         return None
 
-    def line(self, node: cst.CSTNode) -> str:
-        """Where a node begins, in words for a message: "line 40", in a notebook "line 4 of cell 3"."""
-        if self._locate is None:
-            return f"line {self.tree.line(node)}"
-        place = self._locate(self.tree.span(node).start)
-        return f"line {place.row}" + ("" if place.cell is None else f" of cell {place.cell}")
+    def position(self, node: cst.CSTNode) -> Position:
+        """Where a node begins, as people count it: in a notebook, within its cell."""
+        start = self.tree.span(node).start
+        if self._locate is not None:
+            return self._locate(start)
+        return Position(self.tree.line(node), start - line_start(self.tree.text, start) + 1)
 
     @property
     def in_notebook(self) -> bool:

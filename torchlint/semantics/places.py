@@ -51,19 +51,47 @@ from torchlint.semantics.throttling import (
 from torchlint.semantics.values import MISSING, Device, Kind
 
 
+class Cause(enum.Enum):
+    """What makes a place hot: what the loop around it does, or what the function around it is."""
+
+    OPTIMIZER_STEP = enum.auto()
+    GRADIENTS = enum.auto()
+    MODULE_CALL = enum.auto()
+    MODULE_METHOD = enum.auto()
+    GIVEN_MODEL = enum.auto()
+    """The loop calls a function that runs a model which it is given."""
+    COMPUTATION = enum.auto()
+    """The loop computes something on the device, but no whole step."""
+    BATCHES = enum.auto()
+    """The loop goes over batches that a model works on."""
+    METHOD = enum.auto()
+    """The function is a method that runs at every step, such as ``forward``."""
+    LIGHTNING = enum.auto()
+    HOOK = enum.auto()
+    TRAINING_STEP = enum.auto()
+    """The function is one step of training, whoever calls it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why a place is hot; ``name`` is that of the function that the cause is about, if it is about one."""
+
+    cause: Cause
+    name: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class Hot:
     """A node runs at every step of ``loop``.
 
     ``loop`` is the hot loop, or the function that runs every step without a loop in this file.
     ``path`` are the calls (or property reads) that lead from the loop to the function of the node,
-    outermost first; empty when the loop is in the same function. ``reason`` says what makes it hot, as
-    a clause ("the loop calls the model").
+    outermost first; empty when the loop is in the same function. ``reason`` says what makes it hot.
     """
 
     loop: Loop | Function
     path: tuple[cst.BaseExpression, ...]
-    reason: str
+    reason: Reason
 
 
 class Heat(enum.IntEnum):
@@ -85,7 +113,7 @@ class _Work:
 
     heat: Heat = Heat.COLD
     trains: bool = False
-    reason: str = ""
+    reason: Reason = Reason(Cause.BATCHES)
     steps: bool = False
     training_steps: bool = False
     batches: bool = False
@@ -286,7 +314,7 @@ class Places(Part):
         if work.heat is Heat.COLD and not work.steps:
             for call in calls:
                 if self.computes_on_device(call) and not self._throttling.between(call, holder):
-                    work.add(_Work(Heat.WARM, False, "the loop computes on the device"))
+                    work.add(_Work(Heat.WARM, False, Reason(Cause.COMPUTATION)))
                     break
         return work
 
@@ -317,14 +345,14 @@ class Places(Part):
         """The device work of one call; None for none."""
         if is_training_step(self.module, call):
             steps = last_name(call.func) == "step"
-            reason = "the loop steps the optimizer" if steps else "the loop computes gradients"
-            return _Work(Heat.HOT, True, reason)
+            cause = Cause.OPTIMIZER_STEP if steps else Cause.GRADIENTS
+            return _Work(Heat.HOT, True, Reason(cause))
         func: cst.BaseExpression = call.func
         called = self.module.value(func)
         if called.kind is Kind.CLASS and self.module.value(call).kind in (Kind.OPTIMIZER, Kind.LOADER):
             return _START
         if called.kind is Kind.MODULE:
-            return None if called.device is Device.CPU else _Work(Heat.HOT, False, "the loop calls a module")
+            return None if called.device is Device.CPU else _Work(Heat.HOT, False, Reason(Cause.MODULE_CALL))
         function = self.module.callee(call)
         if function is not None:
             if function in self._generators:
@@ -333,13 +361,13 @@ class Places(Part):
             return done if done.heat is not Heat.COLD or done.steps else None
         if isinstance(func, cst.Name) and called.kind is Kind.UNKNOWN:
             if runs_given_model(self.module, call) or hands_over_model(self.module, call):
-                return _Work(Heat.HOT, False, f"the loop runs `{func.value}` on the device")
+                return _Work(Heat.HOT, False, Reason(Cause.GIVEN_MODEL, func.value))
             func = self._other_name_of(func)
         if isinstance(func, cst.Attribute) and called.kind is not Kind.CLASS:
             owner = self.module.value(func.value)
             if owner.kind is Kind.MODULE and owner.device is not Device.CPU:
                 administers = ADMINISTRATIVE_METHOD.search(func.attr.value) and not self._gets_tensor(call)
-                return None if administers else _Work(Heat.HOT, False, "the loop runs a module")
+                return None if administers else _Work(Heat.HOT, False, Reason(Cause.MODULE_METHOD))
         return None
 
     def _other_name_of(self, func: cst.Name) -> cst.BaseExpression:
@@ -492,9 +520,9 @@ class Places(Part):
             if self._throttling.between(node, loop):
                 restricted = True
             elif heat is Heat.HOT:
-                return Hot(loop, (), self._reason(loop)), None
+                return Hot(loop, (), self._work_of(loop).reason), None
             elif warm is None and not self._over_parameters(loop):
-                warm = Hot(loop, (), self._reason(loop))
+                warm = Hot(loop, (), self._work_of(loop).reason)
         if self._throttling.between(node, function or self.tree.root):
             return None, None
         if function is not None and not self.loops(node) and self._beside_decoding(node, function):
@@ -513,9 +541,6 @@ class Places(Part):
         if not work.steps or work.trains or work.training_steps or work.batches:
             return False
         return phase(self.module, node) is Phase.EVALUATION
-
-    def _reason(self, loop: Loop) -> str:
-        return self._work_of(loop).reason or "the loop goes over batches that the model works on"
 
     def _hot_function(self, key: _Run) -> Hot | None:
         """As ``hot``, for what a function does when it is called (or when it yields) on some conditions."""
@@ -647,7 +672,7 @@ class Places(Part):
                 yielding.extend(loop for loop in self.loops(node) if isinstance(loop, (cst.For, cst.While)))
         return found
 
-    def _every_step(self, function: Function) -> str | None:
+    def _every_step(self, function: Function) -> Reason | None:
         """Why a function runs every step whoever calls it; None if it does not."""
         if not isinstance(function, cst.FunctionDef):
             return None
@@ -659,15 +684,15 @@ class Places(Part):
                 work = self._work_of(function)
                 # The forward of a trainer with its loop of steps is a whole run.
                 whole = work.training_steps and not work.trains
-                return None if whole else "`forward` runs at every step"
+                return None if whole else Reason(Cause.METHOD, name)
             if info.lightning and (name in LIGHTNING_STEPS or LIGHTNING_BATCH_HOOK.match(name)):
-                return f"Lightning calls `{name}` for every batch"
+                return Reason(Cause.LIGHTNING, name)
             for base in info.bases:
                 if name in METHODS_OF_STEPS.get(base, ()):
-                    return f"`{name}` runs at every step"
+                    return Reason(Cause.METHOD, name)
         elif self._registered(function):
-            return "the hook runs at every step"
-        return f"each call of `{name}` is a step of training" if self._is_step(function) else None
+            return Reason(Cause.HOOK)
+        return Reason(Cause.TRAINING_STEP, name) if self._is_step(function) else None
 
     def _is_step(self, function: Function) -> bool:
         """Whether each call of a function that nothing in the file calls is one step of training.

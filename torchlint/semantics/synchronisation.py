@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, TypeGuard
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
@@ -38,7 +38,6 @@ from torchlint.semantics.origins import computed_elsewhere, hands_over_model, ru
 from torchlint.semantics.phases import Phase, phase
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.spellings import given_as, last_name
-from torchlint.semantics.throttling import FUNCTIONS
 from torchlint.semantics.values import Device, Kind, Value, item_of
 from torchlint.syntax import COMPOUND_STATEMENTS
 
@@ -282,11 +281,6 @@ def _said_above(
         said = decides(block.body[len(known) - 1])
         known.append(known[-1] if said is None else said)
     return known[position]
-
-
-def trail(module: Module, hot: Hot) -> tuple[tuple[cst.CSTNode, str], ...]:
-    """The loop that makes a place hot and the calls that lead from it to the place, with remarks."""
-    return ((hot.loop, hot.reason), *((call, "called here") for call in hot.path))
 
 
 # --- numbers ----------------------------------------------------------------------------------------
@@ -1004,35 +998,6 @@ def _is_run(module: Module, node: cst.BaseExpression) -> bool:
             isinstance(b.value, cst.Call) and module.qualified(b.value.func) in _RUNS for b in bindings
         )
     return module.qualified(node) in ("wandb.run",)
-
-
-# --- words ------------------------------------------------------------------------------------------
-
-
-def when(module: Module, hot: Hot) -> str:
-    """How often a hot place is reached, and from where: "in every iteration", for the end of a sentence.
-
-    With calls in between: "in every iteration (called from `train()`, line 40, through `report()`)".
-    """
-    if isinstance(hot.loop, FUNCTIONS):
-        name = hot.loop.name.value if isinstance(hot.loop, cst.FunctionDef) else ""
-        often = "in every forward pass" if name == "forward" else f"each time `{name}` runs"
-    else:
-        often = "in every iteration"
-    if not hot.path:
-        return often
-    outermost, *between = hot.path
-    line = module.line(outermost)
-    caller = module.function(outermost)
-    if isinstance(caller, cst.FunctionDef):
-        line = f"`{caller.name.value}()`, {line}"
-    passed = [function.name.value for function in map(module.function, between) if _is_named(function)]
-    through = f", through {' and '.join(f'`{name}()`' for name in passed)}" if passed else ""
-    return f"{often} (called from {line}{through})"
-
-
-def _is_named(function: cst.FunctionDef | cst.Lambda | None) -> TypeGuard[cst.FunctionDef]:
-    return isinstance(function, cst.FunctionDef)
 
 
 # --- waits for their own sake -----------------------------------------------------------------------

@@ -1,18 +1,13 @@
-"""Where a file uses names that a library gave up, of which the table ``api/upgrades.py`` has the rows."""
+"""The names that libraries gave up, of which the table ``api/upgrades.py`` has the rows."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from torchlint.semantics.api.upgrades import SYMBOLS, Upgrade
-from torchlint.semantics.names import BindingKind, canonical
-from torchlint.semantics.releasechecks import ReleaseChecks
-from torchlint.syntax import alike
-from torchlint.target import TORCH
+from torchlint.semantics.names import BindingKind
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
@@ -20,12 +15,17 @@ if TYPE_CHECKING:
 _LAST = frozenset(symbol.rpartition(".")[2] for symbol in SYMBOLS)
 
 
+def may_be_given_up(name: str) -> bool:
+    """Whether the last part of some name that was given up is spelt so."""
+    return name in _LAST
+
+
 def upgrade_at(module: Module, node: cst.CSTNode) -> Upgrade | None:
     """The row of the table for a name or attribute that is read, whole as it is spelt; else None."""
     if isinstance(node, cst.Name):
         if not module.names.may_be_qualified(node.value) or not module.names.is_read(node):
             return None
-    elif not isinstance(node, cst.Attribute) or node.attr.value not in _LAST:
+    elif not isinstance(node, cst.Attribute) or not may_be_given_up(node.attr.value):
         return None
     dotted = module.qualified(node) or _beside_stand_in(module, node)
     return SYMBOLS.get(dotted) if dotted is not None else None
@@ -39,41 +39,6 @@ def _beside_stand_in(module: Module, node: cst.Name | cst.Attribute) -> str | No
         if not (own and module.tree.enclosing(binding.node, cst.ExceptHandler, cst.Else)):
             meanings.add(module.names.bound_name(binding))
     return meanings.pop() if len(meanings) == 1 else None
-
-
-def uses_of_given_up(
-    module: Module, node: cst.Attribute | cst.ImportFrom
-) -> Iterator[tuple[cst.BaseExpression | cst.ImportAlias, Upgrade]]:
-    """What a file does with names that were given up, with the rows of the table.
-
-    An attribute is such a use itself; an import gives the reads of what it names, or itself without any.
-    """
-    if isinstance(node, cst.Attribute):
-        row = upgrade_at(module, node) if node.attr.value in _LAST else None
-        if (
-            row is None
-            or row.owner
-            or isinstance(module.tree.parent(node), (cst.ImportFrom, cst.ImportAlias))
-        ):
-            return
-        # That torch is tried to be imported says nothing of what torch has.
-        parts = [each for each in module.bindings(root_of(node)) if each.imported != row.package]
-        if not any(ReleaseChecks.of(module).tries(binding.node, broadly=True) for binding in parts):
-            yield node, row
-        return
-    for alias in () if isinstance(node.names, cst.ImportStar) else node.names:
-        if not isinstance(alias.name, cst.Name) or alias.name.value not in _LAST:
-            continue
-        binding = module.binding_of(alias)
-        row = SYMBOLS.get(canonical(binding.imported or "")) if binding is not None else None
-        if binding is None or row is None or row.owner or ReleaseChecks.of(module).tries(node, broadly=True):
-            continue
-        reads = module.uses(binding)
-        for read in reads:
-            if upgrade_at(module, read) is row:
-                yield read, row
-        if not reads:
-            yield alias, row
 
 
 def only_names(module: Module, node: cst.BaseExpression) -> bool:
@@ -92,62 +57,6 @@ def only_names(module: Module, node: cst.BaseExpression) -> bool:
             case _:
                 return False
     return False
-
-
-def guarded(module: Module, node: cst.CSTNode, row: Upgrade) -> bool:
-    """Whether the file knows that some releases lack a name, or wants to see its warning.
-
-    It asks for the release or for the name, tries, gives the library what it lacks, or is a test of the
-    warning.
-    """
-    checks = ReleaseChecks.of(module)
-    names = {last_part(row.symbol), last_part(row.replacement or "") if not row.argument else ""} - {""}
-    if any(checks.asks_for(name) for name in names) or _is_given(module, row):
-        return True
-    if (
-        stands_in(module, node, row.package)
-        or checks.tries(node, broadly=True)
-        or _is_supplanted(module, node)
-    ):
-        return True
-    if isinstance(node, (cst.Name, cst.Attribute)):
-        # What was imported under a check is used under it, wherever that is.
-        bindings = module.bindings(root_of(node))
-        if any(checks.over(binding.node, row.package) for binding in bindings if binding.imported):
-            return True
-    around = module.tree.enclosing(node, cst.With)
-    return around is not None and any(_EXPECTS.search(module.source(item.item)) for item in around.items)
-
-
-def _is_given(module: Module, row: Upgrade) -> bool:
-    """Whether the file gives the library the name that takes the place of the old one."""
-    if row.argument or row.replacement is None:
-        return False
-    given = module.names.attributes.get(last_part(row.replacement), ())
-    return any(module.qualified(each.target) == canonical(row.replacement) for each in given)
-
-
-def _is_supplanted(module: Module, node: cst.CSTNode) -> bool:
-    """Whether the file sets the attribute that ``node`` reads, as in ``F.upsample = traced(F.upsample)``.
-
-    Whoever calls it by that name finds something else there, for which the old name is needed.
-    """
-    if not isinstance(node, cst.Attribute) or _is_called(module, node):
-        return False
-    return any(alike(binding.target, node) for binding in module.names.attributes.get(node.attr.value, ()))
-
-
-def _is_called(module: Module, node: cst.BaseExpression) -> bool:
-    parent = module.tree.parent(node)
-    return isinstance(parent, cst.Call) and parent.func is node
-
-
-def stands_in(module: Module, node: cst.CSTNode, package: str = TORCH) -> bool:
-    """Whether a node is for some releases only: behind a check, tried, or for where what is tried fails."""
-    return ReleaseChecks.of(module).over(node, package) or ReleaseChecks.of(module).tries(node)
-
-
-_EXPECTS = re.compile(r"warns|assertWarns|catch_warnings|raises|assertRaises|deprecated_call")
 
 
 def root_of(node: cst.BaseExpression) -> cst.Name:

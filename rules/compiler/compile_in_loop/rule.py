@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from torchlint.messages import trail, when
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.module import Module
-from torchlint.semantics.synchronisation import trail, when
 
 from .recompilation import repeated_compilation
 
@@ -76,7 +76,7 @@ def compile_in_loop(node: cst.Call | cst.Decorator, module: Module) -> Iterator[
     else:
         what = f"`{module.source(found.given)}`" if len(module.source(found.given)) <= 40 else "a function"
     if found.hot is not None:
-        often, related = when(module, found.hot), trail(module, found.hot)
+        often, related = when(module, found.hot), trail(found.hot)
     else:
         assert found.loop is not None
         often, related = "in every round of the loop", ((found.loop, "the loop compiles the same each time"),)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from torchlint.messages import reason
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics import places
 from torchlint.semantics.iterations import Act, Iterations
@@ -114,7 +115,7 @@ def collective_for_logging(call: cst.Call, module: Module) -> Iterator[Finding]:
         call,
         f"`{name}` makes all ranks wait for one another in every step, for a number that is only reported; "
         "reduce it every so many steps, or a total after the loop",
-        related=((hot.path[0] if hot.path else hot.loop, hot.reason), *_barrier_before(call, module)),
+        related=((hot.path[0] if hot.path else hot.loop, reason(hot)), *_barrier_before(call, module)),
     )
 
 

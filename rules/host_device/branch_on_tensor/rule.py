@@ -6,13 +6,14 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from torchlint.messages import trail, when
 from torchlint.rule import NOTE, WARNING, Finding, rule
 from torchlint.semantics.compilation import compiled
 from torchlint.semantics.evidence import accelerated
 from torchlint.semantics.module import Module
 from torchlint.semantics.places import Hot
 from torchlint.semantics.repetition import may_repeat
-from torchlint.semantics.synchronisation import asking_function, trail, truth_tests, waiting_place, when
+from torchlint.semantics.synchronisation import asking_function, truth_tests, waiting_place
 from torchlint.semantics.usage import receivers, steps_environment
 from torchlint.semantics.values import Kind
 
@@ -117,7 +118,7 @@ def branch_on_tensor(node: cst.CSTNode, module: Module) -> Iterator[Finding]:
                 "decide on the device (`torch.where`) or check later"
             )
             remedy = as_spelt(module, node, _remedy(module, node, tensor, hot))
-            yield Finding(tensor, message, related=trail(module, hot), remedy=remedy)
+            yield Finding(tensor, message, related=trail(hot), remedy=remedy)
 
 
 def _remedy(module: Module, node: cst.CSTNode, tensor: cst.BaseExpression, hot: Hot) -> str:
@@ -176,7 +177,7 @@ def _call_that_decides(call: cst.Call, module: Module) -> Iterator[Finding]:
     hot = waiting_place(module, call)
     if hot is None:
         return
-    often, related = when(module, hot), trail(module, hot)
+    often, related = when(module, hot), trail(hot)
     if check is None:
         assert name is not None
         remedy = as_spelt(module, call, _function_of_torch(module, call, name, hot))

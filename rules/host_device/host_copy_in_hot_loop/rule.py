@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from torchlint.messages import trail, when
 from torchlint.rule import NOTE, WARNING, Finding, rule
 from torchlint.semantics.module import Module
 from torchlint.semantics.places import Hot
@@ -25,9 +26,7 @@ from torchlint.semantics.synchronisation import (
     after_a_guard,
     host_copy,
     refuses_device,
-    trail,
     waiting_place,
-    when,
 )
 from torchlint.semantics.usage import (
     feeds_host_engine,
@@ -153,7 +152,7 @@ def host_copy_in_hot_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
         message,
         fix,
         severity=severity,
-        related=trail(module, hot),
+        related=trail(hot),
         remedy=as_spelt(module, call, remedy),
     )
 

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from torchlint.semantics.module import Module
 
 
-_HOPS = 4
 _KEEPERS = frozenset({"append", "appendleft", "insert", "add", "put", "setdefault"})
 _DOUBLE = re.compile(r"torch\.(float64|double)\b|\.double\(\)")
 _WIDE = frozenset({"torch.float32", "torch.float64"})

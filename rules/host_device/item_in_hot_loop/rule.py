@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from torchlint.messages import trail, when
 from torchlint.rule import NOTE, WARNING, Finding, rule
 from torchlint.semantics.graphbreaks import graph_break
 from torchlint.semantics.module import Module
@@ -13,7 +14,7 @@ from torchlint.semantics.phases import Phase, phase
 from torchlint.semantics.places import Hot
 from torchlint.semantics.purpose import below_saving, reads_items, writes_results
 from torchlint.semantics.repetition import may_repeat
-from torchlint.semantics.synchronisation import after_a_decision, conversion, trail, waiting_place, when
+from torchlint.semantics.synchronisation import after_a_decision, conversion, waiting_place
 from torchlint.semantics.usage import receivers, steps_environment, writes_out
 from torchlint.semantics.values import Kind
 from torchlint.semantics.writes import changed_later
@@ -126,7 +127,7 @@ def item_in_hot_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
         advice = (
             f"{message}; the environment needs it, but several environments stepped together share one wait"
         )
-        yield Finding(call, advice, severity=NOTE, related=trail(module, hot), remedy=_FOR_ENVIRONMENTS)
+        yield Finding(call, advice, severity=NOTE, related=trail(hot), remedy=_FOR_ENVIRONMENTS)
         return
     wanted = below_saving(module, call) or reads_items(module, call) or writes_results(module, hot)
     if phase(module, call) is not Phase.TRAINING:
@@ -134,7 +135,7 @@ def item_in_hot_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
     severity = NOTE if wanted else None
     fix = keep_on_device(module, call, tensor)
     remedy = as_spelt(module, call, _remedy(module, call, tensor, hot, wanted))
-    yield Finding(call, message, fix, severity=severity, related=trail(module, hot), remedy=remedy)
+    yield Finding(call, message, fix, severity=severity, related=trail(hot), remedy=remedy)
 
 
 _FOR_ENVIRONMENTS = (

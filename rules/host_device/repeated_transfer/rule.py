@@ -6,12 +6,13 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from torchlint.messages import trail, when
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.evidence import accelerated
 from torchlint.semantics.module import Module
 from torchlint.semantics.phases import Phase, phase
 from torchlint.semantics.repetition import may_repeat
-from torchlint.semantics.synchronisation import trail, waiting_place, when
+from torchlint.semantics.synchronisation import waiting_place
 from torchlint.semantics.values import Kind
 
 from ..remedies import inline, step_of
@@ -87,7 +88,7 @@ def repeated_transfer(call: cst.Call, module: Module) -> Iterator[Finding]:
     hot = waiting_place(module, call) if copy is not None else None
     if copy is not None and hot is not None:
         message = f"this came from the device and goes back to it {when(module, hot)}; compute it there"
-        related = ((copy, "copied to the host here"), *trail(module, hot))
+        related = ((copy, "copied to the host here"), *trail(hot))
         yield Finding(call, message, related=related, remedy=_stay(module, copy))
         return
     repeated = needless_move(module, call)
@@ -95,7 +96,7 @@ def repeated_transfer(call: cst.Call, module: Module) -> Iterator[Finding]:
         message, fix, related = (
             _message(module, repeated),
             hoisted(module, repeated),
-            trail(module, repeated.hot),
+            trail(repeated.hot),
         )
         yield Finding(call, message, fix, related=related, remedy=_remedy(module, call, repeated))
 

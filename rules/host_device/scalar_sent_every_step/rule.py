@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from torchlint.messages import trail, when
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.module import Module
 from torchlint.semantics.places import Hot
 from torchlint.semantics.repetition import may_repeat
-from torchlint.semantics.synchronisation import trail, when
 
 from ..remedies import as_spelt, in_forward, inline, tight
 from .indexing import (
@@ -102,7 +102,7 @@ def scalar_sent_every_step(node: cst.Call | cst.Subscript, module: Module) -> It
         message = f"`torch.where` copies this number to the device, and the host waits {when(module, hot)}"
         number = inline(module, node.args[0].value) if node.args else "…"
         remedy = as_spelt(module, node, f"Give it the number itself: `torch.where(…, …, {number})`")
-        related = trail(module, hot)
+        related = trail(hot)
         yield Finding(node, f"{message}; it takes the number itself", related=related, remedy=remedy)
         return
     sent = sent_scalar(module, node)
@@ -118,7 +118,7 @@ def scalar_sent_every_step(node: cst.Call | cst.Subscript, module: Module) -> It
         node,
         message,
         filled_on_device(module, sent),
-        related=trail(module, hot),
+        related=trail(hot),
         remedy=as_spelt(module, node, remedy),
     )
 
@@ -142,7 +142,7 @@ def _sent_by_indexing(node: cst.Subscript, module: Module) -> Iterator[Finding]:
         elif instead.startswith("make it a tensor"):
             remedy = _made_once(module, sent, hot)
         remedy = as_spelt(module, node, remedy)
-        yield Finding(sent, message, related=trail(module, hot), remedy=remedy)
+        yield Finding(sent, message, related=trail(hot), remedy=remedy)
 
 
 def _made_once(module: Module, indices: cst.BaseExpression, hot: Hot) -> str:

@@ -6,11 +6,12 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from torchlint.messages import trail, when
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.module import Module
 from torchlint.semantics.repetition import may_repeat
 from torchlint.semantics.spellings import last_name
-from torchlint.semantics.synchronisation import after_a_guard, may_be_on_device, trail, waiting_place, when
+from torchlint.semantics.synchronisation import after_a_guard, may_be_on_device, waiting_place
 
 from ..remedies import as_spelt, inline, tight
 from .elements import (
@@ -107,7 +108,7 @@ def tensor_from_device_scalars(call: cst.Call, module: Module) -> Iterator[Findi
         message = f"`{name}` reads the tensors of the list one by one, and the host waits for each {often}"
         if read.refused:
             message = f"`{name}` raises for tensors on the accelerator; stack them, and copy once"
-        fix, related = stacked(module, read), trail(module, hot)
+        fix, related = stacked(module, read), trail(hot)
         yield Finding(
             call, message, fix, related=related, remedy=as_spelt(module, call, _joined(module, read))
         )
@@ -115,7 +116,7 @@ def tensor_from_device_scalars(call: cst.Call, module: Module) -> Iterator[Findi
         message = f"`{name}` reads what the loop has collected tensor by tensor, and the host waits for each"
         if read.refused:
             message = f"`{name}` raises for tensors on the accelerator; stack what the loop has collected"
-        fix, related = stacked(module, read), trail(module, made)
+        fix, related = stacked(module, read), trail(made)
         yield Finding(
             call, message, fix, related=related, remedy=as_spelt(module, call, _joined(module, read))
         )
@@ -147,7 +148,7 @@ def _read_scalar(call: cst.Call, module: Module) -> Finding | None:
     read = f"the tensor given for `{parameter}`" if parameter else "the tensor that it fills in"
     message = f"`{name}` reads {read}, and the host waits {often}; {_instead(name, parameter)}"
     remedy = _multiplied(module, parameter, value) if parameter else _expanded(module, call, value)
-    return Finding(call, message, related=trail(module, hot), remedy=as_spelt(module, call, remedy))
+    return Finding(call, message, related=trail(hot), remedy=as_spelt(module, call, remedy))
 
 
 def _expanded(module: Module, call: cst.Call, scalar: cst.BaseExpression) -> str:

@@ -9,9 +9,10 @@ import libcst as cst
 from torchlint.fixes import safe
 from torchlint.rule import NOTE, WARNING, Finding, rule
 from torchlint.semantics.module import Module
-from torchlint.semantics.upgrading import guarded, only_names, uses_of_given_up
+from torchlint.semantics.upgrading import only_names
 
 from ..givenup import arguments_given_up, dropped_or_renamed, moved, said_of
+from ..uses import guarded, uses_of_given_up
 from .reductions import legacy_reduction
 
 

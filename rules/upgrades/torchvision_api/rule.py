@@ -9,8 +9,8 @@ import libcst as cst
 from torchlint.fixes import remove_statement, replace, safe
 from torchlint.rule import NOTE, WARNING, Finding, rule
 from torchlint.semantics.module import Module
-from torchlint.semantics.upgrading import stands_in
 
+from ..uses import stands_in
 from .transforms import in_two_steps, scaled
 
 _V2 = "torchvision.transforms.v2."

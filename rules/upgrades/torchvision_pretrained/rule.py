@@ -10,8 +10,8 @@ from torchlint.diagnostics import Fix
 from torchlint.fixes import replace, safe, unsafe
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.module import Module
-from torchlint.semantics.upgrading import stands_in
 
+from ..uses import stands_in
 from .pretraining import Legacy, legacy_weights
 
 

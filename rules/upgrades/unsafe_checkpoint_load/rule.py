@@ -10,8 +10,8 @@ from torchlint.fixes import set_argument, unsafe
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.evidence import is_test
 from torchlint.semantics.module import Module
-from torchlint.semantics.upgrading import stands_in
 
+from ..uses import stands_in
 from .pickled import loads_object, saved_as, saves_objects
 
 

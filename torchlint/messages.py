@@ -1,0 +1,66 @@
+"""Sentences and parts of sentences that rules of several families say of what the model knows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchlint.semantics.places import Cause
+
+if TYPE_CHECKING:
+    from torchlint.semantics.module import Module
+    from torchlint.semantics.places import Hot
+
+_REASONS = {
+    Cause.OPTIMIZER_STEP: "the loop steps the optimizer",
+    Cause.GRADIENTS: "the loop computes gradients",
+    Cause.MODULE_CALL: "the loop calls a module",
+    Cause.MODULE_METHOD: "the loop runs a module",
+    Cause.GIVEN_MODEL: "the loop runs `{name}` on the device",
+    Cause.COMPUTATION: "the loop computes on the device",
+    Cause.BATCHES: "the loop goes over batches that the model works on",
+    Cause.METHOD: "`{name}` runs at every step",
+    Cause.LIGHTNING: "Lightning calls `{name}` for every batch",
+    Cause.HOOK: "the hook runs at every step",
+    Cause.TRAINING_STEP: "each call of `{name}` is a step of training",
+}
+
+
+def reason(hot: Hot) -> str:
+    """What makes a place hot, as a clause: "the loop calls a module"."""
+    return _REASONS[hot.reason.cause].format(name=hot.reason.name)
+
+
+def trail(hot: Hot) -> tuple[tuple[cst.CSTNode, str], ...]:
+    """The loop that makes a place hot and the calls that lead from it to the place, with remarks."""
+    return ((hot.loop, reason(hot)), *((call, "called here") for call in hot.path))
+
+
+def when(module: Module, hot: Hot) -> str:
+    """How often a hot place is reached, and from where: "in every iteration", for the end of a sentence.
+
+    With calls in between: "in every iteration (called from `train()`, line 40, through `report()`)".
+    """
+    if isinstance(hot.loop, (cst.FunctionDef, cst.Lambda)):
+        name = hot.loop.name.value if isinstance(hot.loop, cst.FunctionDef) else ""
+        often = "in every forward pass" if name == "forward" else f"each time `{name}` runs"
+    else:
+        often = "in every iteration"
+    if not hot.path:
+        return often
+    outermost, *between = hot.path
+    place = line(module, outermost)
+    caller = module.function(outermost)
+    if isinstance(caller, cst.FunctionDef):
+        place = f"`{caller.name.value}()`, {place}"
+    functions = (module.function(call) for call in between)
+    passed = [each.name.value for each in functions if isinstance(each, cst.FunctionDef)]
+    through = f", through {' and '.join(f'`{name}()`' for name in passed)}" if passed else ""
+    return f"{often} (called from {place}{through})"
+
+
+def line(module: Module, node: cst.CSTNode) -> str:
+    """Where a node begins: "line 40", in a notebook "line 4 of cell 3"."""
+    place = module.position(node)
+    return f"line {place.row}" + ("" if place.cell is None else f" of cell {place.cell}")
