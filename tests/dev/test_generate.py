@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from torchlint.dev import __main__ as command
-from torchlint.dev import measured, pages, peers, readme, schema
+from torchlint.dev import codes, measured, pages, peers, readme, schema
 
 
 @pytest.fixture
@@ -18,6 +18,8 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     directory.mkdir(parents=True)
     (directory / "TL998.md").write_text("gone\n", encoding="utf-8")
     monkeypatch.setattr(pages, "DIRECTORY", directory)
+    monkeypatch.setattr(codes, "PATH", tmp_path / "codes.toml")
+    (tmp_path / "codes.toml").write_text("# Frozen.\n", encoding="utf-8")
     monkeypatch.setattr(readme, "README", tmp_path / "README.md")
     monkeypatch.setattr(measured, "RESULTS", tmp_path / "results")
     monkeypatch.setattr(measured, "PAGE", tmp_path / "docs" / "measured.md")
@@ -48,11 +50,52 @@ def test_what_is_stale_is_shown_and_then_written(checkout: Path, capsys: pytest.
     assert not (checkout / "docs" / "rules" / "TL998.md").exists()
     assert not (checkout / "docs" / "peers-gone.svg").exists()
 
+    listed = (checkout / "codes.toml").read_text(encoding="utf-8")
+    assert (
+        listed.startswith("# Frozen.\nTL001 = {") and codes.frozen()["TL601"].name == "cache-emptied-in-loop"
+    )
     assert '"item-in-hot-loop",' in (checkout / "torchlint.schema.json").read_text(encoding="utf-8")
 
     capsys.readouterr()
     assert command.main(["generate", "--check"]) == 0
     assert capsys.readouterr().out == ""
+
+
+KEPT = 'TL601 = { name = "cache-emptied-in-loop", severity = "warning", fix = "safe" } # kept as it is\n'
+
+
+def test_codes_are_only_ever_added(checkout: Path) -> None:
+    assert command.main(["generate"]) == 0
+    path = checkout / "codes.toml"
+    whole = path.read_text(encoding="utf-8")
+    path.write_text(KEPT, encoding="utf-8")
+    assert command.main(["generate"]) == 0
+    lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+    assert KEPT in lines and lines == sorted(lines)
+    assert len(lines) == len(whole.splitlines()) - 1  # all but the comment
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        (
+            KEPT.replace("warning", "error"),
+            "TL601 is `cache-emptied-in-loop` (severity error, fix safe) in codes.toml",
+        ),
+        (
+            KEPT.replace("601", "699"),
+            "TL699 (cache-emptied-in-loop) is in codes.toml, but there is no such rule\n",
+        ),
+    ],
+)
+def test_a_broken_promise_is_refused(
+    line: str, told: str, checkout: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (checkout / "codes.toml").write_text(line, encoding="utf-8")
+    assert command.main(["generate"]) == 1
+    error = capsys.readouterr().err
+    assert error.startswith(told) and "delete its line from codes.toml" in error
+    assert (checkout / "codes.toml").read_text(encoding="utf-8") == line
 
 
 def test_a_transcript_is_what_the_command_prints() -> None:
