@@ -7,7 +7,6 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
@@ -16,63 +15,12 @@ import pytest
 from torchlint.checker import check
 from torchlint.dev import ROOT, codes, pages, peers
 from torchlint.dev.__main__ import GENERATORS
+from torchlint.dev.layers import LAYERS, below, imported, module_name
 from torchlint.diagnostics import Diagnostic
 from torchlint.registry import catalogue, rules
 from torchlint.rule import Rule
 from torchlint.testing import cases
 
-# A module may import those that stand before it; modules on one line may import each other.
-LAYERS = (
-    ("torchlint.toml",),
-    ("torchlint.globs",),
-    ("torchlint.installation",),
-    ("torchlint.stopwatch",),
-    ("torchlint.orphans",),
-    ("torchlint.effort",),
-    ("torchlint.diagnostics",),
-    ("torchlint.imports",),
-    ("torchlint.source", "torchlint.magics", "torchlint.ipynb", "torchlint.notebook"),
-    ("torchlint.linelength",),
-    ("torchlint.store",),
-    ("torchlint.nodes",),
-    ("torchlint.syntax",),
-    ("torchlint.conversion",),
-    ("torchlint.outline",),
-    ("torchlint.parsing",),
-    ("torchlint.reparsing",),
-    ("torchlint.rewriting",),
-    ("torchlint.releases",),
-    ("torchlint.target",),
-    ("torchlint.options",),
-    ("torchlint.semantics",),
-    ("torchlint.vocabulary",),
-    ("torchlint.rule",),
-    ("torchlint.links",),
-    ("torchlint.effects",),
-    ("torchlint.registry",),
-    ("torchlint.selectors",),
-    ("torchlint.schema",),
-    ("torchlint.config", "torchlint.files"),
-    ("torchlint.cache",),
-    ("torchlint.suppressions",),
-    ("torchlint.fingerprints",),
-    ("torchlint.baseline", "torchlint.changes"),
-    ("torchlint.scope",),
-    ("torchlint.origins",),
-    ("torchlint.checker",),
-    ("torchlint.fixer",),
-    ("torchlint.silencing",),
-    ("torchlint.runner",),
-    ("torchlint.verify",),
-    ("torchlint.environment",),
-    ("torchlint.render",),
-    ("torchlint.testing",),
-    ("torchlint.server",),
-    ("torchlint.commands",),
-    ("torchlint.cli",),
-    ("torchlint.__main__",),
-    ("torchlint.dev",),
-)
 # What the rules may see of the rest of torchlint.
 RULES_SEE = (
     *(
@@ -99,53 +47,12 @@ SECTIONS = (
 # --- imports ---------------------------------------------------------------------------------------------
 
 
-def module_name(path: Path) -> str:
-    """The name under which a file of torchlint/ or rules/ is imported."""
-    parts = list(path.relative_to(ROOT).with_suffix("").parts)
-    if parts[0] == "rules":
-        parts.insert(0, "torchlint")
-    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
-
-
-def imported(path: Path) -> Iterator[tuple[str, int]]:
-    """The modules that a file imports, at any depth, and the line of each; typing-only ones left out."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    typing_only = {
-        id(inner)
-        for node in ast.walk(tree)
-        if isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING")
-        for inner in ast.walk(node)
-    }
-    for node in ast.walk(tree):
-        if id(node) in typing_only:
-            continue
-        if isinstance(node, ast.Import):
-            yield from ((alias.name, node.lineno) for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            folder = ROOT
-            if node.level:
-                assert path in RULE_FILES, f"{path}:{node.lineno}: imports are absolute"
-                folder = path.parents[node.level - 1]
-            folder = folder.joinpath(*(node.module or "").split("."))
-            package = module_name(folder)
-            # ``from torchlint import registry`` imports the module, not a name of the package.
-            for alias in node.names:
-                inner = folder / alias.name
-                is_module = inner.is_dir() or inner.with_suffix(".py").exists()
-                yield (f"{package}.{alias.name}" if is_module else package), node.lineno
-
-
-def below(name: str, package: str) -> bool:
-    """Whether a module is ``package`` or inside it."""
-    return name == package or name.startswith(f"{package}.")
-
-
 def rank(name: str) -> int | None:
     """The layer that a module belongs to; None for the bare package."""
     if name == "torchlint":
         return None
     found = [number for number, layer in enumerate(LAYERS) if any(below(name, part) for part in layer)]
-    assert len(found) == 1, f"{name} has no layer: give it its place in LAYERS"
+    assert len(found) == 1, f"{name} has no layer: give it its place in torchlint/dev/layers.py"
     return found[0]
 
 
@@ -167,6 +74,13 @@ def test_imports_point_downwards(path: Path) -> None:
             assert top != "torch", f"{path}:{line}: only processes of their own import torch"
         if top in TERMINAL:
             assert below(name, "torchlint.commands") or name == "torchlint.cli", f"{path}:{line}: {module}"
+
+
+@pytest.mark.parametrize("path", ENGINE, ids=module_name)
+def test_only_rules_import_by_relative_names(path: Path) -> None:
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom):
+            assert not node.level, f"{path}:{node.lineno}: imports are absolute"
 
 
 @pytest.mark.parametrize("path", RULE_FILES, ids=module_name)

@@ -8,12 +8,13 @@ import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from torchlint.dev import ROOT, codes, measured, pages, peers, readme, scaffold, schema
+from torchlint.dev import ROOT, codes, layers, measured, pages, peers, readme, scaffold, schema
 
 GENERATORS: tuple[Callable[[], Mapping[Path, str]], ...] = (
     codes.generate,
     pages.generate,
     readme.generate,
+    layers.generate,
     measured.generate,
     schema.generate,
     peers.generate,
