@@ -50,7 +50,7 @@ def generate() -> Mapping[Path, str]:
     rules = {code: Promise.of(rule) for code, rule in catalogue().items()}
     broken = [_broken(code, line, rules.get(code)) for code, line in promised.items()]
     if any(broken):
-        hint = f"A released code keeps its meaning. If no release has it, delete its line from {_name()}"
+        hint = f"A released code keeps its meaning; delete its line from {_name()} only if no release has it"
         raise BrokenPromiseError("\n".join([*filter(None, broken), hint]))
     lines = _text().splitlines()
     for code in sorted(rules.keys() - promised.keys()):
