@@ -6,15 +6,18 @@ VENV ?= .venv
 PIP = $(VENV)/bin/python -m pip --disable-pip-version-check
 TORCHLINT = $(VENV)/bin/torchlint
 
-.PHONY: help demo test lint tests generate clean
+.PHONY: help dev demo test lint tests generate clean
 
 help:
 	@echo "make demo      lint the example programs and show the fixes (base install, no torch)"
+	@echo "make dev       the development install, with torch, and nothing else"
 	@echo "make test      the whole suite (development install, with torch)"
 	@echo "make lint      the static half of it: ruff, mypy, torchlint on itself"
 	@echo "make tests     the other half: pytest"
 	@echo "make generate  write the generated documentation anew"
 	@echo "make clean     remove the environment and all caches"
+
+dev: $(VENV)/dev
 
 # 0 and 1 are the answers of a linter; the demo fails only where torchlint itself does.
 demo: $(VENV)/base

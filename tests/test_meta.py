@@ -7,7 +7,6 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
 from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
@@ -15,97 +14,14 @@ from pathlib import Path
 import pytest
 
 from torchlint.checker import check
-from torchlint.dev import ROOT, pages, peers
+from torchlint.dev import ROOT, codes, pages, peers
 from torchlint.dev.__main__ import GENERATORS
+from torchlint.dev.layers import LAYERS, MODEL_LAYERS, below, imported, module_name
 from torchlint.diagnostics import Diagnostic
 from torchlint.registry import catalogue, rules
 from torchlint.rule import Rule
 from torchlint.testing import cases
 
-# A module may import those that stand before it; modules on one line may import each other.
-LAYERS = (
-    ("torchlint.toml",),
-    ("torchlint.globs",),
-    ("torchlint.installation",),
-    ("torchlint.stopwatch",),
-    ("torchlint.orphans",),
-    ("torchlint.effort",),
-    ("torchlint.diagnostics",),
-    ("torchlint.imports",),
-    ("torchlint.source",),
-    ("torchlint.magics",),
-    ("torchlint.ipynb",),
-    ("torchlint.notebook",),
-    ("torchlint.reading",),
-    ("torchlint.linelength",),
-    ("torchlint.store",),
-    ("torchlint.nodes",),
-    ("torchlint.syntax",),
-    ("torchlint.conversion",),
-    ("torchlint.outline",),
-    ("torchlint.parsing",),
-    ("torchlint.reparsing",),
-    ("torchlint.releases",),
-    ("torchlint.target",),
-    ("torchlint.options",),
-    ("torchlint.semantics",),
-    ("torchlint.fixes",),
-    ("torchlint.messages",),
-    ("torchlint.vocabulary",),
-    ("torchlint.rule",),
-    ("torchlint.links",),
-    ("torchlint.effects",),
-    ("torchlint.registry",),
-    ("torchlint.selectors",),
-    ("torchlint.schema",),
-    ("torchlint.config", "torchlint.files"),
-    ("torchlint.cache",),
-    ("torchlint.suppressions",),
-    ("torchlint.fingerprints",),
-    ("torchlint.baseline", "torchlint.changes"),
-    ("torchlint.scope",),
-    ("torchlint.origins",),
-    ("torchlint.checker",),
-    ("torchlint.fixer",),
-    ("torchlint.silencing",),
-    ("torchlint.runner",),
-    ("torchlint.verify",),
-    ("torchlint.environment",),
-    ("torchlint.render",),
-    ("torchlint.testing",),
-    ("torchlint.server",),
-    ("torchlint.commands",),
-    ("torchlint.cli",),
-    ("torchlint.__main__",),
-    ("torchlint.dev",),
-)
-# The layers of the model, from the bottom: a module imports those of its own and of lower ones only. What is
-# not named is a fact of some domain (loaders, optimizers, autograd …), which stands above all of them.
-MODEL_LAYERS = {
-    "names": (
-        *("conventions", "fixpoint", "names", "otherframeworks", "remembered", "sequences", "spellings"),
-        "words",
-    ),
-    "calls and values": ("api", "calls", "classes", "dtypes", "values"),
-    "inference": (
-        *("annotations", "callgraph", "clues", "evaluator", "inference", "library"),
-        "module",
-    ),
-    "places and contexts": (
-        *(
-            "attributes",
-            "compilation",
-            "evidence",
-            "gradmode",
-            "guards",
-            "loops",
-            "model",
-            "origins",
-            "phases",
-        ),
-        *("places", "reach", "repetition", "throttling"),
-    ),
-}
 # What the rules may see of the rest of torchlint.
 RULES_SEE = (
     *(
@@ -121,111 +37,6 @@ RULES_SEE = (
 )
 TERMINAL = {"click", "rich"}
 
-# A code never changes its meaning once it has been released: what the catalogue promises of each.
-CATALOGUE = {
-    "TL001": ("syntax-error", "error", "none"),
-    "TL002": ("unused-suppression", "warning", "safe"),
-    "TL003": ("invalid-suppression", "warning", "none"),
-    "TL004": ("unfinished-analysis", "note", "none"),
-    "TL101": ("loader-without-workers", "warning", "unsafe"),
-    "TL102": ("loader-without-pinned-memory", "warning", "safe"),
-    "TL103": ("blocking-batch-transfer", "warning", "safe"),
-    "TL104": ("workers-restart-every-epoch", "note", "unsafe"),
-    "TL105": ("impossible-loader-arguments", "error", "safe"),
-    "TL106": ("iterable-dataset-duplicated", "error", "none"),
-    "TL107": ("device-tensor-in-dataset", "error", "none"),
-    "TL108": ("tensor-from-list-of-arrays", "warning", "safe"),
-    "TL109": ("tensor-copies-array", "note", "unsafe"),
-    "TL201": ("tensor-created-on-host", "warning", "safe"),
-    "TL202": ("item-in-hot-loop", "warning", "safe"),
-    "TL203": ("host-copy-in-hot-loop", "warning", "unsafe"),
-    "TL204": ("printed-tensor-in-hot-loop", "warning", "none"),
-    "TL205": ("branch-on-tensor", "warning", "none"),
-    "TL206": ("data-dependent-shape", "warning", "unsafe"),
-    "TL207": ("explicit-synchronize-in-hot-loop", "warning", "none"),
-    "TL208": ("repeated-transfer", "warning", "safe"),
-    "TL209": ("legacy-tensor-constructor", "note", "safe"),
-    "TL210": ("scalar-sent-every-step", "warning", "safe"),
-    "TL211": ("double-precision-on-device", "note", "none"),
-    "TL212": ("tensor-from-device-scalars", "warning", "safe"),
-    "TL301": ("evaluation-with-autograd", "warning", "safe"),
-    "TL302": ("grad-zeroed-in-place", "warning", "safe"),
-    "TL303": ("graph-kept-across-steps", "warning", "safe"),
-    "TL304": ("backward-retains-graph", "warning", "unsafe"),
-    "TL305": ("zero-grad-missing", "error", "none"),
-    "TL306": ("accumulation-unscaled", "warning", "none"),
-    "TL307": ("left-in-eval-mode", "error", "none"),
-    "TL308": ("requires-grad-typo", "error", "safe"),
-    "TL309": ("data-attribute", "note", "unsafe"),
-    "TL310": ("legacy-variable", "note", "safe"),
-    "TL311": ("inference-mode", "note", "unsafe"),
-    "TL401": ("bias-before-batch-norm", "warning", "safe"),
-    "TL402": ("hand-written-attention", "warning", "unsafe"),
-    "TL403": ("attention-weights-unused", "warning", "safe"),
-    "TL404": ("hand-written-activation", "warning", "safe"),
-    "TL405": ("hand-written-normalization", "warning", "unsafe"),
-    "TL406": ("unfused-log-math", "warning", "safe"),
-    "TL407": ("softmax-before-cross-entropy", "error", "unsafe"),
-    "TL408": ("sigmoid-before-bce", "warning", "unsafe"),
-    "TL409": ("modules-in-plain-list", "error", "safe"),
-    "TL410": ("forward-called-directly", "warning", "safe"),
-    "TL411": ("concatenation-in-loop", "warning", "unsafe"),
-    "TL412": ("tensor-indexed-in-loop", "note", "none"),
-    "TL413": ("repeat-where-expand", "note", "unsafe"),
-    "TL414": ("channels-first-convolutions", "note", "unsafe"),
-    "TL415": ("dimension-off-tensor-core-grid", "note", "none"),
-    "TL416": ("better-transformer", "note", "safe"),
-    "TL501": ("training-in-full-precision", "note", "none"),
-    "TL502": ("tf32-not-enabled", "note", "unsafe"),
-    "TL503": ("cudnn-benchmark-off", "note", "unsafe"),
-    "TL504": ("determinism-conflict", "warning", "none"),
-    "TL505": ("per-parameter-update-loop", "warning", "unsafe"),
-    "TL506": ("optimizer-not-fused", "note", "unsafe"),
-    "TL507": ("deprecated-amp", "warning", "safe"),
-    "TL508": ("scaler-with-bfloat16", "warning", "unsafe"),
-    "TL509": ("backward-under-autocast", "warning", "unsafe"),
-    "TL510": ("pure-half-training", "warning", "none"),
-    "TL511": ("pointwise-chain-uncompiled", "note", "unsafe"),
-    "TL512": ("compile-in-loop", "warning", "none"),
-    "TL513": ("graph-break-in-compiled-region", "warning", "none"),
-    "TL514": ("legacy-dynamo", "warning", "safe"),
-    "TL515": ("onednn-fusion-conflict", "warning", "none"),
-    "TL516": ("trainer-precision", "note", "none"),
-    "TL517": ("renamed-trainer-argument", "warning", "safe"),
-    "TL518": ("model-not-compiled", "note", "unsafe"),
-    "TL601": ("cache-emptied-in-loop", "warning", "safe"),
-    "TL602": ("garbage-collected-in-loop", "warning", "none"),
-    "TL603": ("allocator-configured-too-late", "error", "unsafe"),
-    "TL604": ("fragmentation-prone-lengths", "note", "none"),
-    "TL605": ("memory-history-left-on", "warning", "none"),
-    "TL606": ("checkpoint-reentrancy-implicit", "warning", "unsafe"),
-    "TL607": ("checkpoint-loaded-on-device", "note", "unsafe"),
-    "TL701": ("data-parallel", "warning", "none"),
-    "TL702": ("all-reduce-every-micro-step", "warning", "unsafe"),
-    "TL703": ("unused-parameter-search", "warning", "none"),
-    "TL704": ("distributed-sampler-missing", "error", "none"),
-    "TL705": ("sampler-epoch-not-set", "error", "safe"),
-    "TL706": ("fsdp-single-unit", "warning", "none"),
-    "TL707": ("optimizer-built-before-sharding", "error", "none"),
-    "TL708": ("collective-for-logging", "warning", "none"),
-    "TL709": ("unsharded-optimizer-state", "note", "none"),
-    "TL710": ("gloo-on-gpu", "warning", "none"),
-    "TL711": ("unbalanced-ranks", "note", "none"),
-    "TL801": ("anomaly-detection-left-on", "warning", "safe"),
-    "TL802": ("profiler-left-on", "warning", "none"),
-    "TL803": ("gradcheck-in-training", "warning", "none"),
-    "TL804": ("legacy-profiler", "note", "safe"),
-    "TL805": ("launch-blocking-left-on", "warning", "unsafe"),
-    "TL806": ("timed-without-synchronize", "warning", "unsafe"),
-    "TL807": ("threads-configured-too-late", "warning", "unsafe"),
-    "TL901": ("removed-api", "error", "safe"),
-    "TL902": ("deprecated-api", "warning", "safe"),
-    "TL903": ("private-api", "warning", "safe"),
-    "TL904": ("unsafe-checkpoint-load", "warning", "unsafe"),
-    "TL905": ("torchvision-pretrained", "warning", "safe"),
-    "TL906": ("torchvision-api", "warning", "safe"),
-}
-
 SECTIONS = (
     "What it does",
     "Why is this bad?",
@@ -239,53 +50,12 @@ SECTIONS = (
 # --- imports ---------------------------------------------------------------------------------------------
 
 
-def module_name(path: Path) -> str:
-    """The name under which a file of torchlint/ or rules/ is imported."""
-    parts = list(path.relative_to(ROOT).with_suffix("").parts)
-    if parts[0] == "rules":
-        parts.insert(0, "torchlint")
-    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
-
-
-def imported(path: Path, *, types: bool = False) -> Iterator[tuple[str, int]]:
-    """The modules that a file imports, at any depth, and the line of each; for types, too, with ``types``."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    typing_only = {
-        id(inner)
-        for node in ast.walk(tree)
-        if isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING")
-        for inner in ast.walk(node)
-    }
-    for node in ast.walk(tree):
-        if id(node) in typing_only and not types:
-            continue
-        if isinstance(node, ast.Import):
-            yield from ((alias.name, node.lineno) for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            folder = ROOT
-            if node.level:
-                assert path in RULE_FILES, f"{path}:{node.lineno}: imports are absolute"
-                folder = path.parents[node.level - 1]
-            folder = folder.joinpath(*(node.module or "").split("."))
-            package = module_name(folder)
-            # ``from torchlint import registry`` imports the module, not a name of the package.
-            for alias in node.names:
-                inner = folder / alias.name
-                is_module = inner.is_dir() or inner.with_suffix(".py").exists()
-                yield (f"{package}.{alias.name}" if is_module else package), node.lineno
-
-
-def below(name: str, package: str) -> bool:
-    """Whether a module is ``package`` or inside it."""
-    return name == package or name.startswith(f"{package}.")
-
-
 def rank(name: str) -> int | None:
     """The layer that a module belongs to; None for the bare package."""
     if name == "torchlint":
         return None
     found = [number for number, layer in enumerate(LAYERS) if any(below(name, part) for part in layer)]
-    assert len(found) == 1, f"{name} has no layer: give it its place in LAYERS"
+    assert len(found) == 1, f"{name} has no layer: give it its place in torchlint/dev/layers.py"
     return found[0]
 
 
@@ -324,7 +94,7 @@ MODEL_FILES = [
 @pytest.mark.parametrize("path", MODEL_FILES, ids=module_name)
 def test_the_layers_of_the_model_point_downwards(path: Path) -> None:
     name = module_name(path)
-    for module, line in imported(path, types=True):
+    for module, line in imported(path, for_types=True):
         if below(module, "torchlint.semantics") and module != "torchlint.semantics":
             assert model_rank(module) <= model_rank(name), f"{path}:{line}: {name} imports {module}"
 
@@ -337,10 +107,17 @@ def test_every_layer_of_the_model_holds_modules_that_there_are() -> None:
 def test_no_modules_import_each_other_in_a_circle() -> None:
     modules = {module_name(path): path for path in (*ENGINE, *RULE_FILES)}
     graph = {
-        name: {module for module, _ in imported(path, types=True) if module in modules} - {name}
+        name: {module for module, _ in imported(path, for_types=True) if module in modules} - {name}
         for name, path in modules.items()
     }
     TopologicalSorter(graph).prepare()  # raises CycleError, which names the circle
+
+
+@pytest.mark.parametrize("path", ENGINE, ids=module_name)
+def test_only_rules_import_by_relative_names(path: Path) -> None:
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom):
+            assert not node.level, f"{path}:{node.lineno}: imports are absolute"
 
 
 @pytest.mark.parametrize("path", RULE_FILES, ids=module_name)
@@ -457,8 +234,8 @@ OWN_FILE = [pytest.param(rule, id=code) for code, rule in catalogue().items() if
 
 
 def test_every_promised_rule_exists() -> None:
-    found = {code: (rule.name, rule.severity.value, rule.fix) for code, rule in rules().items()}
-    assert found == CATALOGUE
+    declared = {code: codes.Promise.of(rule) for code, rule in rules().items()}
+    assert declared == codes.frozen(), "is a rule new? run `make generate`"
 
 
 def test_the_catalogue_read_without_the_parser_is_the_catalogue() -> None:
@@ -541,7 +318,8 @@ def test_a_rule_is_told_of_where_users_look(rule: Rule) -> None:
 def test_the_command_lists_the_whole_catalogue() -> None:
     command = [sys.executable, "-m", "torchlint", "rule", "--all", "--output-format", "json"]
     listed = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
-    assert {rule["code"]: (rule["name"], rule["severity"], rule["fix"]) for rule in listed} == CATALOGUE
+    found = {rule["code"]: codes.Promise(rule["name"], rule["severity"], rule["fix"]) for rule in listed}
+    assert found == codes.frozen()
 
 
 def test_the_generated_docs_are_current() -> None:

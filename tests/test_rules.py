@@ -25,17 +25,20 @@ FOLDERS = [list(folder) for _, folder in groupby(CASES, key=lambda case: case.pa
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.path.parent.name}/{case.path.stem}")
 def test_fixture(case: Case) -> None:
-    assert problems(case) == []
+    found = problems(case)
+    assert not found, "\n".join(found)
 
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder[0].path.parent.name)
 def test_fixtures_of_a_rule(folder: list[Case]) -> None:
-    assert folder_problems(folder) == []
+    found = folder_problems(folder)
+    assert not found, "\n".join(found)
 
 
 @pytest.mark.parametrize("rule", registry.catalogue().values(), ids=lambda rule: rule.code)
 def test_page(rule: Rule) -> None:
-    assert rule_problems(rule) == []
+    found = rule_problems(rule)
+    assert not found, "\n".join(found)
 
 
 # Followed twins differ from these in a few lines; asking every rule about them too would only take longer.

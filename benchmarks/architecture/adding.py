@@ -18,8 +18,8 @@ NEARLY_ALL = 0.95
 def files_for_a_rule(sources: Sources) -> Measured:
     """Files that an author touches by hand to add a rule, besides the rule, its fixtures and its case.
 
-    - what ``new-rule`` makes: the keys of the table ``files`` in ``torchlint/dev/scaffold.py``; the family's
-      ``__init__.py`` only where it is new;
+    - what ``new-rule`` writes: the keys of the table ``files`` in ``torchlint/dev/scaffold.py``, the line in
+      the changelog included; an ``__init__.py`` is made only where a folder is new;
     - the bench case in ``rules/<family>/cases``, or the line that says why there is none;
     - every other file that names nearly all rules (95 of 100) by their codes, and so has to name the new one.
       Recorded results and the rules' own files do not count;
@@ -33,13 +33,15 @@ def files_for_a_rule(sources: Sources) -> Measured:
     by_hand: list[Place] = []
     generated: list[Place] = []
     for path in _texts(sources.root):
+        if path.relative_to(sources.root).as_posix() in made:
+            continue
         named = set(re.findall(r"\bTL[0-9]{3}\b", path.read_text(encoding="utf-8", errors="replace")))
         if codes and len(named & codes) >= NEARLY_ALL * len(codes):
             place = Place(path.relative_to(sources.root).as_posix(), 0)
             (generated if path.name in generated_names else by_hand).append(place)
     if codes and all((sources.root / "docs" / "rules" / f"{code}.md").exists() for code in codes):
         generated.append(Place("docs/rules/<code>.md", 0))
-    own = [Place(path, 0, "made by new-rule") for path in made]
+    own = [Place(path, 0, "written by new-rule") for path in made]
     if any((sources.root / RULES).glob("*/cases/*.py")):
         own.append(Place("rules/<family>/cases/<rule>.py", 0, "or a line in tests/verify/test_cases.py"))
     total = len(own) + len(by_hand) + len(generated)

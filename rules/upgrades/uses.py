@@ -106,4 +106,4 @@ def _is_called(module: Module, node: cst.BaseExpression) -> bool:
 
 def stands_in(module: Module, node: cst.CSTNode, package: str = TORCH) -> bool:
     """Whether a node is for some releases only: behind a check, tried, or for where what is tried fails."""
-    return ReleaseChecks.of(module).over(node, package) or module.release_checks.tries(node)
+    return ReleaseChecks.of(module).over(node, package) or ReleaseChecks.of(module).tries(node)

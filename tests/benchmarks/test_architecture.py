@@ -474,7 +474,12 @@ def test_files_for_a_rule(tree: Tree) -> None:
             "torchlint/dev/scaffold.py": """
                 def new_rule(code, function, family, root):
                     package = root / "rules" / family
-                    files = {package / f"{function}.py": "", root / "fixtures" / code / "bad.py": ""}
+                    changelog = root / "CHANGELOG.md"
+                    files = {
+                        package / f"{function}.py": "",
+                        root / "fixtures" / code / "bad.py": "",
+                        changelog: "",
+                    }
                 """,
             "torchlint/dev/readme.py": "README = ROOT / 'README.md'\n",
             "rules/memory/one.py": RULE,
@@ -491,15 +496,15 @@ def test_files_for_a_rule(tree: Tree) -> None:
     )
     measured = adding.files_for_a_rule(sources)
     assert [str(place) for place in measured.places] == [
-        "rules/<family>/<function>.py  made by new-rule",
-        "fixtures/<code>/bad.py  made by new-rule",
+        "rules/<family>/<function>.py  written by new-rule",
+        "fixtures/<code>/bad.py  written by new-rule",
+        "CHANGELOG.md  written by new-rule",
         "rules/<family>/cases/<rule>.py  or a line in tests/verify/test_cases.py",
-        "CHANGELOG.md  by hand",
         "tests/test_meta.py  by hand",
         "README.md  generated",
         "docs/rules/<code>.md  generated",
     ]
-    assert measured.value == 2
+    assert measured.value == 1
 
 
 # --- the command -------------------------------------------------------------------------------------------

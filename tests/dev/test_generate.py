@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from torchlint.dev import __main__ as command
-from torchlint.dev import measured, pages, peers, readme, schema
+from torchlint.dev import codes, layers, measured, pages, peers, readme, schema
 
 
 @pytest.fixture
@@ -18,6 +18,10 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     directory.mkdir(parents=True)
     (directory / "TL998.md").write_text("gone\n", encoding="utf-8")
     monkeypatch.setattr(pages, "DIRECTORY", directory)
+    monkeypatch.setattr(codes, "PATH", tmp_path / "codes.toml")
+    (tmp_path / "codes.toml").write_text("# Frozen.\n", encoding="utf-8")
+    monkeypatch.setattr(layers, "CONTRIBUTING", tmp_path / "CONTRIBUTING.md")
+    (tmp_path / "CONTRIBUTING.md").write_text("a\n<!-- begin layers -->\n<!-- end -->\nb\n", encoding="utf-8")
     monkeypatch.setattr(readme, "README", tmp_path / "README.md")
     monkeypatch.setattr(measured, "RESULTS", tmp_path / "results")
     monkeypatch.setattr(measured, "PAGE", tmp_path / "docs" / "measured.md")
@@ -48,11 +52,54 @@ def test_what_is_stale_is_shown_and_then_written(checkout: Path, capsys: pytest.
     assert not (checkout / "docs" / "rules" / "TL998.md").exists()
     assert not (checkout / "docs" / "peers-gone.svg").exists()
 
+    listed = (checkout / "codes.toml").read_text(encoding="utf-8")
+    assert (
+        listed.startswith("# Frozen.\nTL001 = {") and codes.frozen()["TL601"].name == "cache-emptied-in-loop"
+    )
+    guide = (checkout / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    assert "│ semantic model     │ semantics  " in guide and guide.endswith("```\n<!-- end -->\nb\n")
     assert '"item-in-hot-loop",' in (checkout / "torchlint.schema.json").read_text(encoding="utf-8")
 
     capsys.readouterr()
     assert command.main(["generate", "--check"]) == 0
     assert capsys.readouterr().out == ""
+
+
+KEPT = 'TL601 = { name = "cache-emptied-in-loop", severity = "warning", fix = "safe" } # kept as it is\n'
+
+
+def test_codes_are_only_ever_added(checkout: Path) -> None:
+    assert command.main(["generate"]) == 0
+    path = checkout / "codes.toml"
+    whole = path.read_text(encoding="utf-8")
+    path.write_text(KEPT, encoding="utf-8")
+    assert command.main(["generate"]) == 0
+    lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+    assert KEPT in lines and lines == sorted(lines)
+    assert len(lines) == len(whole.splitlines()) - 1  # all but the comment
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        (
+            KEPT.replace("warning", "error"),
+            "TL601 is `cache-emptied-in-loop` (severity error, fix safe) in codes.toml",
+        ),
+        (
+            KEPT.replace("601", "699"),
+            "TL699 (cache-emptied-in-loop) is in codes.toml, but there is no such rule\n",
+        ),
+    ],
+)
+def test_a_broken_promise_is_refused(
+    line: str, told: str, checkout: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (checkout / "codes.toml").write_text(line, encoding="utf-8")
+    assert command.main(["generate"]) == 1
+    error = capsys.readouterr().err
+    assert error.startswith(told) and "delete its line from codes.toml" in error
+    assert (checkout / "codes.toml").read_text(encoding="utf-8") == line
 
 
 def test_a_transcript_is_what_the_command_prints() -> None:
@@ -67,3 +114,21 @@ def test_a_transcript_of_a_failure_is_refused() -> None:
         readme.transcript("torchlint --no-such-option")
     with pytest.raises(RuntimeError, match="shows torchlint"):
         readme.transcript("rm -r .")
+
+
+def test_the_picture_of_the_model_stands_on_what_imports_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "torchlint" / "semantics"
+    (folder / "api").mkdir(parents=True)
+    monkeypatch.setattr(layers, "ROOT", tmp_path)
+    for name, imports in (("__init__", []), ("api/table", []), ("names", ["api.table"])):
+        text = "".join(f"from torchlint.semantics.{other} import x\n" for other in imports)
+        (folder / f"{name}.py").write_text(text, encoding="utf-8")
+    assert [line.strip("│ ") for line in layers.model().splitlines()[2:-2:2]] == ["names", "api"]
+
+    for name, other in (("one", "two"), ("two", "one"), ("user", "one")):
+        text = f"if TYPE_CHECKING:\n    from torchlint.semantics import {other}, names\n"
+        (folder / f"{name}.py").write_text(text, encoding="utf-8")
+    rows = [line.strip("│ ") for line in layers.model().splitlines()[2:-2:2]]
+    assert rows == ["user", "(an import cycle) one, two", "names", "api"]

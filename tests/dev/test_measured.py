@@ -28,6 +28,7 @@ def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(pages, "DIRECTORY", tmp_path / "docs" / "rules")
     monkeypatch.setattr(readme, "README", tmp_path / "README.md")
     monkeypatch.setattr(command, "ROOT", tmp_path)
+    monkeypatch.setattr(command, "GENERATORS", (pages.generate, readme.generate, measured.generate))
     return folder
 
 

@@ -8,11 +8,13 @@ import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from torchlint.dev import ROOT, measured, pages, peers, readme, scaffold, schema
+from torchlint.dev import ROOT, codes, layers, measured, pages, peers, readme, scaffold, schema
 
 GENERATORS: tuple[Callable[[], Mapping[Path, str]], ...] = (
+    codes.generate,
     pages.generate,
     readme.generate,
+    layers.generate,
     measured.generate,
     schema.generate,
     peers.generate,
@@ -27,27 +29,39 @@ def main(arguments: list[str] | None = None) -> int:
 
     generate = commands.add_parser(
         "generate",
-        help="write the rule pages, what was measured and compared, the generated parts of README.md and the "
-        "JSON schema of the configuration",
+        help="write what is made from the rules, the imports and the measurements: the frozen list of codes, "
+        "the pages, the generated parts of README.md and CONTRIBUTING.md, the schema of the configuration",
     )
     generate.add_argument("--check", action="store_true", help="write nothing; exit 1 if anything is stale")
 
-    new_rule = commands.add_parser("new-rule", help="start a rule: its file and its fixtures")
+    new_rule = commands.add_parser(
+        "new-rule", help="start a rule: its module, fixtures and line in the changelog"
+    )
     new_rule.add_argument("code", help="such as TL208")
     new_rule.add_argument("name", help="names the bad pattern, never the cure: repeated-transfer")
     new_rule.add_argument("--family", required=True, help="the folder under rules/: host_device")
+    new_rule.add_argument("--folder", action="store_true", help="make it a folder, for more than one module")
 
     given = parser.parse_args(arguments)
     if given.command == "generate":
-        return _generate(check=given.check)
+        try:
+            return _generate(check=given.check)
+        except codes.BrokenPromiseError as error:
+            print(error, file=sys.stderr)
+            return 1
     try:
-        created = scaffold.new_rule(given.code, given.name, given.family)
+        created = scaffold.new_rule(given.code, given.name, given.family, folder=given.folder)
     except ValueError as error:
         parser.error(str(error))
     for path in created:
         print(path.relative_to(ROOT))
-    case = f"rules/{given.family}/cases/{given.name.replace('-', '_')}.py"
-    print(f"If the rule claims speed or memory, write its bench case, {case}: see CONTRIBUTING.md")
+    name = given.name.replace("-", "_")
+    print(
+        f"\nWrite the fixtures, then the rule and its page, and run\n"
+        f"  python -m pytest tests/test_rules.py -k {given.code}\n"
+        f"If the rule claims speed or memory, write its bench case, rules/{given.family}/cases/{name}.py.\n"
+        f"Last, run `make generate`. CONTRIBUTING.md has the details."
+    )
     return 0
 
 
