@@ -64,7 +64,7 @@ def accumulation_unscaled(call: cst.Call, module: Module) -> Iterator[Finding]:
     """
     if last_name(call.func) != "backward" or not may_repeat(module, call):
         return
-    found = unscaled(call, module)
+    found = unscaled(module, call)
     if found is None:
         return
     assert found.step.subject is not None

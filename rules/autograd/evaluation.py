@@ -1000,7 +1000,7 @@ class Evaluation(Part):
             if isinstance(inner, cst.Call) and self._calls_back(inner):
                 return True
             if isinstance(inner, (cst.Call, cst.AugAssign)):
-                for item in kept(inner, self.module):
+                for item in kept(self.module, inner):
                     if self._is_outside(item.place) and gradients.carries_graph(item.stored):
                         return True
         return False
@@ -1096,7 +1096,7 @@ class Evaluation(Part):
         for inner in self.tree.descendants(function.body):
             if not isinstance(inner, (cst.AugAssign, cst.Assign, cst.Call)):
                 continue
-            for item in kept(inner, self.module):
+            for item in kept(self.module, inner):
                 place = item.place
                 while isinstance(place, cst.Subscript):
                     place = place.value

@@ -81,7 +81,7 @@ def grad_zeroed_in_place(node: cst.Call | cst.AugAssign | cst.Assign, module: Mo
         if node.func.attr.value == "zero_grad":
             yield from _zero_grad(node, node.func.value, module)
             return
-    owner = zeroed_gradient(node, module)
+    owner = zeroed_gradient(module, node)
     if (
         owner is None
         or not Gradients.of(module).is_parameter(owner)

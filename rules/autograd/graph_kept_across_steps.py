@@ -87,7 +87,7 @@ def graph_kept_across_steps(node: cst.AugAssign | cst.Assign | cst.Call, module:
     """
     if not may_keep(node) or not _may_pile_up(node, module):
         return
-    for item in kept(node, module):
+    for item in kept(module, node):
         if not _has_graph(item.stored, module):
             continue
         severity = _severity(node, item, module)
@@ -110,7 +110,7 @@ def graph_kept_across_steps(node: cst.AugAssign | cst.Assign | cst.Call, module:
             and isinstance(function, cst.FunctionDef)
             and Evaluation.of(module).gives_away(function)
         )
-        make = unsafe if told or handed_in(item.place, module) else safe
+        make = unsafe if told or handed_in(module, item.place) else safe
         yield Finding(
             item.stored,
             f"`{name}` keeps the autograd graph of every step, and {rest}",
@@ -143,7 +143,7 @@ def _severity(node: cst.CSTNode, item: Kept, module: Module) -> Severity | None:
     gradients = Backpropagation.of(module)
     if gradients.feeds(item.place):
         return None
-    if any(passed_on(item.stored, module)):
+    if any(passed_on(module, item.stored)):
         # A function that keeps what it is given: its calls are the place to say so.
         return None
     if gradients.depends(item.stored, item.place):
@@ -157,15 +157,15 @@ def _severity(node: cst.CSTNode, item: Kept, module: Module) -> Severity | None:
             if places.hot(module, node) is not None or _collects(function, item.place, module):
                 # A method that runs once a step.
                 loop = function
-        if loop is not None and overwritten(node, item.place, loop, module):
+        if loop is not None and overwritten(module, node, item.place, loop):
             return None
-        return WARNING if loop is not None and outlives(item.place, loop, module) else None
+        return WARNING if loop is not None and outlives(module, item.place, loop) else None
     function = module.function(node)
     if phase(module, node) is not Phase.EVALUATION or grad(module, node) is not Grad.ON:
         return None
     if isinstance(function, cst.FunctionDef) and not Evaluation.of(module).is_evident(item.stored, function):
         return None
-    if not loops or not outlives(item.place, loops[0], module):
+    if not loops or not outlives(module, item.place, loops[0]):
         return None
     if gradients.computes_gradients(function or module.tree.root):
         return None
@@ -183,7 +183,7 @@ def _collects(function: cst.CSTNode | None, place: cst.Attribute, module: Module
         and _is_emptied(other.place, module)
         for call in module.tree.descendants(function.body)
         if isinstance(call, cst.Call)
-        for other in kept(call, module)
+        for other in kept(module, call)
     )
 
 

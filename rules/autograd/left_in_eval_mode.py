@@ -69,7 +69,7 @@ def left_in_eval_mode(call: cst.Call, module: Module) -> Iterator[Finding]:
         return
     if not may_repeat(module, call):
         return
-    found = left_evaluating(call, module)
+    found = left_evaluating(module, call)
     if found is None:
         return
     model = module.source(call.func.value)

@@ -166,7 +166,7 @@ KEPT = {
 def test_what_is_kept(program: str, expected: list[tuple[str, str]]) -> None:
     module = modelled(program)
     statements = module.tree.nodes(cst.AugAssign, cst.Assign, cst.Call)
-    found = [item for statement in statements for item in kept(statement, module)]
+    found = [item for statement in statements for item in kept(module, statement)]
     assert [(module.source(item.place), module.source(item.stored)) for item in found] == expected
 
 
@@ -184,7 +184,7 @@ def test_what_is_kept(program: str, expected: list[tuple[str, str]]) -> None:
 def test_what_outlives_an_iteration(program: str, expected: bool) -> None:
     module = modelled(program)
     place = module.tree.nodes(cst.AugAssign)[-1].target
-    assert outlives(place, module.tree.nodes(cst.For)[0], module) is expected
+    assert outlives(module, place, module.tree.nodes(cst.For)[0]) is expected
 
 
 @pytest.mark.parametrize(
@@ -209,7 +209,7 @@ def test_what_outlives_an_iteration(program: str, expected: bool) -> None:
 def test_gradients_filled_with_zeros(statement: str, owner: str | None) -> None:
     module = modelled(statement)
     found = [
-        zeroed_gradient(n, module)
+        zeroed_gradient(module, n)
         for n in module.tree.nodes(cst.Call, cst.AugAssign, cst.Assign)
         if module.tree.statement(n) is module.tree.root.body[-1]
     ]

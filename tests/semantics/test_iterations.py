@@ -383,7 +383,7 @@ LEFT = {
 def test_models_left_in_evaluation_mode(program: str, expected: bool) -> None:
     module = modelled(program)
     calls = [call for call in module.tree.nodes(cst.Call) if last_name(call.func) == "eval"]
-    found = [left_evaluating(call, module) for call in calls]
+    found = [left_evaluating(module, call) for call in calls]
     assert any(left is not None for left in found) is expected
 
 
@@ -421,7 +421,7 @@ for i, (x, y) in enumerate(loader):
         optimizer.zero_grad()
 """)
     call = next(call for call in module.tree.nodes(cst.Call) if last_name(call.func) == "backward")
-    assert (unscaled(call, module) is not None) is expected
+    assert (unscaled(module, call) is not None) is expected
 
 
 NUMBERS = {"4": True, "1": False, "n_critic": False, "args.policy_delay": False, "args.accumulate": True}
@@ -437,4 +437,4 @@ for i, x in enumerate(loader):
         optimizer.zero_grad()
 """)
     call = next(call for call in module.tree.nodes(cst.Call) if last_name(call.func) == "backward")
-    assert (unscaled(call, module) is not None) is expected
+    assert (unscaled(module, call) is not None) is expected

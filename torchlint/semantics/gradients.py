@@ -43,7 +43,7 @@ def gradient_owner(node: cst.CSTNode) -> cst.BaseExpression | None:
             return None
 
 
-def zeroed_gradient(node: cst.CSTNode, module: Module) -> cst.BaseExpression | None:
+def zeroed_gradient(module: Module, node: cst.CSTNode) -> cst.BaseExpression | None:
     """The owner of the gradient that a call or assignment fills with zeros in place."""
     match node:
         case cst.Call(func=cst.Attribute(attr=cst.Name("zero_"), value=gradient), args=[]):
@@ -242,7 +242,7 @@ class Gradients(Part):
     def _clears(self, read: cst.Attribute) -> bool:
         for around in self.tree.ancestors(read):
             if isinstance(around, (cst.Call, cst.Assign, cst.AugAssign)):
-                if zeroed_gradient(around, self.module) is not None:
+                if zeroed_gradient(self.module, around) is not None:
                     return True
                 match around:
                     case cst.Call(func=cst.Attribute(attr=cst.Name("detach_"))):

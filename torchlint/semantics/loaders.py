@@ -517,7 +517,7 @@ class Loaders(Part):
         for batch in self._batches_behind(found.moved):
             for other in self._copies_of[batch]:
                 alike = self._unneeded_wait(other)
-                if alike is None and _waits(other, self.module) is True:
+                if alike is None and _waits(self.module, other) is True:
                     return None
                 if alike is not None and not alike.tensor:
                     found = Transfer(found.moved, tensor=False)
@@ -578,7 +578,7 @@ class Loaders(Part):
 
     def _find_unneeded_wait(self, call: cst.Call) -> Transfer | None:
         moved = transferred(self.module, call)
-        if moved is None or not self.pinning_helps or _waits(call, self.module) is not True:
+        if moved is None or not self.pinning_helps or _waits(self.module, call) is not True:
             return None
         if "mps" in self.tree.source(call) or self._written_to(moved):
             return None
@@ -665,7 +665,7 @@ class Loaders(Part):
         for call in self.tree.nodes(cst.Call):
             if any(a.keyword is not None and a.keyword.value == "non_blocking" for a in call.args):
                 moved = transferred(self.module, call)
-                if moved is not None and _waits(call, self.module) is False:
+                if moved is not None and _waits(self.module, call) is False:
                     batch = self._batch_of(moved)
                     if batch is not None:
                         found.add(batch)
@@ -1151,7 +1151,7 @@ class Loaders(Part):
         )
 
 
-def _waits(call: cst.Call, module: Module) -> bool | None:
+def _waits(module: Module, call: cst.Call) -> bool | None:
     """Whether ``x.to(...)`` or ``x.cuda(...)`` is a blocking copy; None where that is open."""
     if any(argument.star for argument in call.args):
         return None

@@ -76,9 +76,9 @@ class Unscaled:
     count: cst.BaseExpression
 
 
-def unscaled(call: cst.Call, module: Module) -> Unscaled | None:
+def unscaled(module: Module, call: cst.Call) -> Unscaled | None:
     """How gradients of several batches are added up and divided by nothing; None if that is not proved."""
-    return _first(call, module, _Search.unscaled, _Search.unscaled_within)
+    return _first(module, call, _Search.unscaled, _Search.unscaled_within)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,14 +97,14 @@ class Accumulation:
     within: bool
 
 
-def accumulation(call: cst.Call, module: Module) -> Accumulation | None:
+def accumulation(module: Module, call: cst.Call) -> Accumulation | None:
     """How the gradients of a backward pass are added up for a step that is taken now and then."""
-    return _first(call, module, _Search.accumulation, _Search.accumulation_within)
+    return _first(module, call, _Search.accumulation, _Search.accumulation_within)
 
 
 def _first(
-    call: cst.Call,
     module: Module,
+    call: cst.Call,
     running: Callable[[_Search, cst.Call], _Found | None],
     within: Callable[[_Search, cst.Call], _Found | None],
 ) -> _Found | None:

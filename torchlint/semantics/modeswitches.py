@@ -55,7 +55,7 @@ class LeftEvaluating:
     iteration: Iteration
 
 
-def left_evaluating(call: cst.Call, module: Module) -> LeftEvaluating | None:
+def left_evaluating(module: Module, call: cst.Call) -> LeftEvaluating | None:
     """How the model that a call puts into evaluation mode is trained on in it; None if that is not proved."""
     assert isinstance(call.func, cst.Attribute)
     if COPY_NAME.search((last_name(call.func.value) or "").lower()):

@@ -341,8 +341,10 @@ class Part:
     @classmethod
     def of(cls: type[Known], module: Module) -> Known:
         """The part for a file, the same each time."""
-        found: Any = module.parts.get(cls)
-        if found is None:
+        found: Any
+        try:
+            found = module.parts[cls]
+        except KeyError:
             found = module.parts[cls] = cls(module)
         return found  # type: ignore[no-any-return]
 

@@ -46,19 +46,19 @@ def may_keep(node: cst.AugAssign | cst.Assign | cst.Call) -> bool:
     )
 
 
-def kept(node: cst.CSTNode, module: Module) -> Iterator[Kept]:
+def kept(module: Module, node: cst.CSTNode) -> Iterator[Kept]:
     """What a statement, call or comprehension adds to something that was there before.
 
     Items of a list, tuple or dict that is kept are given one by one. Overwriting keeps nothing: ``last =
     loss`` lets go of what was there.
     """
-    for place, stored in _kept(node, module):
+    for place, stored in _kept(module, node):
         for item in _items(stored):
             yield Kept(place, item)
 
 
 def _kept(
-    node: cst.CSTNode, module: Module, *, meters: bool = True
+    module: Module, node: cst.CSTNode, *, meters: bool = True
 ) -> Iterator[tuple[cst.BaseExpression, cst.BaseExpression]]:
     match node:
         case cst.AugAssign(operator=cst.AddAssign() | cst.SubtractAssign()):
@@ -70,7 +70,7 @@ def _kept(
             if (
                 not any(terms is not None for terms in sums)
                 and isinstance(target, cst.Subscript)
-                and _new_key(target, module)
+                and _new_key(module, target)
             ):
                 yield target.value, node.value
             elif isinstance(node.value, (cst.ListComp, cst.DictComp)):
@@ -79,33 +79,33 @@ def _kept(
             callee = module.callee(node)
             if isinstance(callee, cst.FunctionDef):
                 if meters:
-                    yield from ((owner, value) for value in _kept_arguments(node, callee, module))
+                    yield from ((owner, value) for value in _kept_arguments(module, node, callee))
             elif module.value(owner).kind in (Kind.LIST, Kind.ITERATOR, Kind.UNKNOWN):
                 arguments = [argument.value for argument in node.args if argument.star == ""]
                 if method in ("append", "appendleft", "extend", "extendleft") and len(arguments) == 1:
                     yield owner, arguments[0]
                 elif method == "insert" and len(arguments) == 2:
                     yield owner, arguments[1]
-                elif meters and method == "update" and arguments and _is_average(owner, module):
+                elif meters and method == "update" and arguments and _is_average(module, owner):
                     yield owner, arguments[0]
             elif method == "update" and module.value(owner).kind is Kind.DICT:
-                yield from ((owner, value) for value in _put_under_new_keys(node, module))
+                yield from ((owner, value) for value in _put_under_new_keys(module, node))
         case _:
             pass
 
 
-def _put_under_new_keys(call: cst.Call, module: Module) -> Iterator[cst.BaseExpression]:
+def _put_under_new_keys(module: Module, call: cst.Call) -> Iterator[cst.BaseExpression]:
     """What ``totals.update({f"loss/{step}": loss})`` stores under keys that are others each time."""
     match call.args:
         case [cst.Arg(value=cst.Dict(elements=elements))]:
             for pair in elements:
-                if isinstance(pair, cst.DictElement) and _differs(pair.key, module):
+                if isinstance(pair, cst.DictElement) and _differs(module, pair.key):
                     yield pair.value
         case _:
             pass
 
 
-def _is_average(owner: cst.BaseExpression, module: Module) -> bool:
+def _is_average(module: Module, owner: cst.BaseExpression) -> bool:
     """Whether a meter of another file adds up what it is given: the `AverageMeter` that everybody copies.
 
     It may be one of many: ``meters[name]``.
@@ -120,18 +120,18 @@ def _is_average(owner: cst.BaseExpression, module: Module) -> bool:
         bindings = module.bindings(owner)
     assigned = [_assigned(binding) for binding in bindings]
     if one_of_many:
-        assigned = [made for value in assigned for made in _made_items(value, module)]
-    return bool(assigned) and all(_makes_average(value, module) for value in assigned)
+        assigned = [made for value in assigned for made in _made_items(module, value)]
+    return bool(assigned) and all(_makes_average(module, value) for value in assigned)
 
 
-def _makes_average(value: cst.BaseExpression | None, module: Module) -> bool:
+def _makes_average(module: Module, value: cst.BaseExpression | None) -> bool:
     name = value.func if isinstance(value, cst.Call) else value
     if not isinstance(name, (cst.Name, cst.Attribute)):
         return False
     return (module.qualified(name) or last_name(name) or "").endswith("AverageMeter")
 
 
-def _made_items(value: cst.BaseExpression | None, module: Module) -> list[cst.BaseExpression | None]:
+def _made_items(module: Module, value: cst.BaseExpression | None) -> list[cst.BaseExpression | None]:
     """What makes the items of a dict or list: ``{k: Meter() for k in names}``, ``defaultdict(Meter)``."""
     match value:
         case cst.DictComp(value=item) | cst.ListComp(elt=item):
@@ -191,17 +191,17 @@ def _terms(value: cst.BaseExpression, target: cst.BaseExpression) -> list[cst.Ba
     return None
 
 
-def _new_key(target: cst.Subscript, module: Module) -> bool:
+def _new_key(module: Module, target: cst.Subscript) -> bool:
     """Whether the item of a dict or list is another one each time."""
     if module.value(target.value).kind not in (Kind.DICT, Kind.LIST):
         return False
     return any(
-        isinstance(element.slice, cst.Index) and _differs(element.slice.value, module)
+        isinstance(element.slice, cst.Index) and _differs(module, element.slice.value)
         for element in target.slice
     )
 
 
-def _differs(key: cst.BaseExpression, module: Module, step: cst.CSTNode | None = None) -> bool:
+def _differs(module: Module, key: cst.BaseExpression, step: cst.CSTNode | None = None) -> bool:
     """Whether a key is another one in each iteration: ``losses[epoch]`` is overwritten by every batch.
 
     ``step``: the loop whose iterations count, the innermost if None. What a loop inside of it runs over
@@ -226,14 +226,14 @@ def _differs(key: cst.BaseExpression, module: Module, step: cst.CSTNode | None =
     )
 
 
-def overwritten(node: cst.CSTNode, place: cst.BaseExpression, step: cst.CSTNode, module: Module) -> bool:
+def overwritten(module: Module, node: cst.CSTNode, place: cst.BaseExpression, step: cst.CSTNode) -> bool:
     """Whether an item of ``place`` that an assignment sets is set again by the next iteration of a loop."""
     match node:
         case cst.Assign(targets=[cst.AssignTarget(target=cst.Subscript(value=owner) as target)]) if (
             owner is place
         ):
             keys = [e.slice.value for e in target.slice if isinstance(e.slice, cst.Index)]
-            return not any(_differs(key, module, step) for key in keys)
+            return not any(_differs(module, key, step) for key in keys)
         case _:
             return False
 
@@ -251,7 +251,7 @@ def _items(stored: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
         yield stored
 
 
-def _kept_arguments(call: cst.Call, method: cst.FunctionDef, module: Module) -> Iterator[cst.BaseExpression]:
+def _kept_arguments(module: Module, call: cst.Call, method: cst.FunctionDef) -> Iterator[cst.BaseExpression]:
     """The arguments that a method of a class in this file keeps in the instance as they are."""
     owner = module.classes.owner(method)
     if owner is None or module.classes.info(owner).kind is Kind.MODULE:
@@ -260,9 +260,9 @@ def _kept_arguments(call: cst.Call, method: cst.FunctionDef, module: Module) -> 
     parameters = {
         binding
         for inner in module.tree.descendants(method.body)
-        for place, stored in _kept(inner, module, meters=False)
-        if _of_instance(place, method, module)
-        for binding in passed_on(stored, module)
+        for place, stored in _kept(module, inner, meters=False)
+        if _of_instance(module, place, method)
+        for binding in passed_on(module, stored)
     }
     for name in sorted(parameters):
         node = bound.get(name).node
@@ -270,7 +270,7 @@ def _kept_arguments(call: cst.Call, method: cst.FunctionDef, module: Module) -> 
             yield node
 
 
-def _of_instance(place: cst.BaseExpression, method: cst.FunctionDef, module: Module) -> bool:
+def _of_instance(module: Module, place: cst.BaseExpression, method: cst.FunctionDef) -> bool:
     while isinstance(place, (cst.Subscript, cst.Attribute)):
         place = place.value
     return isinstance(place, cst.Name) and place.value == module.classes.self_name(method)
@@ -287,7 +287,7 @@ def may_be_no_tensor(module: Module, node: cst.BaseExpression, hops: int = 3) ->
         case cst.IfExp():
             return may_be_no_tensor(module, node.body, hops) or may_be_no_tensor(module, node.orelse, hops)
         case cst.Name() if hops:
-            if _backpropagated_before(node, module):
+            if _backpropagated_before(module, node):
                 return False
             return any(
                 binding.value is not None
@@ -306,7 +306,7 @@ def may_be_no_tensor(module: Module, node: cst.BaseExpression, hops: int = 3) ->
             return module.value(node).kind in (Kind.NUMBER, Kind.NONE, Kind.BOOL)
 
 
-def _backpropagated_before(name: cst.Name, module: Module) -> bool:
+def _backpropagated_before(module: Module, name: cst.Name) -> bool:
     """Whether every way to ``name`` leads through a ``backward`` of the same definitions."""
     tree = module.tree
     bindings = set(module.bindings(name))
@@ -321,7 +321,7 @@ def _backpropagated_before(name: cst.Name, module: Module) -> bool:
     return False
 
 
-def handed_in(place: cst.BaseExpression, module: Module) -> bool:
+def handed_in(module: Module, place: cst.BaseExpression) -> bool:
     """Whether what is kept goes into a container that the caller of the function gave it."""
     while isinstance(place, cst.Subscript):
         place = place.value
@@ -330,7 +330,7 @@ def handed_in(place: cst.BaseExpression, module: Module) -> bool:
     )
 
 
-def passed_on(stored: cst.BaseExpression, module: Module) -> Iterator[str]:
+def passed_on(module: Module, stored: cst.BaseExpression) -> Iterator[str]:
     """The parameters of the function that an expression hands on, by arithmetic at most."""
     match stored:
         case cst.Name():
@@ -338,15 +338,15 @@ def passed_on(stored: cst.BaseExpression, module: Module) -> Iterator[str]:
             if len(bindings) == 1 and bindings[0].kind is BindingKind.PARAMETER:
                 yield stored.value
         case cst.BinaryOperation():
-            yield from passed_on(stored.left, module)
-            yield from passed_on(stored.right, module)
+            yield from passed_on(module, stored.left)
+            yield from passed_on(module, stored.right)
         case _:
             for item in _items(stored):
                 if item is not stored:
-                    yield from passed_on(item, module)
+                    yield from passed_on(module, item)
 
 
-def outlives(place: cst.BaseExpression, loop: cst.CSTNode, module: Module) -> bool:
+def outlives(module: Module, place: cst.BaseExpression, loop: cst.CSTNode) -> bool:
     """Whether what is kept in ``place`` is carried from one iteration of ``loop`` to the next."""
     if isinstance(loop, (cst.ListComp, cst.DictComp)):
         return True

@@ -63,7 +63,7 @@ def needless_exchange(call: cst.Call, module: Module) -> NeedlessExchange | None
     ]
     if not wrappers or module.tree.matches(_KNOWN) or Parallelism.of(module).wrapped_by(Wrapping.PREPARED):
         return None
-    found = accumulation(call, module)
+    found = accumulation(module, call)
     if found is None:
         return None
     for wrapper in wrappers:

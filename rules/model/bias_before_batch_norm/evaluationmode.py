@@ -33,7 +33,7 @@ def trains_in_evaluation_mode(module: Module) -> bool:
         return True
     if len(evaluating) < len(switched):
         # A `train()` somewhere ends it, but where nothing calls that before the next step.
-        return any(modeswitches.left_evaluating(call, module) is not None for call in evaluating)
+        return any(modeswitches.left_evaluating(module, call) is not None for call in evaluating)
     order = module.tree.order
     return not all(
         module.function(call) is module.function(backward)
