@@ -31,8 +31,9 @@ from torchlint.semantics.evidence import (
     imports_test_library,
 )
 from torchlint.semantics.fixpoint import Fixpoint
+from torchlint.semantics.flow.control import ControlFlow
+from torchlint.semantics.flow.guards import Guard, guards
 from torchlint.semantics.gradients import Gradients
-from torchlint.semantics.guards import Guard, guards
 from torchlint.semantics.inference import Inference
 from torchlint.semantics.iterations import Iterations
 from torchlint.semantics.loaders import Loaders
@@ -160,6 +161,11 @@ class Module:
     def names(self) -> Names:
         """Scopes, bindings and dotted names."""
         return Names(self.tree, _is_library_name)
+
+    @cached_property
+    def flow(self) -> ControlFlow:
+        """The control-flow graphs of the functions."""
+        return ControlFlow(self.tree)
 
     @cached_property
     def classes(self) -> Classes:

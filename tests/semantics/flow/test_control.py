@@ -23,11 +23,11 @@ class Abandoned(BaseException):
     """A run has come to one call as often as is tried."""
 
 
-class Expected(Exception):
+class ExpectedError(Exception):
     """What handlers catch."""
 
 
-class Other(Exception):
+class OtherError(Exception):
     """What they may miss."""
 
 
@@ -114,7 +114,7 @@ class Writer:
             case "with":
                 return [f"with {self.call('manager')}:", *self.block(depth - 1, loop)]
             case "suppress":
-                return ["with suppress(Expected):", *self.block(depth - 1, loop)]
+                return ["with suppress(ExpectedError):", *self.block(depth - 1, loop)]
             case "match":
                 lines = [f"match {self.call('subject')}:"]
                 for pattern in self.one_of(("True",), ("True", "_"), ("False", f"_ if {self.test()}")):
@@ -130,9 +130,10 @@ class Writer:
 
     def attempt(self, depth: int, loop: bool) -> list[str]:
         lines = ["try:", *self.block(depth - 1, loop)]
-        handlers = self.one_of((), ("except Expected:",), ("except:",), ("except Expected:", "except:"))
+        some, every = "except ExpectedError:", "except:"
+        handlers = self.one_of((), (some,), (every,), (some, every))
         if not self.with_finally and not handlers:
-            handlers = ("except Expected:",)
+            handlers = (some,)
         for handler in handlers:
             lines += [handler, *self.block(depth - 1, loop)]
         if handlers:
@@ -198,7 +199,7 @@ class Run:
         self.known[number] = self.known.get(number, known) & known
         failing = self.choose(3)
         if failing:
-            raise (Expected, Other)[failing - 1]
+            raise (ExpectedError, OtherError)[failing - 1]
 
     def mark(self, number: int) -> Any:
         self.begin(number)
@@ -214,7 +215,7 @@ class Run:
     def failure(self, number: int) -> Exception:
         self.begin(number)
         self.done.add(number)
-        return (Expected, Other)[self.choose(2)]()
+        return (ExpectedError, OtherError)[self.choose(2)]()
 
     def test(self, number: int) -> bool:
         self.begin(number)
@@ -244,17 +245,17 @@ class Run:
         return nullcontext()
 
     def __call__(self, code: Any) -> None:
-        scope: dict[str, Any] = {"suppress": suppress, "Expected": Expected}
+        scope: dict[str, Any] = {"suppress": suppress, "ExpectedError": ExpectedError}
         names = ("mark", "failure", "test", "subject", "items", "manager")
         scope |= {name: getattr(self, name) for name in names}
         exec(code, scope)
-        with suppress(Abandoned, Expected, Other, AssertionError, StopIteration):
+        with suppress(Abandoned, ExpectedError, OtherError, AssertionError, StopIteration):
             generator = scope["program"]()
             if hasattr(generator, "__next__"):
                 stopping = 0
                 while True:
                     if stopping:
-                        generator.throw((Expected, Other)[stopping - 1]())
+                        generator.throw((ExpectedError, OtherError)[stopping - 1]())
                     else:
                         next(generator)
                     stopping = self.choose(3)

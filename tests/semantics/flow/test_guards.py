@@ -7,7 +7,7 @@ from collections.abc import Callable
 import libcst as cst
 import pytest
 
-from torchlint.semantics.guards import unchanged
+from torchlint.semantics.flow.guards import unchanged
 from torchlint.semantics.module import Module
 
 
