@@ -874,17 +874,10 @@ class Places:
         return [True] if None in outers else [], [outer for outer in outers if outer is not None]
 
     def _below_guard(self, node: cst.CSTNode) -> bool:
-        child = node
-        for parent in self.tree.ancestors(node):
-            if isinstance(parent, cst.If):
-                if child is parent.body and _is_main_test(parent.test, cst.Equal):
-                    return True
-                if child is parent.orelse and _is_main_test(parent.test, cst.NotEqual):
-                    return True
-            if isinstance(parent, FUNCTIONS):
-                return False
-            child = parent
-        return False
+        return any(
+            _is_main_test(decision.test, cst.Equal if decision.holds else cst.NotEqual)
+            for decision in self.module.flow.branches(node)
+        )
 
 
 # ---------------------------------------------------------------------- conventions

@@ -206,14 +206,7 @@ def _to_the_terminal(call: cst.Call) -> bool:
 
 
 def _behind_switch(module: Module, node: cst.CSTNode, loop: cst.CSTNode) -> bool:
-    child = node
-    for parent in module.tree.ancestors(node):
-        if parent is loop:
-            return False
-        if isinstance(parent, cst.If) and child is not parent.test:
-            return True
-        child = parent
-    return False
+    return next(module.flow.branches(node, within=loop), None) is not None
 
 
 def in_writer(module: Module, node: cst.CSTNode) -> bool:

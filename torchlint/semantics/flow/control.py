@@ -42,6 +42,11 @@ class FunctionFlow:
         return self.dominators.nearest(self.graph.decisions)
 
     @cached_property
+    def nearest_alternatives(self) -> list[Block]:
+        """As ``nearest_decisions``, for the handlers and cases."""
+        return self.dominators.nearest(self.graph.alternatives)
+
+    @cached_property
     def postdominators(self) -> DominatorTree:
         """The dominators of the reversed graph, from the normal end of the function.
 
@@ -110,17 +115,85 @@ class ControlFlow:
             place = parents.get(place)
         return ()
 
-    def decisions(self, node: cst.CSTNode) -> Iterator[Decision]:
-        """The decisions on every way to a node within its function, the nearest first."""
+    def decisions(self, node: cst.CSTNode, within: cst.CSTNode | None = None) -> Iterator[Decision]:
+        """The decisions on every way to a node within its function, the nearest first.
+
+        With ``within``, those that a part of that statement makes.
+        """
         flow = self.of(self.root(node))
-        graph, dominators = flow.graph, flow.dominators
-        blocks = [graph.blocks[point] for point in self._points(node, graph)]
-        block = flow.nearest_decisions[blocks[0]] if blocks else NONE
+        for block in self._above(node, flow, flow.nearest_decisions):
+            decision = flow.graph.decisions[block]
+            if within is not None and (
+                decision.construct is within or not self.tree.contains(within, decision.construct)
+            ):
+                return
+            yield decision
+
+    def branches(
+        self, node: cst.CSTNode, within: cst.CSTNode | None = None, *, outward: bool = False
+    ) -> Iterator[Decision]:
+        """The decisions a branch of which holds a node, the nearest first.
+
+        Others were made as well on every way to it, such as those behind which a function was left. With
+        ``outward``, the branches around the definitions that hold the node count, too.
+        """
+        place: cst.CSTNode = node
+        while place is not self.tree.root:
+            for decision in self.decisions(place, within):
+                if self.tree.contains(decision.construct, place):
+                    yield decision
+            if not outward:
+                return
+            place = self.root(place)
+
+    def alternatives(self, node: cst.CSTNode, *, outward: bool = False) -> Iterator[cst.CSTNode]:
+        """The handlers and cases of a ``match`` that are chosen on every way to a node, the nearest first."""
+        place: cst.CSTNode = node
+        while place is not self.tree.root:
+            flow = self.of(self.root(place))
+            for block in self._above(place, flow, flow.nearest_alternatives):
+                yield flow.graph.alternatives[block]
+            if not outward:
+                return
+            place = self.root(place)
+
+    def _above(self, node: cst.CSTNode, flow: FunctionFlow, nearest: list[Block]) -> Iterator[Block]:
+        """The chosen blocks that dominate a node, the nearest first."""
+        blocks = self._blocks(node, flow.graph)
+        block = nearest[blocks[0]] if blocks else NONE
         while block != NONE:
-            if all(dominators.dominates(block, other) for other in blocks):
-                yield graph.decisions[block]
-            above = dominators.parent(block)
-            block = flow.nearest_decisions[above] if above != NONE else NONE
+            if all(flow.dominators.dominates(block, other) for other in blocks):
+                yield block
+            above = flow.dominators.parent(block)
+            block = nearest[above] if above != NONE else NONE
+
+    def _blocks(self, node: cst.CSTNode, graph: Graph) -> list[Block]:
+        return [graph.blocks[point] for point in self._points(node, graph)]
+
+    def ends_loop(self, node: cst.CSTNode, loop: cst.CSTNode) -> bool:
+        """Whether a loop is certainly left behind a node in its body, in the same iteration."""
+        flow = self.of(self.root(loop))
+        graph = flow.graph
+        if loop not in graph.heads:
+            return False
+        starts = self._blocks(node, graph)
+        return not _reachable(graph.successors, *starts, without=graph.heads[loop])[graph.latches[loop]]
+
+    def certainly_after(self, one: cst.CSTNode, other: cst.CSTNode) -> bool:
+        """Whether ``other`` runs behind ``one`` whenever their function comes to its normal end."""
+        root = self.root(one)
+        if root is not self.root(other):
+            return False
+        flow = self.of(root)
+        graph, earlier, later = flow.graph, self._points(one, flow.graph), self._points(other, flow.graph)
+
+        def follows(before: int, after: int) -> bool:
+            first, second = graph.blocks[before], graph.blocks[after]
+            if first == second:
+                return before < after or (before == after and self._evaluated_before(one, other))
+            return flow.postdominators.dominates(second, first)
+
+        return bool(earlier) and all(any(follows(before, after) for after in later) for before in earlier)
 
     def certainly_before(self, one: cst.CSTNode, other: cst.CSTNode) -> bool:
         """Whether ``one`` has run whenever ``other`` begins, in the same run of their function.
@@ -158,13 +231,15 @@ class ControlFlow:
         return tree.order[child] < tree.order[other]
 
 
-def _reachable(successors: list[list[Block]], root: Block) -> list[bool]:
+def _reachable(successors: list[list[Block]], *roots: Block, without: Block = NONE) -> list[bool]:
+    """Which blocks a way leads to that does not pass another."""
     found = [False] * len(successors)
-    found[root] = True
-    stack = [root]
+    for root in roots:
+        found[root] = True
+    stack = list(roots)
     while stack:
         for following in successors[stack.pop()]:
-            if not found[following]:
+            if not found[following] and following != without:
                 found[following] = True
                 stack.append(following)
     return found

@@ -45,7 +45,7 @@ _SUPPRESSING = frozenset({"suppress", "raises", "assertRaises", "assertRaisesReg
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """A test and its outcome: what is known at the start of a block.
+    """A test and its outcome: what is known at the start of a block. No test is a negation.
 
     ``construct`` is what makes the test: a statement, a case of a ``match``, an operator or a comprehension.
     """
@@ -53,6 +53,13 @@ class Decision:
     test: cst.BaseExpression
     holds: bool
     construct: cst.CSTNode
+
+    @classmethod
+    def of(cls, test: cst.BaseExpression, holds: bool, construct: cst.CSTNode) -> Decision:
+        """A decision on a test, of which ``not`` is taken away."""
+        while isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
+            test, holds = test.expression, not holds
+        return cls(test, holds, construct)
 
 
 @dataclass(slots=True)
@@ -65,7 +72,9 @@ class Graph:
             behind: by them unreachable code has a place as well.
         decisions: the decisions by the block at whose start they hold.
         exit: the block of the normal end; ``raised`` that of an exception, or of a generator given up.
-        latches: for each loop the block from which the next iteration begins.
+        alternatives: the handlers and cases by the block at whose start one of them has been chosen.
+        heads: for each loop the block that decides on another iteration; ``latches`` has the block that
+            ends each iteration.
         points: the nodes that stand in the graph, in the order of their numbers.
         blocks: the block of each point.
         numbers: the points of a node: more than one in a ``finally``.
@@ -74,6 +83,8 @@ class Graph:
     successors: list[list[Block]] = field(default_factory=list)
     fallthrough: list[tuple[Block, Block]] = field(default_factory=list)
     decisions: dict[Block, Decision] = field(default_factory=dict)
+    alternatives: dict[Block, cst.CSTNode] = field(default_factory=dict)
+    heads: dict[cst.CSTNode, Block] = field(default_factory=dict)
     latches: dict[cst.CSTNode, Block] = field(default_factory=dict)
     points: list[cst.CSTNode] = field(default_factory=list)
     blocks: list[Block] = field(default_factory=list)
@@ -239,8 +250,8 @@ class _Builder:
 
     def _test(self, node: cst.BaseExpression, construct: cst.CSTNode) -> tuple[Block, Block]:
         """Evaluate a test; the blocks behind its outcomes, first that where it holds."""
-        true = self._block(Decision(node, True, construct))
-        false = self._block(Decision(node, False, construct))
+        true = self._block(Decision.of(node, True, construct))
+        false = self._block(Decision.of(node, False, construct))
         self._run([(_Task.TEST, node, true, false)])
         return true, false
 
@@ -284,7 +295,7 @@ class _Builder:
             case cst.BooleanOperation(left=left, operator=operator, right=right):
                 self._name(node)
                 both = isinstance(operator, cst.And)
-                further = self._block(Decision(left, both, node))
+                further = self._block(Decision.of(left, both, node))
                 stack.append((_Task.TEST, right, true, false))
                 stack.append((_Task.ENTER, None, further, _NO_BLOCK))
                 done = (further, false) if both else (true, further)
@@ -298,7 +309,7 @@ class _Builder:
         match node:
             case cst.BooleanOperation(left=left, operator=operator, right=right):
                 both = isinstance(operator, cst.And)
-                further, end = self._block(Decision(left, both, node)), self._block()
+                further, end = self._block(Decision.of(left, both, node)), self._block()
                 yield _Task.TEST, left, *((further, end) if both else (end, further))
                 yield _Task.ENTER, None, further, _NO_BLOCK
                 yield _Task.VALUE, right, _NO_BLOCK, _NO_BLOCK
@@ -306,8 +317,8 @@ class _Builder:
                 yield _Task.ENTER, None, end, _NO_BLOCK
             case cst.IfExp(test=test, body=body, orelse=orelse):
                 true, false = (
-                    self._block(Decision(test, True, node)),
-                    self._block(Decision(test, False, node)),
+                    self._block(Decision.of(test, True, node)),
+                    self._block(Decision.of(test, False, node)),
                 )
                 end = self._block()
                 yield _Task.TEST, test, true, false
@@ -354,7 +365,7 @@ class _Builder:
             yield _Task.ENTER, None, body, _NO_BLOCK
             yield _Task.VALUE, loop.target, _NO_BLOCK, _NO_BLOCK
             for condition in loop.ifs:
-                met = self._block(Decision(condition.test, True, node))
+                met = self._block(Decision.of(condition.test, True, node))
                 yield _Task.TEST, condition.test, met, head
                 yield _Task.ENTER, None, met, _NO_BLOCK
             outer, loop = head, loop.inner_for_in
@@ -453,6 +464,7 @@ class _Builder:
 
     def _repeat(self, node: cst.For | cst.While, latch: Block, end: Block, head: Block) -> None:
         """Run the body of a loop."""
+        self.graph.heads.setdefault(node, head)
         self.graph.latches.setdefault(node, latch)
         self._push({_Leaving.BREAK: end, _Leaving.CONTINUE: latch})
         self.suite(node.body)
@@ -482,6 +494,7 @@ class _Builder:
         end = self._block()
         for case in node.cases:
             taken, missed = self._block(), self._block()
+            self.graph.alternatives[taken] = case
             self._point(case)
             self.edge(taken)
             certain = _matches_all(case.pattern)
@@ -530,6 +543,7 @@ class _Builder:
             caught = self._block()
             self.current = raised
             self.edge(caught)
+            self.graph.alternatives[caught] = handler
             self.current = caught
             self._point(handler)
             self.suite(handler.body)
