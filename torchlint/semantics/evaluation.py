@@ -562,8 +562,8 @@ class Evaluation:
         """
         if self.module.function(call) is not None or self.module.backpropagation.passes:
             return False
-        guards = (around for around in self.tree.ancestors(call) if isinstance(around, cst.If))
-        script = next(guards, None) if self.module.main_guarded(call) else self.tree.root
+        branches = (branch.construct for branch in self.module.flow.branches(call))
+        script = next(branches, None) if self.module.main_guarded(call) else self.tree.root
         if script is None or _LOADS.search(self.tree.source(script)) is not None:
             return False
         return any(self._is_random(argument.value, _HOPS + 1) for argument in call.args)

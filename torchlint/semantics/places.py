@@ -33,6 +33,7 @@ from torchlint.semantics.api.results import TENSOR_METHODS
 from torchlint.semantics.classes import Classes
 from torchlint.semantics.conventions import STEP_FUNCTION
 from torchlint.semantics.fixpoint import Fixpoint
+from torchlint.semantics.flow.control import ControlFlow
 from torchlint.semantics.gradmode import Grad, GradModes
 from torchlint.semantics.names import BindingKind, Names
 from torchlint.semantics.origins import hands_over_model, runs_given_model
@@ -91,6 +92,8 @@ class Model(Protocol):
     def names(self) -> Names: ...
     @property
     def classes(self) -> Classes: ...
+    @property
+    def flow(self) -> ControlFlow: ...
     @property
     def fixpoint(self) -> Fixpoint[Any, Any]: ...
     def value(self, node: cst.BaseExpression) -> Value: ...

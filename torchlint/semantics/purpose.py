@@ -131,15 +131,11 @@ _FOR_TOOLS = re.compile(r"\b(fmt|isort|yapf)\s*:\s*\w+")
 
 def _below_sparing(module: Module, node: cst.CSTNode) -> bool:
     """Whether a branch taken to save memory, or a function called after that, holds ``node``."""
-    child = node
-    for parent in module.tree.ancestors(node):
-        if isinstance(parent, (cst.If, cst.IfExp)) and child is parent.body:
-            if any(_SPARING.search(word) for word in _words(module, parent.test)):
-                return True
-        if isinstance(parent, cst.FunctionDef):
-            return _SPARING.search(parent.name.value) is not None
-        child = parent
-    return False
+    tests = (branch.test for branch in module.flow.branches(node) if branch.holds)
+    if any(_SPARING.search(word) for test in tests for word in _words(module, test)):
+        return True
+    function = module.tree.enclosing(node, cst.FunctionDef)
+    return function is not None and _SPARING.search(function.name.value) is not None
 
 
 def _words(module: Module, node: cst.CSTNode) -> Iterator[str]:

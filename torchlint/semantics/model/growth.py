@@ -223,24 +223,7 @@ def _asks(module: Module, read: cst.BaseExpression, loop: StatementLoop) -> bool
             call = module.tree.parent(parent)
             if isinstance(call, cst.Call) and module.qualified(call.func) in _ASKING:
                 return True
-    return _leaves_loop(module, read, loop)
-
-
-def _leaves_loop(module: Module, read: cst.CSTNode, loop: StatementLoop) -> bool:
-    """Whether a read stands in a branch that ends in ``return``, or in ``break`` out of this loop."""
-    for block in module.tree.ancestors(read):
-        if block is loop.body:
-            return False
-        if isinstance(block, cst.IndentedBlock) and block.body:
-            last = block.body[-1]
-            small = last.body[-1] if isinstance(last, cst.SimpleStatementLine) else None
-            if isinstance(small, cst.Return):
-                return True
-            if isinstance(small, cst.Break) and module.loops(small)[:1] == [loop]:
-                return True
-        if isinstance(block, (cst.For, cst.While)):
-            return False
-    return False
+    return module.flow.ends_loop(read, loop)
 
 
 # --- what grows -------------------------------------------------------------------------------------

@@ -104,13 +104,8 @@ def makes_scaler(call: cst.Call, module: Module) -> bool:
             return False
     elif enabled.unknown:
         return False
-    child: cst.CSTNode = call
-    for around in module.tree.ancestors(call):
-        if isinstance(around, (cst.If, cst.IfExp)) and child is not around.test:
-            if child is not around.body or not _turns_on_all(around.test, module):
-                return False
-        child = around
-    return True
+    branches = module.flow.branches(call, outward=True)
+    return all(branch.holds and _turns_on_all(branch.test, module) for branch in branches)
 
 
 def _turns_on_all(test: cst.BaseExpression, module: Module) -> bool:
