@@ -196,14 +196,13 @@ class Asides:
         throttled_in = self.module.places.throttled_in
         if not throttled_in(node, loop):
             return False
-        child = node
-        for around in self.tree.ancestors(node):
-            if around is loop:
-                return False
-            if isinstance(around, cst.If) and isinstance(child, _BRANCHES):
-                if not throttled_in(around, loop):
-                    return not self.module.backpropagation.computes_gradients(child)
-            child = around
+        for branch in self.module.flow.branches(node, within=loop):
+            condition = branch.construct
+            if not isinstance(condition, cst.If):
+                continue
+            taken = condition.body if self.tree.contains(condition.body, node) else condition.orelse
+            if taken is not None and not isinstance(taken, cst.If) and not throttled_in(condition, loop):
+                return not self.module.backpropagation.computes_gradients(taken)
         return False
 
     def _is_handed_to_training(self, call: cst.Call) -> bool:

@@ -151,15 +151,14 @@ class Gradients:
         self, backward: cst.Call, backwards: Sequence[cst.Call], steps: Sequence[cst.Call]
     ) -> cst.If | None:
         """The innermost condition around ``backward`` that has none in its other branch, nor a step."""
-        child: cst.CSTNode = backward
-        for around in self.tree.ancestors(backward):
+        for branch in self.module.flow.branches(backward, outward=True):
+            around = branch.construct
             if self.tree.holds(around, steps):
                 return None
-            if isinstance(around, cst.If) and child is not around.test:
+            if isinstance(around, cst.If):
                 branches = around.body, around.orelse
                 if not all(b is not None and self.tree.holds(b, backwards) for b in branches):
                     return around
-            child = around
         return None
 
     def _is_chosen(self, call: cst.Call) -> bool:

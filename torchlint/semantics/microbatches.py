@@ -492,5 +492,3 @@ class _Search:
 
 def _has(value: cst.BaseExpression | None, index: int) -> TypeGuard[cst.Tuple]:
     return isinstance(value, cst.Tuple) and index < len(value.elements)
-
-

@@ -601,20 +601,14 @@ class Places:
 
     def _conditions(self, node: cst.CSTNode, function: Function) -> _Conditions:
         """The branches around ``node`` that are taken by what the function gets for its parameters."""
-        found: list[tuple[cst.BaseExpression, bool]] = []
-        parents = self.tree.parents
-        child, parent = node, parents.get(node)
-        while parent is not None and parent is not function:
-            kind = parent.__class__
-            if (kind is cst.If or kind is cst.IfExp) and child is not parent.test:  # type: ignore[attr-defined]
-                test: cst.BaseExpression = parent.test  # type: ignore[attr-defined]
-                if any(
-                    isinstance(n, cst.Name) and self._is_parameter(n, function)
-                    for n in self.tree.descendants(test)
-                ):
-                    found.append((test, child is parent.body))  # type: ignore[attr-defined]
-            child, parent = parent, parents.get(parent)
-        return tuple(found)
+        return tuple(
+            (branch.test, branch.holds)
+            for branch in self.module.flow.branches(node, within=function, outward=True)
+            if any(
+                isinstance(n, cst.Name) and self._is_parameter(n, function)
+                for n in self.tree.descendants(branch.test)
+            )
+        )
 
     def _is_parameter(self, name: cst.Name, function: Function) -> bool:
         bindings = self.names.bindings(name)

@@ -213,21 +213,8 @@ def in_writer(module: Module, node: cst.CSTNode) -> bool:
 
 def below_saving(module: Module, node: cst.CSTNode) -> bool:
     """Whether a switch such as ``save_images`` or ``capture_video`` asks for what is done at ``node``."""
-    for child, around in module.tree.edges(node, _BRANCHES):
-        # The block of a branch, instead of the branch: one of n ``elif`` has n conditions around it.
-        parent = module.tree.parent(around) if isinstance(around, cst.BaseSuite) else around
-        if isinstance(parent, (cst.If, cst.IfExp)) and parent.body in (child, around):
-            word = last_name(parent.test)
-            if word is not None and _SAVING.search(word):
-                return True
-        if isinstance(parent, (cst.FunctionDef, cst.Lambda)):
-            return False
-    return False
-
-
-_BRANCHES: frozenset[type] = frozenset(
-    {cst.IndentedBlock, cst.SimpleStatementSuite, cst.IfExp, cst.FunctionDef, cst.Lambda}
-)
+    words = (last_name(branch.test) for branch in module.flow.branches(node) if branch.holds)
+    return any(word is not None and _SAVING.search(word) for word in words)
 
 
 # --- to compute on the host -------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from torchlint.semantics.flow.graph import Block, Decision, Graph, Root, build, 
 from torchlint.syntax import SyntaxTree
 
 _FUNCTIONS: frozenset[type] = frozenset({cst.FunctionDef, cst.Lambda})
+_CONTEXTS: frozenset[type] = _FUNCTIONS | {cst.With}
 # Fields that are evaluated before those in front of them.
 _FIRST = {cst.Assign: "value", cst.AnnAssign: "value", cst.NamedExpr: "value", cst.IfExp: "test"}
 
@@ -156,6 +157,41 @@ class ControlFlow:
             if not outward:
                 return
             place = self.root(place)
+
+    def contexts(self, node: cst.CSTNode, *, outward: bool = False) -> Iterator[cst.WithItem]:
+        """The context managers in which a node runs, the innermost first, those of its function only.
+
+        With ``outward``, those in which the definitions around it stand count, too.
+        """
+        for child, around in self.tree.edges(node, _CONTEXTS):
+            if isinstance(around, cst.With):
+                entered = len(around.items)
+                if child is not around.body:
+                    entered = around.items.index(child)
+                yield from reversed(around.items[:entered])
+            elif not outward and child is around.body:  # type: ignore[attr-defined]
+                return
+
+    def may_follow(self, one: cst.CSTNode, other: cst.CSTNode, within: cst.CSTNode | None = None) -> bool:
+        """Whether ``other`` may run when ``one`` has begun, in the same run of their function.
+
+        With ``within``, in the same iteration of that loop. Of different functions nothing is known.
+        """
+        root = self.root(one)
+        if root is not self.root(other):
+            return True
+        flow = self.of(root)
+        graph, earlier, later = flow.graph, self._points(one, flow.graph), self._points(other, flow.graph)
+        head = NONE if within is None else graph.heads.get(within, NONE)
+        for before in earlier:
+            first = graph.blocks[before]
+            following = (block for block in graph.successors[first] if block != head)
+            reached = _reachable(graph.successors, *following, without=head)
+            for after in later:
+                block = graph.blocks[after]
+                if reached[block] or (block == first and before <= after):
+                    return True
+        return False
 
     def _above(self, node: cst.CSTNode, flow: FunctionFlow, nearest: list[Block]) -> Iterator[Block]:
         """The chosen blocks that dominate a node, the nearest first."""

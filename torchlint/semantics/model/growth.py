@@ -408,17 +408,11 @@ def _is_asked_for_key(module: Module, container: cst.CSTNode) -> bool:
 
 def _is_alternative(module: Module, target: cst.CSTNode, other: cst.CSTNode) -> bool:
     """Whether one of two assignments is made in each round: in two branches, or after the other failed."""
-    tree = module.tree
-    for holder in tree.ancestors(target):
-        if isinstance(holder, (cst.For, cst.While, cst.FunctionDef)):
-            return False
-        if isinstance(holder, (cst.If, cst.Try)) and tree.contains(holder, other):
-            sides: list[cst.CSTNode | None] = [holder.body, holder.orelse]
-            if isinstance(holder, cst.Try):
-                sides += holder.handlers
-            ours = [side for side in sides if side is not None and tree.contains(side, target)]
-            return bool(ours) and not tree.contains(ours[0], other)
-    return False
+    loop = module.tree.enclosing(target, cst.For, cst.While)
+    if loop is None or module.tree.enclosing(other, cst.For, cst.While) is not loop:
+        return False
+    pairs = (target, other), (other, target)
+    return not any(module.flow.may_follow(one, two, within=loop) for one, two in pairs)
 
 
 # --- the fix ----------------------------------------------------------------------------------------
