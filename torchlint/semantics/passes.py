@@ -177,14 +177,9 @@ class _Search:
         self, place: cst.CSTNode, iterated: cst.BaseExpression, depth: int
     ) -> cst.For | cst.While | None:
         """The innermost loop that runs ``place`` each time round with the same loader."""
-        child = place
-        for outer in self.tree.ancestors(place):
-            if isinstance(outer, (cst.FunctionDef, cst.Lambda)):
-                break
-            if isinstance(outer, (cst.For, cst.While)) and child is outer.body:
-                if self._is_over_passes(outer, iterated):
-                    return outer
-            child = outer
+        for outer in self.module.loops(place):
+            if isinstance(outer, (cst.For, cst.While)) and self._is_over_passes(outer, iterated):
+                return outer
         function = self.module.function(place)
         if function is None or function is self.origin or depth > _DEPTH:
             return None
