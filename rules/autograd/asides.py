@@ -10,6 +10,7 @@ import libcst as cst
 
 from torchlint.semantics import places
 from torchlint.semantics.backpropagation import Backpropagation
+from torchlint.semantics.flow.graph import Decision
 from torchlint.semantics.loops import loops_around
 from torchlint.semantics.names import BindingKind
 from torchlint.semantics.phases import Phase, phase
@@ -56,34 +57,29 @@ class Asides:
         if loop is None:
             return None
         passes = [b.call for b in Backpropagation.of(self.module).passes if self.tree.contains(loop, b.call)]
-        tests = {self._asked_before(backward, loop) for backward in passes}
-        test = tests.pop() if len(tests) == 1 else None
-        if test is None or self.tree.contains(test, call):
+        branches = {self._asked_before(backward, loop) for backward in passes}
+        branch = branches.pop() if len(branches) == 1 else None
+        if branch is None or self.tree.contains(branch.construct, call):
             return None
-        branch = self.tree.parent(test)
-        assert branch is not None
-        if self.tree.contains(branch, call) or self.tree.order[branch] < self.tree.order[call]:
+        if self.tree.order[branch.construct] < self.tree.order[call]:
             return None
-        return test if self._is_answered_no(test, loop) else None
+        return branch.test if self._is_answered_no(branch.test, loop) else None
 
-    def _asked_before(self, backward: cst.Call, loop: cst.CSTNode) -> cst.BaseExpression | None:
+    def _asked_before(self, backward: cst.Call, loop: cst.CSTNode) -> Decision | None:
         """The question about the mode whose yes leads to ``backward``."""
-        child: cst.CSTNode = backward
-        for around in self.tree.ancestors(backward):
-            if around is loop:
-                return None
-            if isinstance(around, cst.If) and child is around.body:
-                match around.test:
-                    case (
-                        cst.Name()
-                        | cst.Comparison(
-                            left=cst.Name(), comparisons=[cst.ComparisonTarget(operator=cst.Equal())]
-                        )
-                    ):
-                        return around.test
-                    case _:
-                        pass
-            child = around
+        for branch in self.module.flow.branches(backward, within=loop):
+            match branch:
+                case Decision(
+                    cst.Name()
+                    | cst.Comparison(
+                        left=cst.Name(), comparisons=[cst.ComparisonTarget(operator=cst.Equal())]
+                    ),
+                    True,
+                    cst.If(),
+                ):
+                    return branch
+                case _:
+                    pass
         return None
 
     def _is_answered_no(self, test: cst.BaseExpression, loop: cst.CSTNode) -> bool:
@@ -203,14 +199,17 @@ class Asides:
         """Whether a branch without a training step, taken in few iterations of the loop, holds ``node``."""
         if not places.throttled_in(self.module, node, loop):
             return False
-        child = node
-        for around in self.tree.ancestors(node):
-            if around is loop:
-                return False
-            if isinstance(around, cst.If) and isinstance(child, _BRANCHES):
-                if not places.throttled_in(self.module, around, loop):
-                    return not Backpropagation.of(self.module).computes_gradients(child)
-            child = around
+        for branch in self.module.flow.branches(node, within=loop):
+            condition = branch.construct
+            if not isinstance(condition, cst.If):
+                continue
+            taken = condition.body if self.tree.contains(condition.body, node) else condition.orelse
+            if (
+                taken is not None
+                and not isinstance(taken, cst.If)
+                and not places.throttled_in(self.module, condition, loop)
+            ):
+                return not Backpropagation.of(self.module).computes_gradients(taken)
         return False
 
     def _is_handed_to_training(self, call: cst.Call) -> bool:

@@ -12,7 +12,7 @@ import libcst as cst
 from torchlint.semantics.api.results import TENSOR_METHODS
 from torchlint.semantics.conventions import CALLED_MODULE_NAME, OPTIMIZER_NAME
 from torchlint.semantics.holders import EMPTY_HANDED, HARMLESS, LIBRARIES, Holders
-from torchlint.semantics.iterations import Act, Event, Iteration, Iterations, Subject, bound_in, ends_loop
+from torchlint.semantics.iterations import Act, Event, Iteration, Iterations, Subject, bound_in
 from torchlint.semantics.names import AttributeBinding, Binding
 from torchlint.semantics.repetition import may_repeat
 from torchlint.semantics.spellings import last_name
@@ -233,7 +233,7 @@ class _Search:
 
     def _runs_once(self, event: Event) -> bool:
         """Whether the loop is left behind an event, so that it happens only once."""
-        return ends_loop(self.tree, event.outermost, self.iteration.loop)
+        return self.module.flow.ends_loop(event.outermost, self.iteration.loop)
 
     # ------------------------------------------------------------------ functions of other files
 

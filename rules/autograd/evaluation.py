@@ -566,8 +566,8 @@ class Evaluation(Part):
         """
         if self.module.function(call) is not None or Backpropagation.of(self.module).passes:
             return False
-        guards = (around for around in self.tree.ancestors(call) if isinstance(around, cst.If))
-        script = next(guards, None) if places.main_guarded(self.module, call) else self.tree.root
+        branches = (branch.construct for branch in self.module.flow.branches(call))
+        script = next(branches, None) if places.main_guarded(self.module, call) else self.tree.root
         if script is None or _LOADS.search(self.tree.source(script)) is not None:
             return False
         return any(self._is_random(argument.value, _HOPS + 1) for argument in call.args)
@@ -628,20 +628,13 @@ class Evaluation(Part):
 
         ``except RuntimeError:`` runs models again that compute gradients of their own.
         """
-        for around in self.tree.ancestors(call):
-            if isinstance(around, (cst.FunctionDef, cst.Lambda)):
-                return False
-            if isinstance(around, cst.ExceptHandler):
-                tried = self.tree.parent(around)
-                if isinstance(tried, cst.Try) and self._runs_without(tried.body, call):
-                    return True
-            if isinstance(around, cst.With):
-                for item in around.items:
-                    if isinstance(item.item, cst.Call):
-                        name = self.module.qualified(item.item.func)
-                        if name in ("torch.enable_grad", "torch.set_grad_enabled"):
-                            return True
-        return False
+        flow = self.module.flow
+        tried = (self.tree.parent(handler) for handler in flow.alternatives(call))
+        if any(isinstance(t, cst.Try) and self._runs_without(t.body, call) for t in tried):
+            return True
+        managers = (item.item.func for item in flow.contexts(call) if isinstance(item.item, cst.Call))
+        switches = ("torch.enable_grad", "torch.set_grad_enabled")
+        return any(self.module.qualified(manager) in switches for manager in managers)
 
     def _runs_without(self, body: cst.CSTNode, call: cst.Call) -> bool:
         """Whether the same model runs in a block with autograd off."""

@@ -9,8 +9,8 @@ from torchlint.fixes import replace, safe, set_argument, unsafe
 from torchlint.rule import NOTE, WARNING, Finding, rule
 from torchlint.semantics.dataflow import Dataflow
 from torchlint.semantics.evidence import is_test
+from torchlint.semantics.flow.guards import guards
 from torchlint.semantics.gradients import Gradients, zeroed_gradient
-from torchlint.semantics.guards import guards
 from torchlint.semantics.module import Module
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.values import MISSING, Kind

@@ -130,17 +130,7 @@ def _switched_on(module: Module) -> cst.Call | None:
 
 def _in_another_branch(call: cst.Call, switch: cst.Call, module: Module) -> bool:
     """Whether a condition sends the program either to the switch or to ``call``."""
-    ours = dict(_branches(switch, module))
-    return any(ours.get(holder, branch) is not branch for holder, branch in _branches(call, module))
-
-
-def _branches(node: cst.CSTNode, module: Module) -> Iterator[tuple[cst.CSTNode, cst.CSTNode]]:
-    """The conditions around a node, with the branch of each that holds it."""
-    child = node
-    for parent in module.tree.ancestors(node):
-        if isinstance(parent, (cst.If, cst.IfExp, cst.Match)):
-            yield parent, child
-        child = parent
+    return not module.flow.may_follow(switch, call) and not module.flow.may_follow(call, switch)
 
 
 def _measured_cold(call: cst.Call, module: Module) -> cst.Call | None:

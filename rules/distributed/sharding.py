@@ -166,7 +166,7 @@ def sharded_later(call: cst.Call, module: Module) -> Wrapper | None:
     for place, model in _taken(call, module):
         for wrapper in wrappers:
             for site, wrapped in _sites(wrapper, module):
-                if not _same(model, wrapped, module) or not _follows(site, place, module):
+                if not _same(model, wrapped, module) or not module.flow.certainly_before(place, site):
                     continue
                 if not _made_again(call, site, module):
                     return wrapper
@@ -238,22 +238,6 @@ def _same(first: cst.BaseExpression, second: cst.BaseExpression, module: Module)
         one = module.source(first) == module.source(second) and last_name(first.value) == "self"
         return one and module.function(first) is module.function(second)
     return False
-
-
-def _follows(site: cst.CSTNode, place: cst.CSTNode, module: Module) -> bool:
-    """Whether a site certainly comes after a place, in the same run of the same function."""
-    tree = module.tree
-    if module.function(site) is not module.function(place) or tree.order[site] < tree.order[place]:
-        return False
-    child: cst.CSTNode = place
-    for ancestor in tree.ancestors(place):
-        if isinstance(ancestor, (cst.FunctionDef, cst.Lambda, cst.Module)):
-            return True
-        conditional = (cst.If, cst.IfExp, cst.Try, cst.TryStar, cst.Match, cst.For, cst.While)
-        if isinstance(ancestor, conditional) and not tree.contains(child, site):
-            return False
-        child = ancestor
-    return True
 
 
 def _made_again(optimizer: cst.Call, site: cst.CSTNode, module: Module) -> bool:

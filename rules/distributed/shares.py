@@ -276,15 +276,9 @@ def _depends(node: cst.CSTNode, module: Module) -> bool:
 
     A condition around it says so, or one that leaves its function before.
     """
+    if any(_ABOUT_PROCESSES.search(module.source(d.test)) for d in module.flow.branches(node)):
+        return True
     function = module.function(node)
-    child = node
-    for ancestor in module.tree.ancestors(node):
-        if isinstance(ancestor, (cst.If, cst.IfExp)) and child is not ancestor.test:
-            if _ABOUT_PROCESSES.search(module.source(ancestor.test)):
-                return True
-        if ancestor is function:
-            break
-        child = ancestor
     if function is None:
         return False
     for branch in module.tree.descendants(function.body):

@@ -97,13 +97,7 @@ def _is_expected(call: cst.Call, module: Module) -> bool:
     caught = (handler.type for handler in module.tree.handlers(call))
     if any(kind is None or _CAUGHT.search(module.source(kind)) for kind in caught):
         return True
-    for around in module.tree.ancestors(call):
-        if isinstance(around, (cst.FunctionDef, cst.Lambda)):
-            return False
-        if isinstance(around, cst.With):
-            if any("raises" in module.source(item.item).lower() for item in around.items):
-                return True
-    return False
+    return any("raises" in module.source(item.item).lower() for item in module.flow.contexts(call))
 
 
 def _fix(call: cst.Call, conflict: Conflict, module: Module) -> Fix | None:

@@ -30,26 +30,15 @@ def optional(module: Module, node: cst.CSTNode, hops: int = _HOPS) -> bool:
     started are no options. A function that is named after debugging counts as asked for, and so does one that
     is only called where it is optional.
     """
-    child = node
-    for ancestor in module.tree.ancestors(node):
-        if isinstance(ancestor, cst.If) and child is not ancestor.test:
-            if not _always(module, ancestor.test):
-                return True
-        elif _may_skip(ancestor, child):
+    if next(module.flow.alternatives(node), None) is not None:
+        return True
+    for branch in module.flow.branches(node):
+        if not isinstance(branch.construct, cst.If) or not _always(module, branch.test):
             return True
-        elif isinstance(ancestor, cst.FunctionDef) and child is ancestor.body:
-            return _called_optionally(module, ancestor, hops)
-        child = ancestor
-    return False
-
-
-def _may_skip(parent: cst.CSTNode, child: cst.CSTNode) -> bool:
-    """Whether something that is no statement with a condition may leave out a part of it."""
-    if isinstance(parent, cst.IfExp):
-        return child is not parent.test
-    if isinstance(parent, cst.BooleanOperation):
-        return child is parent.right
-    return isinstance(parent, (cst.ExceptHandler, cst.ExceptStarHandler, cst.MatchCase, cst.Lambda))
+    function = module.function(node)
+    if isinstance(function, cst.FunctionDef):
+        return _called_optionally(module, function, hops)
+    return function is not None
 
 
 def _called_optionally(module: Module, function: cst.FunctionDef, hops: int) -> bool:

@@ -111,11 +111,4 @@ def _counts(module: Module, call: cst.Call) -> bool:
 
 
 def _is_conditional(module: Module, node: cst.CSTNode, loop: cst.CSTNode) -> bool:
-    for parent in module.tree.ancestors(node):
-        if parent is loop:
-            return False
-        if isinstance(parent, (cst.If, cst.IfExp)):
-            return True
-        if isinstance(parent, (cst.FunctionDef, cst.Lambda)):
-            return False
-    return False
+    return next(module.flow.branches(node, within=loop), None) is not None

@@ -150,14 +150,8 @@ def _changes_models(module: Module, loop: cst.CSTNode) -> bool:
 
 def _asked_for(module: Module, call: cst.CSTNode) -> bool:
     """Whether it happens only if an option for saving memory is set, or after memory ran out."""
-    child = call
-    for ancestor in module.tree.ancestors(call):
-        if isinstance(ancestor, cst.If) and child is ancestor.body:
-            test = module.source(ancestor.test)
-            if _SAVING.search(test) and "is_available" not in test:
-                return True
-        child = ancestor
-    return False
+    tests = (module.source(d.test) for d in module.flow.branches(call, outward=True) if d.holds)
+    return any(_SAVING.search(test) and "is_available" not in test for test in tests)
 
 
 def _measures(module: Module, call: cst.Call, hot: Hot) -> bool:

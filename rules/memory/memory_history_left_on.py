@@ -103,13 +103,8 @@ def _asked_for(call: cst.Call, module: Module) -> bool:
     """Whether an option asks for a record of the whole run: not of some of the rounds of a loop."""
     if loops_around(module, call):
         return False
-    child: cst.CSTNode = call
-    for ancestor in module.tree.ancestors(call):
-        if isinstance(ancestor, cst.If) and child is ancestor.body:
-            if _ASKING.search(module.source(ancestor.test)):
-                return True
-        child = ancestor
-    return False
+    branches = module.flow.branches(call, outward=True)
+    return any(branch.holds and _ASKING.search(module.source(branch.test)) for branch in branches)
 
 
 def _kept_for_failure(module: Module) -> bool:

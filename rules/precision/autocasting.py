@@ -105,13 +105,8 @@ def makes_scaler(call: cst.Call, module: Module) -> bool:
             return False
     elif enabled.unknown:
         return False
-    child: cst.CSTNode = call
-    for around in module.tree.ancestors(call):
-        if isinstance(around, (cst.If, cst.IfExp)) and child is not around.test:
-            if child is not around.body or not _turns_on_all(around.test, module):
-                return False
-        child = around
-    return True
+    branches = module.flow.branches(call, outward=True)
+    return all(branch.holds and _turns_on_all(branch.test, module) for branch in branches)
 
 
 def _turns_on_all(test: cst.BaseExpression, module: Module) -> bool:
@@ -177,7 +172,7 @@ def _done_in(module: Module, function: Function | None, hops: int) -> cst.Call |
     """The backward pass or step that a function runs, itself or by others, whatever it is called with."""
     if not hops or not isinstance(function, cst.FunctionDef) or function.asynchronous is not None:
         return None
-    inside = [call for call in module.calls_in(function) if _runs_as_called(call, function, module)]
+    inside = [call for call in module.calls_in(function) if _runs_as_called(call, module)]
     for call in inside:
         if (call in Backpropagation.of(module).calls and _is_backward(call)) or _steps(call, module):
             return call
@@ -185,23 +180,12 @@ def _done_in(module: Module, function: Function | None, hops: int) -> cst.Call |
     return next((done for callee in called if (done := _done_in(module, callee, hops - 1)) is not None), None)
 
 
-def _runs_as_called(call: cst.Call, function: cst.FunctionDef, module: Module) -> bool:
-    """Whether a call stands in no block of a function that turns autocast on or off, or asks a parameter."""
-    child: cst.CSTNode = call
-    for around in module.tree.ancestors(call):
-        if around is function:
-            return True
-        match around:
-            case cst.With():
-                items = [item.item for item in around.items if isinstance(item.item, cst.Call)]
-                if any("autocast" in (last_name(item.func) or "").lower() for item in items):
-                    return False
-            case cst.If() | cst.IfExp() if child is not around.test and _asks_parameter(around.test, module):
-                return False
-            case _:
-                pass
-        child = around
-    return False
+def _runs_as_called(call: cst.Call, module: Module) -> bool:
+    """Whether no block around a call in its function turns autocast on or off, or asks a parameter."""
+    managers = (item.item.func for item in module.flow.contexts(call) if isinstance(item.item, cst.Call))
+    if any("autocast" in (last_name(manager) or "").lower() for manager in managers):
+        return False
+    return not any(_asks_parameter(branch.test, module) for branch in module.flow.branches(call))
 
 
 def _asks_parameter(test: cst.BaseExpression, module: Module) -> bool:
@@ -230,14 +214,12 @@ def _steps(call: cst.Call, module: Module) -> bool:
 
 def _innermost(call: cst.Call, module: Module) -> cst.With | None:
     """The innermost block around a call that turns autocast on; None if one within that turns it off."""
-    for around in module.tree.ancestors(call):
-        if not isinstance(around, cst.With):
-            continue
-        for item in around.items:
-            if turns_autocast_on(module, item.item):
-                return around
-            if isinstance(item.item, cst.Call) and is_off(item.item, module):
-                return None
+    for item in module.flow.contexts(call, outward=True):
+        if turns_autocast_on(module, item.item):
+            block = module.tree.parent(item)
+            return block if isinstance(block, cst.With) else None
+        if isinstance(item.item, cst.Call) and is_off(item.item, module):
+            return None
     return None
 
 

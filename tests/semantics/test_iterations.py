@@ -11,7 +11,7 @@ import pytest
 
 from torchlint.rules.autograd.clearing import clearings_around, uncleared
 from torchlint.semantics import model
-from torchlint.semantics.iterations import Act, Event, Iterations, bound_in, ends_loop
+from torchlint.semantics.iterations import Act, Event, Iterations, bound_in
 from torchlint.semantics.microbatches import unscaled
 from torchlint.semantics.modeswitches import left_evaluating
 from torchlint.semantics.module import Module, Settings
@@ -323,7 +323,7 @@ ENDS = {
 def test_what_ends_a_loop(program: str, expected: bool) -> None:
     module = modelled(program)
     call = next(call for call in module.tree.nodes(cst.Call) if last_name(call.func) == "f")
-    assert ends_loop(module.tree, call, first_loop(module)) is expected
+    assert module.flow.ends_loop(call, first_loop(module)) is expected
 
 
 def test_a_variable_bound_anew() -> None:

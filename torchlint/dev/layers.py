@@ -97,7 +97,16 @@ LAYERS = tuple(reversed([layer for band in BANDS.values() for layer in band]))
 # not named is a fact of some domain (loaders, optimizers, autograd …), which stands above all of them.
 MODEL_LAYERS: Mapping[str, Sequence[str]] = {
     "names": (
-        *("conventions", "fixpoint", "names", "otherframeworks", "remembered", "sequences", "spellings"),
+        *(
+            "conventions",
+            "fixpoint",
+            "flow",
+            "names",
+            "otherframeworks",
+            "remembered",
+            "sequences",
+            "spellings",
+        ),
         "words",
     ),
     "calls and values": ("api", "calls", "classes", "dtypes", "values"),
@@ -111,7 +120,6 @@ MODEL_LAYERS: Mapping[str, Sequence[str]] = {
             "compilation",
             "evidence",
             "gradmode",
-            "guards",
             "loops",
             "model",
             "origins",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.semantics.attributes import SelfAttributes
-from torchlint.semantics.guards import Guard, guards, unchanged
+from torchlint.semantics.flow.guards import Guard, guards, unchanged
 from torchlint.semantics.names import Binding, BindingKind
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import Kind

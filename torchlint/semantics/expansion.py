@@ -389,8 +389,10 @@ def _is_taken(name: str, last: int) -> bool:
 
 def _is_for_export(module: Module, node: cst.CSTNode) -> bool:
     """Whether it is done for a graph of ONNX, in a branch or function that says so."""
-    for holder in module.tree.ancestors(node):
-        asked = holder.test if isinstance(holder, cst.If) else getattr(holder, "name", None)
-        if asked is not None and "onnx" in module.source(asked).lower():
-            return True
-    return False
+    named = (
+        around.name.value
+        for around in module.tree.ancestors(node)
+        if isinstance(around, (cst.FunctionDef, cst.ClassDef))
+    )
+    asked = (module.source(branch.test) for branch in module.flow.branches(node, outward=True))
+    return any("onnx" in words.lower() for words in (*named, *asked))

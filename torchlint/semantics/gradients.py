@@ -152,15 +152,14 @@ class Gradients(Part):
         self, backward: cst.Call, backwards: Sequence[cst.Call], steps: Sequence[cst.Call]
     ) -> cst.If | None:
         """The innermost condition around ``backward`` that has none in its other branch, nor a step."""
-        child: cst.CSTNode = backward
-        for around in self.tree.ancestors(backward):
+        for branch in self.module.flow.branches(backward, outward=True):
+            around = branch.construct
             if self.tree.holds(around, steps):
                 return None
-            if isinstance(around, cst.If) and child is not around.test:
+            if isinstance(around, cst.If):
                 branches = around.body, around.orelse
                 if not all(b is not None and self.tree.holds(b, backwards) for b in branches):
                     return around
-            child = around
         return None
 
     def _is_chosen(self, call: cst.Call) -> bool:
@@ -256,26 +255,11 @@ class Gradients(Part):
         return False
 
     def _unguarded(self, read: cst.Attribute) -> bool:
-        """Whether nothing around a read asks first whether the gradient is None."""
+        """Whether nothing that leads to a read asks first whether the gradient is None."""
         text = self.module.tree.source(read)
         if isinstance(self.tree.parent(read), cst.Comparison):
             return False
-        child: cst.CSTNode = read
-        for around in self.tree.ancestors(read):
-            if (
-                isinstance(around, (cst.If, cst.IfExp))
-                and child is around.body
-                and self._asks(around.test, text)
-            ):
-                return False
-            if isinstance(around, cst.CompFor) and any(self._asks(c.test, text) for c in around.ifs):
-                return False
-            if isinstance(around, (cst.ListComp, cst.GeneratorExp)) and any(
-                self._asks(c.test, text) for c in around.for_in.ifs
-            ):
-                return False
-            child = around
-        return True
+        return not any(self._asks(decision.test, text) for decision in self.module.flow.decisions(read))
 
     def _asks(self, test: cst.BaseExpression, text: str) -> bool:
         return any(

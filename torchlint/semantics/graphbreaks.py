@@ -234,26 +234,14 @@ def _inside_untraced(module: Module, node: cst.CSTNode) -> bool:
 
 def _in_handler(module: Module, node: cst.CSTNode) -> bool:
     """Whether ``node`` runs only after something else has failed."""
-    for parent in module.tree.ancestors(node):
-        if isinstance(parent, (cst.ExceptHandler, cst.ExceptStarHandler)):
-            return True
-        if isinstance(parent, FUNCTIONS):
-            return False
-    return False
+    return any(not isinstance(chosen, cst.MatchCase) for chosen in module.flow.alternatives(node))
 
 
 def _below_condition(module: Module, node: cst.CSTNode) -> bool:
     """Whether a decision of its function may leave ``node`` out: the compiler follows what is taken."""
-    child = node
-    for parent in module.tree.ancestors(node):
-        if isinstance(parent, (cst.If, cst.IfExp)) and child is not parent.test:
-            return True
-        if isinstance(parent, (cst.BooleanOperation, cst.MatchCase)):
-            return True
-        if isinstance(parent, FUNCTIONS):
-            return False
-        child = parent
-    return False
+    if any(isinstance(chosen, cst.MatchCase) for chosen in module.flow.alternatives(node)):
+        return True
+    return next(module.flow.branches(node), None) is not None
 
 
 _SETTINGS = {

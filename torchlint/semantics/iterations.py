@@ -26,7 +26,6 @@ from torchlint.semantics.remembered import remembered
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.throttling import Function
 from torchlint.semantics.values import MISSING, Kind, Value
-from torchlint.syntax import SyntaxTree
 
 StatementLoop = cst.For | cst.While
 Path = tuple[cst.Call, ...]
@@ -539,30 +538,6 @@ def bound_in(module: Module, loop: cst.CSTNode, place: tuple[object, ...] | None
         return False
     bindings: list[Binding] = place[0].bindings.get(str(place[1]), [])
     return any(module.tree.contains(loop, binding.node) for binding in bindings)
-
-
-def ends_loop(tree: SyntaxTree, node: cst.CSTNode, loop: StatementLoop | cst.FunctionDef) -> bool:
-    """Whether a loop is certainly left behind a node in its body, in the same iteration."""
-    if isinstance(loop, cst.FunctionDef):
-        return False
-    ends = breaks = False
-    for around in tree.ancestors(node):
-        if around is loop:
-            return ends or breaks
-        match around:
-            case cst.FunctionDef() | cst.Lambda():
-                # What leaves a function of the body leaves no loop.
-                ends = breaks = False
-            case cst.For() | cst.While():
-                breaks = False
-            case cst.IndentedBlock(body=[*_, last]) | cst.SimpleStatementSuite(body=[*_, last]):
-                if isinstance(last, cst.SimpleStatementLine):
-                    last = last.body[-1]
-                ends = ends or isinstance(last, (cst.Return, cst.Raise))
-                breaks = breaks or isinstance(last, cst.Break)
-            case _:
-                pass
-    return False
 
 
 @remembered

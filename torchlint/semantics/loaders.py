@@ -460,13 +460,11 @@ class Loaders(Part):
 
     def _chosen_by_case(self, call: cst.Call, values: Sequence[cst.BaseExpression | None]) -> bool:
         """Whether a condition around a call may go with the one that decides between values."""
-        for around in self.tree.ancestors(call):
-            if isinstance(around, (cst.FunctionDef, cst.Lambda)):
-                return False
-            if isinstance(around, (cst.If, cst.IfExp)):
-                if not all(value is not None and self.tree.contains(around, value) for value in values):
-                    return True
-        return False
+        return any(
+            value is None or not self.tree.contains(decision.construct, value)
+            for decision in self.module.flow.branches(call)
+            for value in values
+        )
 
     def _argument_of(self, sampler: cst.BaseExpression, name: str) -> cst.BaseExpression | None:
         node = self.module.argument(sampler, name).node if isinstance(sampler, cst.Call) else None
@@ -1071,15 +1069,13 @@ class Loaders(Part):
         """Whether a loader is made for a debugging or overfitting run, or for a test, only."""
         if self._is_test_file:
             return True
-        child: cst.CSTNode = call
-        for ancestor in self.tree.ancestors(call):
-            if isinstance(ancestor, (cst.If, cst.IfExp)) and child is ancestor.body:
-                if _DEBUG.search(self.tree.source(ancestor.test)):
-                    return True
-            if isinstance(ancestor, (cst.FunctionDef, cst.ClassDef)) and _DEBUG.search(ancestor.name.value):
-                return True
-            child = ancestor
-        return False
+        branches = self.module.flow.branches(call, outward=True)
+        if any(branch.holds and _DEBUG.search(self.tree.source(branch.test)) for branch in branches):
+            return True
+        return any(
+            isinstance(around, (cst.FunctionDef, cst.ClassDef)) and _DEBUG.search(around.name.value)
+            for around in self.tree.ancestors(call)
+        )
 
     @cached_property
     def _is_test_file(self) -> bool:

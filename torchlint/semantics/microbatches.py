@@ -283,19 +283,8 @@ class _Search:
 
     def _tests(self, node: cst.CSTNode) -> Iterator[cst.BaseExpression]:
         """The conditions on which a node is run within the iteration, innermost first."""
-        child = node
-        for around in self.tree.ancestors(node):
-            if around is self.iteration.loop:
-                return
-            if isinstance(around, cst.If) and child is not around.test:
-                yield around.test
-            if isinstance(around, cst.IndentedBlock):
-                for statement in around.body:
-                    if statement is child:
-                        break
-                    if isinstance(statement, cst.If) and _continues(statement.body):
-                        yield statement.test
-            child = around
+        decisions = self.module.flow.decisions(node, within=self.iteration.loop)
+        return (decision.test for decision in decisions)
 
     def _divisor(self, test: cst.BaseExpression, hops: int) -> cst.BaseExpression | None:
         for node in self.tree.descendants(test):
@@ -319,17 +308,13 @@ class _Search:
 
     def _trains_in_turns(self, steps: list[Event]) -> bool:
         """Whether gradients are computed in the branch of a step as well: another model has its turn."""
-        for step in steps:
-            child = step.outermost
-            for around in self.tree.ancestors(child):
-                if around is self.iteration.loop:
-                    break
-                if isinstance(around, cst.If) and any(
-                    self.tree.contains(around.body, backward.outermost)
-                    for backward in self.iteration.of(Act.BACKWARD)
-                ):
-                    return True
-        return False
+        return any(
+            isinstance(branch.construct, cst.If)
+            and self.tree.contains(branch.construct.body, backward.outermost)
+            for step in steps
+            for branch in self.module.flow.branches(step.outermost, within=self.iteration.loop)
+            for backward in self.iteration.of(Act.BACKWARD)
+        )
 
     # ------------------------------------------------------------------ divided by other means
 
@@ -508,13 +493,3 @@ class _Search:
 
 def _has(value: cst.BaseExpression | None, index: int) -> TypeGuard[cst.Tuple]:
     return isinstance(value, cst.Tuple) and index < len(value.elements)
-
-
-def _continues(body: cst.BaseSuite) -> bool:
-    match body:
-        case cst.IndentedBlock(body=[*_, cst.SimpleStatementLine(body=[*_, cst.Continue()])]):
-            return True
-        case cst.SimpleStatementSuite(body=[*_, cst.Continue()]):
-            return True
-        case _:
-            return False

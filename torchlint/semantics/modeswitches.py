@@ -11,9 +11,11 @@ import libcst as cst
 
 from torchlint.semantics.backpropagation import Backpropagation
 from torchlint.semantics.conventions import COPY_NAME, CRITERION_NAME
+from torchlint.semantics.flow.graph import Decision
 from torchlint.semantics.holders import HARMLESS, LIBRARIES, Holders
-from torchlint.semantics.iterations import Act, Event, Iteration, Iterations, Subject, bound_in, ends_loop
-from torchlint.semantics.names import Scope, leaves
+from torchlint.semantics.iterations import Act, Event, Iteration, Iterations, Subject, bound_in
+from torchlint.semantics.loops import loops_around
+from torchlint.semantics.names import Scope
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import MISSING, Kind
@@ -187,32 +189,27 @@ class _Search:
             for other in self._conditions(backward.outermost)
         )
 
-    def _conditions(self, node: cst.CSTNode) -> Iterator[tuple[cst.BaseExpression, bool]]:
-        """The conditions on the targets of inner loops on which a node is run, and whether each holds."""
-        conditions: list[tuple[cst.BaseExpression, bool]] = []
-        child = node
-        for around in self.tree.ancestors(node):
-            if around is self.iteration.loop:
+    def _conditions(self, node: cst.CSTNode) -> Iterator[Decision]:
+        """The decisions on the targets of inner loops that lead to a node."""
+        for loop in loops_around(self.module, node):
+            if not isinstance(loop, cst.For) or not self.tree.contains(self.iteration.loop, loop):
+                continue
+            if loop is self.iteration.loop:
                 return
-            if isinstance(around, cst.If) and child is not around.test:
-                conditions.append((around.test, child is around.body))
-            if isinstance(around, cst.For):
-                targets = {n.value for n in self.tree.descendants(around.target) if isinstance(n, cst.Name)}
-                for test, holds in conditions:
-                    if any(
-                        isinstance(n, cst.Name) and n.value in targets for n in self.tree.descendants(test)
-                    ):
-                        yield test, holds
-            child = around
+            targets = {n.value for n in self.tree.descendants(loop.target) if isinstance(n, cst.Name)}
+            for branch in self.module.flow.branches(node, within=loop):
+                tested = self.tree.descendants(branch.test)
+                if any(isinstance(n, cst.Name) and n.value in targets for n in tested):
+                    yield branch
 
-    def _excludes(self, one: tuple[cst.BaseExpression, bool], other: tuple[cst.BaseExpression, bool]) -> bool:
+    def _excludes(self, one: Decision, other: Decision) -> bool:
         source = self.tree.source
-        if source(one[0]) == source(other[0]):
-            return one[1] is not other[1]
+        if source(one.test) == source(other.test):
+            return one.holds is not other.holds
         match one, other:
             case (
-                (cst.Comparison(left=a, comparisons=[cst.ComparisonTarget(cst.Equal(), x)]), True),
-                (cst.Comparison(left=b, comparisons=[cst.ComparisonTarget(cst.Equal(), y)]), True),
+                Decision(cst.Comparison(left=a, comparisons=[cst.ComparisonTarget(cst.Equal(), x)]), True),
+                Decision(cst.Comparison(left=b, comparisons=[cst.ComparisonTarget(cst.Equal(), y)]), True),
             ):
                 values = self.module.value(x).constant, self.module.value(y).constant
                 return source(a) == source(b) and MISSING not in values and values[0] != values[1]
@@ -235,30 +232,18 @@ class _Search:
         """Whether the loop is left behind the evaluation, or it comes with the last iteration."""
         node = event.outermost
         loop = self.iteration.loop
-        if ends_loop(self.tree, node, loop):
+        if self.module.flow.ends_loop(node, loop):
             return True
         counters = (
             {n.value for n in self.tree.descendants(loop.target) if isinstance(n, cst.Name)}
             if isinstance(loop, cst.For)
             else set()
         )
-        child: cst.CSTNode = node
-        for around in self.tree.ancestors(node):
-            if around is loop:
-                return False
-            if isinstance(around, cst.If) and child is not around.test:
-                if self._picks_one(around.test, counters, otherwise=child is around.orelse):
-                    return True
-            if isinstance(around, cst.IndentedBlock):
-                # ``if i + 1 < len(loader): continue``
-                for statement in around.body:
-                    if statement is child:
-                        break
-                    if isinstance(statement, cst.If) and leaves(statement.body):
-                        if self._picks_one(statement.test, counters, otherwise=True):
-                            return True
-            child = around
-        return False
+        # ``if i + 1 < len(loader): continue``
+        return any(
+            self._picks_one(decision.test, counters, otherwise=not decision.holds)
+            for decision in self.module.flow.decisions(node, within=loop)
+        )
 
     def _picks_one(self, test: cst.BaseExpression, counters: set[str], *, otherwise: bool) -> bool:
         """``epoch == epochs - 1``, ``(i + 1) % len(loader) == 0``: the last iteration, or one of its own."""

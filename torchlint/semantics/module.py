@@ -16,6 +16,7 @@ from torchlint.semantics.api.signatures import SIGNATURES
 from torchlint.semantics.classes import Classes, kind_of_class
 from torchlint.semantics.evaluator import Function
 from torchlint.semantics.fixpoint import Fixpoint
+from torchlint.semantics.flow.control import ControlFlow
 from torchlint.semantics.inference import Inference
 from torchlint.semantics.names import Binding, Names
 from torchlint.semantics.values import MISSING, UNKNOWN, Kind, Value
@@ -135,6 +136,11 @@ class Module:
     def names(self) -> Names:
         """Scopes, bindings and dotted names."""
         return Names(self.tree, _is_library_name)
+
+    @cached_property
+    def flow(self) -> ControlFlow:
+        """The control-flow graphs of the functions."""
+        return ControlFlow(self.tree)
 
     @cached_property
     def classes(self) -> Classes:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.semantics.loaders import Loaders
+from torchlint.semantics.loops import loops_around
 from torchlint.semantics.names import Binding, BindingKind
 from torchlint.semantics.remembered import remembered, solved
 from torchlint.semantics.spellings import last_name
@@ -178,14 +179,9 @@ class _Search:
         self, place: cst.CSTNode, iterated: cst.BaseExpression, depth: int
     ) -> cst.For | cst.While | None:
         """The innermost loop that runs ``place`` each time round with the same loader."""
-        child = place
-        for outer in self.tree.ancestors(place):
-            if isinstance(outer, (cst.FunctionDef, cst.Lambda)):
-                break
-            if isinstance(outer, (cst.For, cst.While)) and child is outer.body:
-                if self._is_over_passes(outer, iterated):
-                    return outer
-            child = outer
+        for outer in loops_around(self.module, place):
+            if isinstance(outer, (cst.For, cst.While)) and self._is_over_passes(outer, iterated):
+                return outer
         function = self.module.function(place)
         if function is None or function is self.origin or depth > _DEPTH:
             return None

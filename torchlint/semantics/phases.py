@@ -145,15 +145,10 @@ class Phases(Part):
 
     def ruled_out_of_training(self, node: cst.CSTNode) -> bool:
         """Whether a branch around ``node`` in its function is taken for evaluation only."""
-        child = node
-        for parent in self.tree.ancestors(node):
-            if isinstance(parent, (cst.If, cst.IfExp)) and child is not parent.test:
-                if self._implied(parent.test, child is parent.body) is Phase.EVALUATION:
-                    return True
-            if isinstance(parent, FUNCTIONS):
-                return False
-            child = parent
-        return False
+        return any(
+            self._implied(decision.test, decision.holds) is Phase.EVALUATION
+            for decision in self.module.flow.branches(node)
+        )
 
     # ------------------------------------------------------------------ inside a function
 

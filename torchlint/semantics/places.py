@@ -588,20 +588,14 @@ class Places(Part):
 
     def _conditions(self, node: cst.CSTNode, function: Function) -> _Conditions:
         """The branches around ``node`` that are taken by what the function gets for its parameters."""
-        found: list[tuple[cst.BaseExpression, bool]] = []
-        parents = self.tree.parents
-        child, parent = node, parents.get(node)
-        while parent is not None and parent is not function:
-            kind = parent.__class__
-            if (kind is cst.If or kind is cst.IfExp) and child is not parent.test:  # type: ignore[attr-defined]
-                test: cst.BaseExpression = parent.test  # type: ignore[attr-defined]
-                if any(
-                    isinstance(n, cst.Name) and self._is_parameter(n, function)
-                    for n in self.tree.descendants(test)
-                ):
-                    found.append((test, child is parent.body))  # type: ignore[attr-defined]
-            child, parent = parent, parents.get(parent)
-        return tuple(found)
+        return tuple(
+            (branch.test, branch.holds)
+            for branch in self.module.flow.branches(node, within=function, outward=True)
+            if any(
+                isinstance(n, cst.Name) and self._is_parameter(n, function)
+                for n in self.tree.descendants(branch.test)
+            )
+        )
 
     def _is_parameter(self, name: cst.Name, function: Function) -> bool:
         bindings = self.names.bindings(name)
@@ -842,17 +836,10 @@ class Places(Part):
         return [True] if None in outers else [], [outer for outer in outers if outer is not None]
 
     def _below_guard(self, node: cst.CSTNode) -> bool:
-        child = node
-        for parent in self.tree.ancestors(node):
-            if isinstance(parent, cst.If):
-                if child is parent.body and _is_main_test(parent.test, cst.Equal):
-                    return True
-                if child is parent.orelse and _is_main_test(parent.test, cst.NotEqual):
-                    return True
-            if isinstance(parent, FUNCTIONS):
-                return False
-            child = parent
-        return False
+        return any(
+            _is_main_test(decision.test, cst.Equal if decision.holds else cst.NotEqual)
+            for decision in self.module.flow.branches(node)
+        )
 
 
 # ---------------------------------------------------------------------- conventions

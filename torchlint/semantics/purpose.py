@@ -134,15 +134,11 @@ _FOR_TOOLS = re.compile(r"\b(fmt|isort|yapf)\s*:\s*\w+")
 
 def _below_sparing(module: Module, node: cst.CSTNode) -> bool:
     """Whether a branch taken to save memory, or a function called after that, holds ``node``."""
-    child = node
-    for parent in module.tree.ancestors(node):
-        if isinstance(parent, (cst.If, cst.IfExp)) and child is parent.body:
-            if any(_SPARING.search(word) for word in _words(module, parent.test)):
-                return True
-        if isinstance(parent, cst.FunctionDef):
-            return _SPARING.search(parent.name.value) is not None
-        child = parent
-    return False
+    tests = (branch.test for branch in module.flow.branches(node) if branch.holds)
+    if any(_SPARING.search(word) for test in tests for word in _words(module, test)):
+        return True
+    function = module.tree.enclosing(node, cst.FunctionDef)
+    return function is not None and _SPARING.search(function.name.value) is not None
 
 
 def _words(module: Module, node: cst.CSTNode) -> Iterator[str]:
@@ -209,14 +205,7 @@ def _to_the_terminal(call: cst.Call) -> bool:
 
 
 def _behind_switch(module: Module, node: cst.CSTNode, loop: cst.CSTNode) -> bool:
-    child = node
-    for parent in module.tree.ancestors(node):
-        if parent is loop:
-            return False
-        if isinstance(parent, cst.If) and child is not parent.test:
-            return True
-        child = parent
-    return False
+    return next(module.flow.branches(node, within=loop), None) is not None
 
 
 def in_writer(module: Module, node: cst.CSTNode) -> bool:
@@ -227,21 +216,8 @@ def in_writer(module: Module, node: cst.CSTNode) -> bool:
 
 def below_saving(module: Module, node: cst.CSTNode) -> bool:
     """Whether a switch such as ``save_images`` or ``capture_video`` asks for what is done at ``node``."""
-    for child, around in module.tree.edges(node, _BRANCHES):
-        # The block of a branch, instead of the branch: one of n ``elif`` has n conditions around it.
-        parent = module.tree.parent(around) if isinstance(around, cst.BaseSuite) else around
-        if isinstance(parent, (cst.If, cst.IfExp)) and parent.body in (child, around):
-            word = last_name(parent.test)
-            if word is not None and _SAVING.search(word):
-                return True
-        if isinstance(parent, (cst.FunctionDef, cst.Lambda)):
-            return False
-    return False
-
-
-_BRANCHES: frozenset[type] = frozenset(
-    {cst.IndentedBlock, cst.SimpleStatementSuite, cst.IfExp, cst.FunctionDef, cst.Lambda}
-)
+    words = (last_name(branch.test) for branch in module.flow.branches(node) if branch.holds)
+    return any(word is not None and _SAVING.search(word) for word in words)
 
 
 # --- to compute on the host -------------------------------------------------------------------------

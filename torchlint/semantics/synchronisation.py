@@ -213,21 +213,16 @@ def _given_to_steps(module: Module) -> dict[str, list[tuple[cst.BaseExpression, 
     return found
 
 
-_DECIDING: frozenset[type] = frozenset({cst.If, cst.While, cst.IfExp, cst.FunctionDef, cst.Lambda})
-
-
 def after_a_decision(module: Module, node: cst.CSTNode) -> bool:
     """Whether ``node`` stands in a branch that is taken by the value of a device tensor.
 
     The host has waited for that value just before, and reads another one at little cost.
     """
-    for child, parent in module.tree.edges(node, _DECIDING):
-        if isinstance(parent, (cst.FunctionDef, cst.Lambda)):
-            return False
-        if isinstance(parent, (cst.If, cst.While, cst.IfExp)) and child in (parent.body, parent.orelse):
-            if _decided_on_device(module, parent.test):
-                return True
-    return False
+    return any(
+        isinstance(branch.construct, (cst.If, cst.While, cst.IfExp))
+        and _decided_on_device(module, branch.test)
+        for branch in module.flow.branches(node)
+    )
 
 
 @remembered

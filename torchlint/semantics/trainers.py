@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.semantics.api.upgrades import ARGUMENTS, Upgrade
+from torchlint.semantics.flow.graph import Decision
 from torchlint.semantics.remembered import remembered
 
 if TYPE_CHECKING:
@@ -210,26 +211,19 @@ def _reduces(module: Module) -> bool:
 
 def _stands_in(module: Module, call: cst.Call) -> bool:
     """Whether a call makes what callers may pass themselves: ``if arguments is None: arguments = …``."""
-    child: cst.CSTNode = call
-    for parent in module.tree.ancestors(call):
-        match parent:
-            case cst.FunctionDef() | cst.Lambda() | cst.ClassDef():
-                return False
-            case cst.If(
-                test=cst.Comparison(
+    for decision in module.flow.decisions(call):
+        match decision:
+            case Decision(
+                cst.Comparison(
                     left=cst.Name() as name,
                     comparisons=[cst.ComparisonTarget(operator=cst.Is(), comparator=cst.Name("None"))],
                 ),
-                body=body,
-            ) if child is body:
-                if any(isinstance(binding.node, cst.Param) for binding in module.bindings(name)):
-                    return True
-            case cst.BooleanOperation(operator=cst.Or(), left=cst.Name() as name):
+                True,
+            ) | Decision(cst.Name() as name, False, cst.BooleanOperation()):
                 if any(isinstance(binding.node, cst.Param) for binding in module.bindings(name)):
                     return True
             case _:
                 pass
-        child = parent
     return False
 
 

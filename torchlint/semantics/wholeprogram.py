@@ -228,7 +228,7 @@ def _runs_on_import(module: Module, call: cst.CSTNode) -> bool:
         place = pending.pop()
         function = module.function(place)
         if function is None:
-            if not any(isinstance(around, (cst.If, cst.IfExp)) for around in module.tree.ancestors(place)):
+            if next(module.flow.branches(place), None) is None:
                 return True
         elif function not in seen:
             seen.add(function)

@@ -161,13 +161,7 @@ def _kept(module: Module, node: cst.Call | cst.Decorator) -> bool:
 
 def _tests(module: Module, node: cst.CSTNode) -> Iterator[cst.BaseExpression]:
     """The conditions around ``node`` in its function."""
-    child = node
-    for parent in module.tree.ancestors(node):
-        if isinstance(parent, (cst.If, cst.IfExp)) and child is not parent.test:
-            yield parent.test
-        if isinstance(parent, FUNCTIONS) and not isinstance(node, cst.Decorator):
-            return
-        child = parent
+    return (decision.test for decision in module.flow.branches(node))
 
 
 def _targets(module: Module, node: cst.Call | cst.Decorator) -> list[cst.CSTNode]:

@@ -291,10 +291,9 @@ def _gradients_in_use(found: NeedlessExchange, module: Module) -> bool:
     """Whether the loop looks at gradients in passes without a step."""
     loop = found.accumulation.passes
     branches = {
-        around
+        branch.construct
         for step in found.accumulation.steps
-        for around in module.tree.ancestors(step.outermost)
-        if isinstance(around, cst.If)
+        for branch in module.flow.branches(step.outermost, outward=True)
     }
     for node in module.tree.descendants(loop):
         name = last_name(node.func) if isinstance(node, cst.Call) else None

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.semantics.evidence import is_test
+from torchlint.semantics.flow.guards import guards
 from torchlint.semantics.spellings import given_as
 from torchlint.semantics.words import Words
 
@@ -55,16 +56,15 @@ def replication(call: cst.Call, module: Module) -> Replication | None:
 
 def _wrapped_before(call: cst.Call, module: Module) -> bool:
     """Whether a call wraps again what came wrapped: ``if isinstance(model, nn.DataParallel)`` around it."""
-    child: cst.CSTNode = call
-    for ancestor in module.tree.ancestors(call):
-        if isinstance(ancestor, (cst.FunctionDef, cst.Lambda)):
-            return False
-        if isinstance(ancestor, (cst.If, cst.IfExp)) and child is ancestor.body:
-            test = ancestor.test
-            if isinstance(test, cst.Call) and module.qualified(test.func) == "builtins.isinstance":
-                if any(module.qualified(n) == DATA_PARALLEL for n in module.tree.descendants(test.args[-1])):
-                    return True
-        child = ancestor
+    for guard in guards(module, call):
+        test = guard.test
+        if (
+            guard.holds
+            and isinstance(test, cst.Call)
+            and module.qualified(test.func) == "builtins.isinstance"
+        ):
+            if any(module.qualified(n) == DATA_PARALLEL for n in module.tree.descendants(test.args[-1])):
+                return True
     return False
 
 

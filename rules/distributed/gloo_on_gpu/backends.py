@@ -36,15 +36,11 @@ def depends_on_machine(module: Module, group: Group) -> bool:
     """Whether the file knows NCCL as well, a system without it, or asks for the device on the way."""
     if group.is_default and (_knows_nccl(module) or _runs_without_nccl(module)):
         return True
-    child: cst.CSTNode = group.call
-    for ancestor in module.tree.ancestors(group.call):
-        if isinstance(ancestor, (cst.If, cst.IfExp)) and child is not ancestor.test:
-            if _ASKING.search(module.source(ancestor.test)):
-                return True
-        if isinstance(ancestor, cst.ExceptHandler):
-            return True
-        child = ancestor
-    return False
+    branches = module.flow.branches(group.call, outward=True)
+    if any(_ASKING.search(module.source(branch.test)) for branch in branches):
+        return True
+    chosen = module.flow.alternatives(group.call, outward=True)
+    return any(not isinstance(alternative, cst.MatchCase) for alternative in chosen)
 
 
 @remembered

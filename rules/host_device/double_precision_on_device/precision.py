@@ -242,17 +242,13 @@ def _casts_a_module(module: Module) -> bool:
 
 def _is_option(module: Module, node: cst.CSTNode) -> bool:
     """Whether it was chosen: ``if args.double: …``, or a function or class whose subject is precision."""
-    child = node
-    for around in module.tree.ancestors(node):
-        if isinstance(around, (cst.If, cst.IfExp)) and child is not around.test:
-            if _ABOUT_PRECISION.search(module.source(around.test)):
-                return True
-        elif isinstance(around, (cst.FunctionDef, cst.ClassDef)) and _ABOUT_PRECISION.search(
-            around.name.value
-        ):
-            return True
-        child = around
-    return False
+    branches = module.flow.branches(node, outward=True)
+    if any(_ABOUT_PRECISION.search(module.source(branch.test)) for branch in branches):
+        return True
+    return any(
+        isinstance(around, (cst.FunctionDef, cst.ClassDef)) and _ABOUT_PRECISION.search(around.name.value)
+        for around in module.tree.ancestors(node)
+    )
 
 
 def _is_exacting(module: Module) -> bool:

@@ -182,16 +182,12 @@ def _was_read(module: Module, node: cst.BaseExpression, hops: int = _HOPS) -> bo
 
 def _stands_in(module: Module, node: cst.CSTNode) -> bool:
     """Whether ``node`` is in the branch for the case that there is nothing: ``x.mean() if len(x) else …``."""
-    child = node
-    for parent in module.tree.ancestors(node):
-        if isinstance(parent, (cst.FunctionDef, cst.Lambda, cst.For, cst.While)):
-            return False
-        if isinstance(parent, (cst.If, cst.IfExp)) and child in (parent.body, parent.orelse):
-            if _true_for_nothing(module, parent.test) is (child is parent.body):
-                return True
-            if isinstance(parent, cst.IfExp) and child is parent.orelse and _asks_type(module, parent.test):
-                return True
-        child = parent
+    loop = module.tree.enclosing(node, cst.For, cst.While)
+    for branch in module.flow.branches(node, within=loop):
+        if _true_for_nothing(module, branch.test) is branch.holds:
+            return True
+        if isinstance(branch.construct, cst.IfExp) and not branch.holds and _asks_type(module, branch.test):
+            return True
     return False
 
 

@@ -143,14 +143,8 @@ def _bound_to_tensor(module: Module, binding: Binding, depth: int) -> bool:
 def _asked_for(module: Module, node: cst.BaseExpression) -> bool:
     """``if not isinstance(norm, torch.Tensor): norm = torch.tensor(norm)``."""
     text = module.source(node)
-    for around in module.tree.ancestors(node):
-        if isinstance(around, (cst.If, cst.IfExp)):
-            test = module.source(around.test)
-            if text in test and ("isinstance" in test or "is_tensor" in test):
-                return True
-        if isinstance(around, (cst.FunctionDef, cst.Lambda)):
-            return False
-    return False
+    tests = (module.source(decision.test) for decision in module.flow.decisions(node))
+    return any(text in test and ("isinstance" in test or "is_tensor" in test) for test in tests)
 
 
 def _backwards(data: cst.BaseExpression) -> bool:

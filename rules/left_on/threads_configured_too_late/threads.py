@@ -76,10 +76,9 @@ def trains_with_one_thread(module: Module, call: cst.Call) -> bool:
         return False
     if not Backpropagation.of(module).happens or _for_others(module) or _may_run_elsewhere(module, call):
         return False
-    return not evaluated_only(module, call) and not any(
-        isinstance(above, (cst.If, cst.IfExp, cst.Try)) and not is_main_guard(above)
-        for above in module.tree.ancestors(call)
-    )
+    if evaluated_only(module, call) or module.tree.enclosing(call, cst.Try) is not None:
+        return False
+    return all(is_main_guard(branch.construct) for branch in module.flow.branches(call, outward=True))
 
 
 def _for_others(module: Module) -> bool:

@@ -226,24 +226,7 @@ def _asks(module: Module, read: cst.BaseExpression, loop: StatementLoop) -> bool
             call = module.tree.parent(parent)
             if isinstance(call, cst.Call) and module.qualified(call.func) in _ASKING:
                 return True
-    return _leaves_loop(module, read, loop)
-
-
-def _leaves_loop(module: Module, read: cst.CSTNode, loop: StatementLoop) -> bool:
-    """Whether a read stands in a branch that ends in ``return``, or in ``break`` out of this loop."""
-    for block in module.tree.ancestors(read):
-        if block is loop.body:
-            return False
-        if isinstance(block, cst.IndentedBlock) and block.body:
-            last = block.body[-1]
-            small = last.body[-1] if isinstance(last, cst.SimpleStatementLine) else None
-            if isinstance(small, cst.Return):
-                return True
-            if isinstance(small, cst.Break) and loops_around(module, small)[:1] == [loop]:
-                return True
-        if isinstance(block, (cst.For, cst.While)):
-            return False
-    return False
+    return module.flow.ends_loop(read, loop)
 
 
 # --- what grows -------------------------------------------------------------------------------------
@@ -428,17 +411,11 @@ def _is_asked_for_key(module: Module, container: cst.CSTNode) -> bool:
 
 def _is_alternative(module: Module, target: cst.CSTNode, other: cst.CSTNode) -> bool:
     """Whether one of two assignments is made in each round: in two branches, or after the other failed."""
-    tree = module.tree
-    for holder in tree.ancestors(target):
-        if isinstance(holder, (cst.For, cst.While, cst.FunctionDef)):
-            return False
-        if isinstance(holder, (cst.If, cst.Try)) and tree.contains(holder, other):
-            sides: list[cst.CSTNode | None] = [holder.body, holder.orelse]
-            if isinstance(holder, cst.Try):
-                sides += holder.handlers
-            ours = [side for side in sides if side is not None and tree.contains(side, target)]
-            return bool(ours) and not tree.contains(ours[0], other)
-    return False
+    loop = module.tree.enclosing(target, cst.For, cst.While)
+    if loop is None or module.tree.enclosing(other, cst.For, cst.While) is not loop:
+        return False
+    pairs = (target, other), (other, target)
+    return not any(module.flow.may_follow(one, two, within=loop) for one, two in pairs)
 
 
 # --- the fix ----------------------------------------------------------------------------------------

@@ -139,16 +139,12 @@ def _runs_every_few_steps(loop: cst.CSTNode, module: Module) -> bool:
 
     Target networks follow by a small share each time, which makes no sense once in a hundred steps.
     """
-    branches = [
-        outer
-        for outer in module.tree.ancestors(loop)
-        if isinstance(outer, cst.If) and module.function(outer) is module.function(loop)
-    ]
+    branches = [branch for branch in module.flow.branches(loop) if isinstance(branch.construct, cst.If)]
     counted = [branch for branch in branches if _intervals(branch.test, module)]
     intervals = [interval for branch in counted for interval in _intervals(branch.test, module)]
     if not counted or any(isinstance(n, (int, float)) and n > _FEW_STEPS for n in intervals):
         return False
-    return counted[-1] is branches[-1] and places.hot(module, counted[-1]) is not None
+    return counted[-1] is branches[-1] and places.hot(module, counted[-1].construct) is not None
 
 
 def _intervals(test: cst.BaseExpression, module: Module) -> list[object]:

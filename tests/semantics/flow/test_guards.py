@@ -7,7 +7,7 @@ from collections.abc import Callable
 import libcst as cst
 import pytest
 
-from torchlint.semantics.guards import guards, unchanged
+from torchlint.semantics.flow.guards import guards, unchanged
 from torchlint.semantics.module import Module
 
 

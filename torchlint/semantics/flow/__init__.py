@@ -1,0 +1,1 @@
+"""The flow of control: graphs of functions, dominators, and the questions that they answer."""

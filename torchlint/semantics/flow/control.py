@@ -1,0 +1,281 @@
+"""What runs before what, and behind which decisions: the questions that control-flow graphs answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+
+import libcst as cst
+
+from torchlint.semantics.flow.dominance import NONE, DominatorTree
+from torchlint.semantics.flow.graph import Block, Decision, Graph, Root, build, choices
+from torchlint.syntax import SyntaxTree
+
+_FUNCTIONS: frozenset[type] = frozenset({cst.FunctionDef, cst.Lambda})
+_CONTEXTS: frozenset[type] = _FUNCTIONS | {cst.With}
+# Fields that are evaluated before those in front of them.
+_FIRST = {cst.Assign: "value", cst.AnnAssign: "value", cst.NamedExpr: "value", cst.IfExp: "test"}
+
+
+class FunctionFlow:
+    """The graph of one function with what is found out of it."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+
+    @cached_property
+    def dominators(self) -> DominatorTree:
+        """The dominators, from the entry; unreachable code has them as if control ran on into it."""
+        graph = self.graph
+        live = _reachable(graph.successors, graph.entry)
+        successors = [
+            following if live[block] else [other for other in following if not live[other]]
+            for block, following in enumerate(graph.successors)
+        ]
+        for block, behind in graph.fallthrough:
+            if not live[behind]:
+                successors[block] = [*successors[block], behind]
+        return DominatorTree(successors, graph.entry)
+
+    @cached_property
+    def nearest_decisions(self) -> list[Block]:
+        """For each block the nearest that dominates it and has a decision, itself among them."""
+        return self.dominators.nearest(self.graph.decisions)
+
+    @cached_property
+    def nearest_alternatives(self) -> list[Block]:
+        """As ``nearest_decisions``, for the handlers and cases."""
+        return self.dominators.nearest(self.graph.alternatives)
+
+    @cached_property
+    def postdominators(self) -> DominatorTree:
+        """The dominators of the reversed graph, from the normal end of the function.
+
+        An exception that leaves the function, and a loop without end, are followed only from what cannot
+        come to the normal end.
+        """
+        graph = self.graph
+        count = len(graph.successors)
+        predecessors: list[list[Block]] = [[] for _ in range(count)]
+        for block, following in enumerate(graph.successors):
+            for other in following:
+                predecessors[other].append(block)
+        ends = [graph.exit, graph.raised, *graph.latches.values(), *range(count)]
+        ranks, roots = [NONE] * count, []
+        for rank, end in enumerate(ends):
+            if ranks[end] != NONE:
+                continue
+            roots.append(end)
+            ranks[end] = rank
+            stack = [end]
+            while stack:
+                for other in predecessors[stack.pop()]:
+                    if ranks[other] == NONE:
+                        ranks[other] = rank
+                        stack.append(other)
+        backwards = [
+            [other for other in before if ranks[other] >= ranks[block]]
+            for block, before in enumerate(predecessors)
+        ]
+        return DominatorTree([*backwards, roots], count)
+
+
+class ControlFlow:
+    """The control-flow graphs of one file, each built when it is first asked for."""
+
+    def __init__(self, tree: SyntaxTree) -> None:
+        self.tree = tree
+        self._flows: dict[Root, FunctionFlow] = {}
+
+    @cached_property
+    def _branching(self) -> frozenset[cst.CSTNode]:
+        return choices(self.tree)
+
+    def root(self, node: cst.CSTNode) -> Root:
+        """The function, lambda or module whose code evaluates a node; defaults belong to the code around."""
+        for child, function in self.tree.edges(node, _FUNCTIONS):
+            if child is function.body:  # type: ignore[attr-defined]
+                return function  # type: ignore[return-value]
+        return self.tree.root
+
+    def of(self, root: Root) -> FunctionFlow:
+        """The graph of a function, a lambda or the module."""
+        found = self._flows.get(root)
+        if found is None:
+            found = self._flows[root] = FunctionFlow(build(self.tree, root, self._branching))
+        return found
+
+    def _points(self, node: cst.CSTNode, graph: Graph) -> tuple[int, ...]:
+        """The points at which a node runs; several for code that is in the graph more than once."""
+        numbers, parents = graph.numbers, self.tree.parents
+        place: cst.CSTNode | None = node
+        while place is not None:
+            found = numbers.get(place)
+            if found is not None:
+                return found
+            place = parents.get(place)
+        return ()
+
+    def decisions(self, node: cst.CSTNode, within: cst.CSTNode | None = None) -> Iterator[Decision]:
+        """The decisions on every way to a node within its function, the nearest first.
+
+        With ``within``, those that a part of that statement makes.
+        """
+        flow = self.of(self.root(node))
+        for block in self._above(node, flow, flow.nearest_decisions):
+            decision = flow.graph.decisions[block]
+            if within is not None and (
+                decision.construct is within or not self.tree.contains(within, decision.construct)
+            ):
+                return
+            yield decision
+
+    def branches(
+        self, node: cst.CSTNode, within: cst.CSTNode | None = None, *, outward: bool = False
+    ) -> Iterator[Decision]:
+        """The decisions a branch of which holds a node, the nearest first.
+
+        Others were made as well on every way to it, such as those behind which a function was left. With
+        ``outward``, the branches around the definitions that hold the node count, too.
+        """
+        place: cst.CSTNode = node
+        while place is not self.tree.root:
+            for decision in self.decisions(place, within):
+                if self.tree.contains(decision.construct, place):
+                    yield decision
+            if not outward:
+                return
+            place = self.root(place)
+
+    def alternatives(self, node: cst.CSTNode, *, outward: bool = False) -> Iterator[cst.CSTNode]:
+        """The handlers and cases of a ``match`` that are chosen on every way to a node, the nearest first."""
+        place: cst.CSTNode = node
+        while place is not self.tree.root:
+            flow = self.of(self.root(place))
+            for block in self._above(place, flow, flow.nearest_alternatives):
+                yield flow.graph.alternatives[block]
+            if not outward:
+                return
+            place = self.root(place)
+
+    def contexts(self, node: cst.CSTNode, *, outward: bool = False) -> Iterator[cst.WithItem]:
+        """The context managers in which a node runs, the innermost first, those of its function only.
+
+        With ``outward``, those in which the definitions around it stand count, too.
+        """
+        for child, around in self.tree.edges(node, _CONTEXTS):
+            if isinstance(around, cst.With):
+                entered = len(around.items)
+                if child is not around.body:
+                    entered = around.items.index(child)
+                yield from reversed(around.items[:entered])
+            elif not outward and child is around.body:  # type: ignore[attr-defined]
+                return
+
+    def may_follow(self, one: cst.CSTNode, other: cst.CSTNode, within: cst.CSTNode | None = None) -> bool:
+        """Whether ``other`` may run when ``one`` has begun, in the same run of their function.
+
+        With ``within``, in the same iteration of that loop. Of different functions nothing is known.
+        """
+        root = self.root(one)
+        if root is not self.root(other):
+            return True
+        flow = self.of(root)
+        graph, earlier, later = flow.graph, self._points(one, flow.graph), self._points(other, flow.graph)
+        head = NONE if within is None else graph.heads.get(within, NONE)
+        for before in earlier:
+            first = graph.blocks[before]
+            following = (block for block in graph.successors[first] if block != head)
+            reached = _reachable(graph.successors, *following, without=head)
+            for after in later:
+                block = graph.blocks[after]
+                if reached[block] or (block == first and before <= after):
+                    return True
+        return False
+
+    def _above(self, node: cst.CSTNode, flow: FunctionFlow, nearest: list[Block]) -> Iterator[Block]:
+        """The chosen blocks that dominate a node, the nearest first."""
+        blocks = self._blocks(node, flow.graph)
+        block = nearest[blocks[0]] if blocks else NONE
+        while block != NONE:
+            if all(flow.dominators.dominates(block, other) for other in blocks):
+                yield block
+            above = flow.dominators.parent(block)
+            block = nearest[above] if above != NONE else NONE
+
+    def _blocks(self, node: cst.CSTNode, graph: Graph) -> list[Block]:
+        return [graph.blocks[point] for point in self._points(node, graph)]
+
+    def ends_loop(self, node: cst.CSTNode, loop: cst.CSTNode) -> bool:
+        """Whether a loop is certainly left behind a node in its body, in the same iteration."""
+        flow = self.of(self.root(loop))
+        graph = flow.graph
+        if loop not in graph.heads:
+            return False
+        starts = self._blocks(node, graph)
+        return not _reachable(graph.successors, *starts, without=graph.heads[loop])[graph.latches[loop]]
+
+    def certainly_after(self, one: cst.CSTNode, other: cst.CSTNode) -> bool:
+        """Whether ``other`` runs behind ``one`` whenever their function comes to its normal end."""
+        root = self.root(one)
+        if root is not self.root(other):
+            return False
+        flow = self.of(root)
+        graph, earlier, later = flow.graph, self._points(one, flow.graph), self._points(other, flow.graph)
+
+        def follows(before: int, after: int) -> bool:
+            first, second = graph.blocks[before], graph.blocks[after]
+            if first == second:
+                return before < after or (before == after and self._evaluated_before(one, other))
+            return flow.postdominators.dominates(second, first)
+
+        return bool(earlier) and all(any(follows(before, after) for after in later) for before in earlier)
+
+    def certainly_before(self, one: cst.CSTNode, other: cst.CSTNode) -> bool:
+        """Whether ``one`` has run whenever ``other`` begins, in the same run of their function.
+
+        A compound statement runs as soon as its header does.
+        """
+        root = self.root(one)
+        if root is not self.root(other):
+            return False
+        flow = self.of(root)
+        graph, dominators = flow.graph, flow.dominators
+        earlier, later = self._points(one, graph), self._points(other, graph)
+
+        def precedes(before: int, after: int) -> bool:
+            if before == after:
+                return self._evaluated_before(one, other)
+            first, second = graph.blocks[before], graph.blocks[after]
+            return before < after if first == second else dominators.dominates(first, second)
+
+        return bool(later) and all(any(precedes(before, after) for before in earlier) for after in later)
+
+    def _evaluated_before(self, one: cst.CSTNode, other: cst.CSTNode) -> bool:
+        """Whether of two nodes at the same point one is evaluated first."""
+        tree = self.tree
+        if tree.contains(one, other):
+            return False
+        if tree.contains(other, one):
+            return True
+        child, around = one, tree.parents[one]
+        while not tree.contains(around, other):
+            child, around = around, tree.parents[around]
+        first = getattr(around, _FIRST.get(around.__class__, ""), None)
+        if first is not None and (first is child or tree.contains(first, other)):
+            return first is child
+        return tree.order[child] < tree.order[other]
+
+
+def _reachable(successors: list[list[Block]], *roots: Block, without: Block = NONE) -> list[bool]:
+    """Which blocks a way leads to that does not pass another."""
+    found = [False] * len(successors)
+    for root in roots:
+        found[root] = True
+    stack = list(roots)
+    while stack:
+        for following in successors[stack.pop()]:
+            if not found[following] and following != without:
+                found[following] = True
+                stack.append(following)
+    return found

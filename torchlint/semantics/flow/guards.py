@@ -1,0 +1,120 @@
+"""The conditions under which a place is reached: what was tested on every way to it, with the outcome."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Protocol
+
+import libcst as cst
+
+from torchlint.semantics.flow.control import ControlFlow
+from torchlint.semantics.names import BindingKind, Names
+from torchlint.syntax import SyntaxTree, alike
+
+_TESTS = (cst.Comparison, cst.BooleanOperation, cst.UnaryOperation, cst.Call)
+_NAMED = 2  # how many names a test may be hidden behind
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """A test that was made before a place is reached, and how it came out.
+
+    ``test`` is a single one: ``and``, ``or`` and ``not`` are taken apart as far as that is possible.
+    """
+
+    test: cst.BaseExpression
+    holds: bool
+
+
+class Program(Protocol):
+    """What guards are asked of: the names of a file, and its flow of control."""
+
+    @property
+    def tree(self) -> SyntaxTree:
+        """The parsed text."""
+
+    @property
+    def names(self) -> Names:
+        """Scopes, bindings and dotted names."""
+
+    @property
+    def flow(self) -> ControlFlow:
+        """The control-flow graphs."""
+
+
+def guards(module: Program, node: cst.CSTNode) -> Iterator[Guard]:
+    """What was tested, on every way to a node within its function, the nearest test first.
+
+    The test was true, or false, when it was made. What it asked about may have changed since:
+    `unchanged` says whether it has.
+    """
+    known: set[cst.BaseExpression] = set()
+    for _, decisions in groupby(module.flow.decisions(node), lambda decision: decision.construct):
+        # The conditions of one comprehension are told in the order in which they are written.
+        for decision in reversed(list(decisions)):
+            for guard in _single(module, decision.test, decision.holds, _NAMED):
+                if guard.test not in known:
+                    known.add(guard.test)
+                    yield guard
+
+
+def _single(module: Program, test: cst.BaseExpression, holds: bool, hops: int) -> Iterator[Guard]:
+    """The single tests that a test is made of, as far as their outcome is known."""
+    pending = [(test, holds, hops)]
+    while pending:
+        test, holds, hops = pending.pop()
+        match test:
+            case cst.UnaryOperation(operator=cst.Not(), expression=inner):
+                pending.append((inner, not holds, hops))
+            case cst.BooleanOperation(operator=operator, left=left, right=right):
+                if isinstance(operator, cst.And) is holds:
+                    pending += [(right, holds, hops), (left, holds, hops)]
+            case cst.Call(args=[cst.Arg(value=inner)]) if (
+                module.names.qualified(test.func) == "builtins.bool"
+            ):
+                pending.append((inner, holds, hops))
+            case _:
+                yield Guard(test, holds)
+                named = _named_test(module, test) if hops else None
+                if named is not None:
+                    pending.append((named, holds, hops - 1))
+
+
+def _named_test(module: Program, node: cst.BaseExpression) -> cst.BaseExpression | None:
+    """The test whose outcome a variable has, and nothing else: ``has_bias = conv.bias is not None``."""
+    if not isinstance(node, cst.Name):
+        return None
+    bindings = module.names.bindings(node)
+    if len(bindings) != 1 or bindings[0].kind is not BindingKind.ASSIGN or bindings[0].path:
+        return None
+    value = bindings[0].value
+    return value if isinstance(value, _TESTS) else None
+
+
+def unchanged(module: Program, tested: cst.BaseExpression, later: cst.BaseExpression) -> bool:
+    """Whether an expression in a test means what one behind the test does, with the value that it had.
+
+    Both are spelt alike, their names have the same definitions, and no attribute in them is set between
+    the two.
+    """
+    if not alike(tested, later):
+        return False
+    order = module.tree.order
+    ours = [n for n in (tested, *module.tree.descendants(tested)) if isinstance(n, (cst.Name, cst.Attribute))]
+    theirs = [n for n in (later, *module.tree.descendants(later)) if isinstance(n, (cst.Name, cst.Attribute))]
+    for one, other in zip(ours, theirs, strict=True):
+        if isinstance(one, cst.Attribute):
+            set_at = (order[b.target] for b in module.names.attributes.get(one.attr.value, ()))
+            if any(order[tested] < place < order[later] for place in set_at):
+                return False
+        elif isinstance(other, cst.Name) and not _is_attribute_name(module, one):
+            if module.names.bindings(one) != module.names.bindings(other):
+                return False
+    return True
+
+
+def _is_attribute_name(module: Program, name: cst.CSTNode) -> bool:
+    above = module.tree.parent(name)
+    return isinstance(above, cst.Attribute) and above.attr is name
