@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.semantics.api.results import TENSOR_METHODS
-from torchlint.semantics.conventions import CALLED_MODULE_NAME, OPTIMIZER_NAME
+from torchlint.semantics.conventions import CALLED_MODULE_NAME
 from torchlint.semantics.holders import EMPTY_HANDED, HARMLESS, LIBRARIES, Holders
 from torchlint.semantics.iterations import Act, Event, Iteration, Subject, bound_in, ends_loop
+from torchlint.semantics.lexicon import begins, names_optimizer
 from torchlint.semantics.names import AttributeBinding, Binding
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import Kind
@@ -252,9 +253,9 @@ class _Search:
             owner = call.func.value
             if self._is_scaler(owner):
                 return False
-            if not CALLED_MODULE_NAME.match(name) and self._method_may_clear(owner, name):
+            if not begins(name, *CALLED_MODULE_NAME) and self._method_may_clear(owner, name):
                 return True
-            if HARMLESS.search(last_name(owner) or "") or CALLED_MODULE_NAME.match(name):
+            if HARMLESS.search(last_name(owner) or "") or begins(name, *CALLED_MODULE_NAME):
                 # ``ema.update(model)``
                 return any(self.holders.holds_optimizer(argument.value) for argument in call.args)
         if any(self.holders.holds_optimizer(argument.value) for argument in call.args):
@@ -265,7 +266,7 @@ class _Search:
         value = self.module.value(owner)
         if value.kind in EMPTY_HANDED or (value.kind is Kind.UNKNOWN and name in TENSOR_METHODS):
             return False
-        if value.kind is Kind.OPTIMIZER or OPTIMIZER_NAME.search((last_name(owner) or "").lower()):
+        if value.kind is Kind.OPTIMIZER or names_optimizer(last_name(owner)):
             return name not in _OPTIMIZER_METHODS
         if HARMLESS.search(last_name(owner) or ""):
             return False

@@ -9,7 +9,7 @@ import libcst as cst
 
 from torchlint.diagnostics import Fix
 from torchlint.rule import ERROR, Finding, rule
-from torchlint.semantics.conventions import OPTIONS_NAME
+from torchlint.semantics.lexicon import Role, ends
 from torchlint.semantics.module import Module
 from torchlint.semantics.names import BindingKind, dotted_text
 from torchlint.semantics.remembered import remembered
@@ -129,7 +129,7 @@ def _takes_gradients(
     spelt = dotted_text(owner)
     if value.kind is not Kind.UNKNOWN or name is None or spelt is None:
         return False
-    if any(OPTIONS_NAME.search(word) for word in spelt.split(".")):
+    if any(ends(word, Role.OPTIONS) for word in spelt.split(".")):
         return False
     bindings = module.bindings(owner) if isinstance(owner, cst.Name) else ()
     if assignment is None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.semantics import modeswitches
-from torchlint.semantics.conventions import COPY_NAME
+from torchlint.semantics.lexicon import Role, has
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import Kind
 
@@ -47,7 +47,7 @@ def _switches(call: cst.Call, module: Module) -> bool:
     owner = call.func.value
     if call.func.attr.value == "eval" and call.args:
         return False
-    return module.value(owner).kind is Kind.MODULE and not COPY_NAME.search((last_name(owner) or "").lower())
+    return module.value(owner).kind is Kind.MODULE and not has(last_name(owner), Role.COPY)
 
 
 def _trains(call: cst.Call, module: Module) -> bool:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchlint.semantics.lexicon import Role, ends, has
 from torchlint.semantics.names import BindingKind
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.spellings import last_name
@@ -36,15 +37,9 @@ EMPTY_HANDED = frozenset(
     }
 )
 # Parameters of a function that may hold everything, by their names.
-_HOLDERS = re.compile(
-    r"(^|_)(engine|trainer|runner|state|context|ctx|agent|learner|solver|session|strategy|plugins?|callbacks?|hooks?"
-    r"|handlers?|wrapper|manager|system|experiment|task|self|cls|algo|algorithm|obj|optimizers?|optim|opt)$",
-    re.IGNORECASE,
-)
+_HOLDERS = (Role.CONTEXT, Role.TRAINER, Role.OPTIMIZER)
 # Functions whose results are data, whatever they are given.
-_DATA = re.compile(
-    r"(^|_)(data|loader|dataloader|batch|batches|dataset|sampler|iter|next|device)(_|$)", re.IGNORECASE
-)
+_DATA = (Role.DATA, Role.LOADER, Role.BATCH, Role.DATASET, Role.DEVICE)
 LIBRARIES = (
     "torch.",
     "builtins.",
@@ -86,19 +81,19 @@ class Holders:
             case cst.Dict():
                 return any(self._holds(element.value, kinds, hops) for element in node.elements)
             case cst.Call():
-                if HARMLESS.search(last_name(node.func) or "") or _DATA.search(last_name(node.func) or ""):
+                if HARMLESS.search(last_name(node.func) or "") or has(last_name(node.func), *_DATA):
                     return False
                 return any(self._holds(argument.value, kinds, hops - 1) for argument in node.args)
             case cst.Attribute():
                 assigned = self.module.names.attributes.get(node.attr.value, ())
                 if any(a.value is not None and self._holds(a.value, kinds, hops - 1) for a in assigned):
                     return True
-                return not assigned and bool(_HOLDERS.search(node.attr.value))
+                return not assigned and ends(node.attr.value, *_HOLDERS)
             case cst.Subscript():
                 return self._holds(node.value, kinds, hops - 1)
             case cst.Name():
                 return any(
-                    bool(_HOLDERS.search(node.value))
+                    ends(node.value, *_HOLDERS)
                     if binding.kind is BindingKind.PARAMETER
                     else binding.value is not None and self._holds(binding.value, kinds, hops - 1)
                     for binding in self.module.bindings(node)

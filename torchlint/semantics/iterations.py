@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint.semantics.conventions import OPTIMIZER_NAME
 from torchlint.semantics.gradients import gradient_owner
+from torchlint.semantics.lexicon import names_optimizer
 from torchlint.semantics.names import Binding, BindingKind, Scope
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.throttling import Function
@@ -392,7 +392,7 @@ class Iterations:
         # ``self.optimizer["generator"]``
         holder = last_name(owner.value) if isinstance(owner, cst.Subscript) else None
         named = (holder or last_name(owner) or "").removesuffix("s")
-        if kind is Kind.UNKNOWN and OPTIMIZER_NAME.search(named.lower()):
+        if kind is Kind.UNKNOWN and names_optimizer(named):
             return Act.STEP, owner
         return None
 

@@ -19,8 +19,8 @@ import libcst as cst
 
 from torchlint import rewriting
 from torchlint.diagnostics import Edit
-from torchlint.semantics.conventions import CRITERION_NAME
 from torchlint.semantics.datasets import Datasets
+from torchlint.semantics.lexicon import names_criterion
 from torchlint.semantics.names import Binding, BindingKind
 from torchlint.semantics.remembered import solved
 from torchlint.semantics.transfers import transferred
@@ -876,7 +876,7 @@ class Loaders:
     def _is_given_to_model(self, use: cst.Name) -> bool:
         argument = self.tree.parent(use)
         call = self.tree.parent(argument) if isinstance(argument, cst.Arg) else None
-        if not isinstance(call, cst.Call) or CRITERION_NAME.match(self._last_name(call.func) or ""):
+        if not isinstance(call, cst.Call) or names_criterion(self._last_name(call.func)):
             return False
         return self.module.value(call.func).kind is Kind.MODULE
 

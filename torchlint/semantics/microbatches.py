@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, TypeGuard, TypeVar
 import libcst as cst
 
 from torchlint.semantics.api.results import FUNCTIONAL_LOSSES, NN_LOSSES
-from torchlint.semantics.conventions import CRITERION_NAME
 from torchlint.semantics.iterations import Act, Event, Iteration
+from torchlint.semantics.lexicon import names_criterion
 from torchlint.semantics.names import Binding, BindingKind
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.spellings import last_name
@@ -492,7 +492,7 @@ class _Search:
             if name in _SAME:
                 inner = self._scale(owner, count, hops)
                 return _Scale.AVERAGE if name == "mean" and inner is _Scale.UNKNOWN else inner
-        return _Scale.AVERAGE if CRITERION_NAME.match(name or "") else _Scale.UNKNOWN
+        return _Scale.AVERAGE if names_criterion(name) else _Scale.UNKNOWN
 
     def _reduced(self, call: cst.Call) -> _Scale:
         """How a loss of torch is reduced, by the call that computes it or makes the module for it."""

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint.semantics.conventions import COPY_NAME, CRITERION_NAME
 from torchlint.semantics.holders import HARMLESS, LIBRARIES, Holders
 from torchlint.semantics.iterations import Act, Event, Iteration, Subject, bound_in, ends_loop
+from torchlint.semantics.lexicon import Role, has, names_criterion
 from torchlint.semantics.names import Scope, leaves
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.spellings import last_name
@@ -57,7 +57,7 @@ class LeftEvaluating:
 def left_evaluating(call: cst.Call, module: Module) -> LeftEvaluating | None:
     """How the model that a call puts into evaluation mode is trained on in it; None if that is not proved."""
     assert isinstance(call.func, cst.Attribute)
-    if COPY_NAME.search((last_name(call.func.value) or "").lower()):
+    if has(last_name(call.func.value), Role.COPY):
         return None
     if module.value(call.func.value).kind is not Kind.MODULE:
         return None
@@ -159,7 +159,7 @@ class _Search:
     def _is_criterion(self, event: Event) -> bool:
         assert event.subject is not None
         name = event.subject.value.cls or ""
-        return name.endswith("Loss") or bool(CRITERION_NAME.match(last_name(event.subject.node) or ""))
+        return name.endswith("Loss") or names_criterion(last_name(event.subject.node))
 
     # ------------------------------------------------------------------ what is meant
 

@@ -19,11 +19,11 @@ import libcst as cst
 
 from torchlint.diagnostics import Edit
 from torchlint.semantics.attributes import part_of
-from torchlint.semantics.conventions import COPY_NAME, OPTIONS_NAME
 from torchlint.semantics.evidence import Evidence
 from torchlint.semantics.gradmode import Grad
 from torchlint.semantics.iterations import Act
 from torchlint.semantics.layers import RETURNS_SELF
+from torchlint.semantics.lexicon import Role, ends, has
 from torchlint.semantics.names import Binding, BindingKind
 from torchlint.semantics.phases import Phase
 from torchlint.semantics.reachedlayers import ReachedLayers
@@ -55,7 +55,6 @@ _ENVIRONMENTS = (
     *("minigrid", "isaacgym", "stable_baselines3", "tianshou", "torchrl", "pfrl", "atari_py", "ale_py"),
     *("supersuit", "d4rl", "metaworld", "unityagents", "mlagents_envs", "crafter", "nasim"),
 )
-_ENVIRONMENT = re.compile(r"(?:^|_)envs?(?:$|_)", re.IGNORECASE)
 _LEARNT_BY_REWARD = frozenset(
     {"reward", "rewards", "advantages", "episode", "episodes", "replay_buffer", "epsilon_greedy", "n_actions"}
 )
@@ -246,7 +245,7 @@ class Program:
             return True
         return (
             any(
-                call.func.attr.value == "step" and _ENVIRONMENT.search(last_name(call.func.value) or "")
+                call.func.attr.value == "step" and has(last_name(call.func.value), Role.ENVIRONMENT)
                 for call in self.tree.nodes(cst.Call)
                 if isinstance(call.func, cst.Attribute)
             )
@@ -295,12 +294,12 @@ class Program:
         for attribute in sorted(filter(self._is_optimized, parts), key=self.tree.standing):
             value = self.module.value(attribute.value)
             spelt = self.module.source(attribute.value)
-            if value.kind is Kind.MODULE and not COPY_NAME.search(spelt):
+            if value.kind is Kind.MODULE and not has(spelt, Role.COPY):
                 found.setdefault(spelt, Trained(attribute.value, value))
         if not found:
             for call in self.forward_passes(loop):
                 spelt = self.module.source(call.func)
-                if not COPY_NAME.search(spelt) and self.module.backpropagation.reaches(call):
+                if not has(spelt, Role.COPY) and self.module.backpropagation.reaches(call):
                     found.setdefault(spelt, Trained(call.func, self.module.value(call.func)))
         yield from found.values()
 
@@ -599,8 +598,8 @@ class Program:
         """Whether an option of the program says in which precision it computes."""
         if not self.tree.matches(_METRICS):
             for attribute in self.tree.nodes(cst.Attribute):
-                if _CHOSEN.match(attribute.attr.value) and OPTIONS_NAME.search(
-                    self.module.source(attribute.value)
+                if _CHOSEN.match(attribute.attr.value) and ends(
+                    self.module.source(attribute.value), Role.OPTIONS
                 ):
                     return True
             for string in self.tree.nodes(cst.SimpleString):

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint.semantics.conventions import SAYS_HOST
 from torchlint.semantics.gradmode import Grad
+from torchlint.semantics.lexicon import Role, begins, has
 from torchlint.semantics.names import BindingKind
 from torchlint.semantics.phases import Phase
 from torchlint.semantics.remembered import remembered
@@ -173,7 +173,7 @@ _CLEARS = re.compile(r"empty_(\w+_)?cache$")
 
 # --- to write results -------------------------------------------------------------------------------
 
-_SAVING = re.compile(r"^(args_)?(save|dump|write|record|capture|render|plot|draw|visuali[sz]e|vis|show)(_|$)")
+_SAVING = (Role.SAVING, Role.DRAWING)
 
 
 def writes_results(module: Module, hot: Hot) -> bool:
@@ -219,7 +219,7 @@ def _behind_switch(module: Module, node: cst.CSTNode, loop: cst.CSTNode) -> bool
 def in_writer(module: Module, node: cst.CSTNode) -> bool:
     """Whether a function that is called after writing holds ``node``."""
     function = module.function(node)
-    return isinstance(function, cst.FunctionDef) and WRITING.search(function.name.value) is not None
+    return isinstance(function, cst.FunctionDef) and begins(function.name.value, *WRITING)
 
 
 def below_saving(module: Module, node: cst.CSTNode) -> bool:
@@ -229,7 +229,7 @@ def below_saving(module: Module, node: cst.CSTNode) -> bool:
         parent = module.tree.parent(around) if isinstance(around, cst.BaseSuite) else around
         if isinstance(parent, (cst.If, cst.IfExp)) and parent.body in (child, around):
             word = last_name(parent.test)
-            if word is not None and _SAVING.search(word):
+            if word is not None and begins(word, *_SAVING):
                 return True
         if isinstance(parent, (cst.FunctionDef, cst.Lambda)):
             return False
@@ -256,7 +256,7 @@ def computes_on_host(module: Module, copy: cst.Call) -> bool:
         return True
     if module.phase(copy) is Phase.TRAINING:
         return False
-    if any(SAYS_HOST.search(last_name(arg.value) or "") for arg in copy.args):
+    if any(has(last_name(arg.value), Role.HOST) for arg in copy.args):
         return True
     node: cst.CSTNode = copy
     for parent in module.tree.ancestors(copy):
@@ -264,7 +264,7 @@ def computes_on_host(module: Module, copy: cst.Call) -> bool:
             case cst.Attribute(attr=cst.Name(value="double")) if parent.value is node:
                 return True
             case cst.Assign(targets=[cst.AssignTarget(target=cst.Name(value=name))]) if parent.value is node:
-                return SAYS_HOST.search(name) is not None
+                return has(name, Role.HOST)
             case cst.Attribute() | cst.Call():
                 node = parent
             case _:

@@ -15,7 +15,7 @@ from torchlint.semantics.api.frameworks import (
     LIGHTNING_STEPS,
     METHODS_OF_STEPS,
 )
-from torchlint.semantics.conventions import STEP_FUNCTION
+from torchlint.semantics.lexicon import Role, has
 from torchlint.semantics.names import Names, Scope, ScopeKind
 from torchlint.semantics.spellings import last_name
 from torchlint.syntax import SyntaxTree
@@ -157,7 +157,7 @@ class Repetition:
                 return True
         # What steps an optimizer and is not called here may be the step of a loop in another file.
         if name not in self.tree.calls_by_name and self._stepping:
-            if function in self._stepping or STEP_FUNCTION.search(name):
+            if function in self._stepping or has(name, Role.STEP):
                 return True
         return any(self._may_run(user) for user in self._users(name))
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.semantics.backpropagation import Backward
-from torchlint.semantics.conventions import OPTIONS_NAME
+from torchlint.semantics.lexicon import Role, ends
 from torchlint.semantics.names import Binding, BindingKind
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.spellings import last_name
@@ -189,7 +189,7 @@ class _Search:
             return False
         owner = last_name(node.value) if isinstance(node, cst.Attribute) else None
         word = last_name(node) or ""
-        if OPTIONS_NAME.search(owner or "") or OPTIONS_NAME.search(word):
+        if ends(owner, Role.OPTIONS) or ends(word, Role.OPTIONS):
             return True
         return _FACTOR.search(word) is not None and not self._is_computed(node)
 

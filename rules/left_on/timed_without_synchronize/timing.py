@@ -18,7 +18,6 @@ import libcst as cst
 
 from torchlint.semantics.api.results import TENSOR_METHODS
 from torchlint.semantics.clocks import (
-    SAYS_MEASURING,
     Interval,
     evaluated,
     evaluated_within,
@@ -26,6 +25,7 @@ from torchlint.semantics.clocks import (
     timer,
 )
 from torchlint.semantics.evidence import Evidence
+from torchlint.semantics.lexicon import Role, has
 from torchlint.semantics.phases import Phase
 from torchlint.semantics.places import Loop
 from torchlint.semantics.remembered import remembered
@@ -251,7 +251,7 @@ def _repeats(module: Module, loop: cst.For | cst.CompFor) -> bool:
     if isinstance(loop, cst.CompFor) or module.phase(loop.body) is not Phase.TRAINING:
         return True
     function = module.function(loop)
-    if isinstance(function, cst.FunctionDef) and SAYS_MEASURING.search(function.name.value):
+    if isinstance(function, cst.FunctionDef) and has(function.name.value, Role.MEASUREMENT):
         return True
     counts = [module.value(argument.value).constant for argument in loop.iter.args]
     return all(isinstance(count, int) and count <= _FEW for count in counts)
