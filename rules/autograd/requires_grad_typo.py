@@ -20,9 +20,6 @@ _MISSPELT = re.compile(
     r"re(?:quire[sd]?|qures?|qries|quries|quiers|quieres|quirs|qires|qiures|uqires|qiures)_?"
     r"(?:[Gg]rad|gard|grd|gad|gradd|gradient)s?_?"
 )
-_PARAMETER = re.compile(
-    r"(?:^|_)(?:p|params?|parms?|para|parameters?|weights?|bias|tensor)\d*$", re.IGNORECASE
-)
 # Objects that hold what they like: the instance itself, and the context of an autograd function.
 _OWN = frozenset({"self", "cls", "ctx"})
 
@@ -134,7 +131,7 @@ def _takes_gradients(
     bindings = module.bindings(owner) if isinstance(owner, cst.Name) else ()
     if assignment is None:
         looped = any(b.kind in (BindingKind.LOOP, BindingKind.COMPREHENSION) for b in bindings)
-        return looped and _PARAMETER.search(name) is not None
+        return looped and ends(name, Role.PARAMETER)
     # An instance of a class of another file may have names of its own.
     made = any(
         isinstance(binding.value, cst.Call) and (last_name(binding.value) or "")[:1].isupper()

@@ -38,7 +38,7 @@ def goes_over_data(name: str | None) -> bool:
 
 def says_host(name: str) -> bool:
     """Whether this is called after the host; the ``batch_sizes`` of a packed sequence are always there."""
-    return has(name, Role.HOST) or name == "batch_sizes"
+    return has(name, Role.HOST, Role.CPU) or name == "batch_sizes"
 
 
 # What pipelines of diffusers call the models that they register; beside them stand tokenizers and schedulers.

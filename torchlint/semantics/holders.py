@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -19,14 +18,36 @@ if TYPE_CHECKING:
 _HOPS = 4
 
 # What functions of other files do with an optimizer without clearing anything, going by their names.
-HARMLESS = re.compile(
-    r"(^|_)(lr|learning_?rates?|sched(uler?)?|warm_?up|save|saver|load|checkpoint|ckpt|log|logger|logging|print|clip"
-    r"|norm|norms|eval|evaluate|valid|validate|validation|test|ema|swa|accuracy|metrics?|meter|plot|draw|write|writer"
-    r"|record|sample|visuali[sz]e|summary|watch|decay|beta|isinstance|len|id|type|repr|str|getattr|hasattr|list|tuple"
-    r"|dict|zip|enumerate|map|filter|sum|max|min|any|all|range|reversed|sorted|pbar|progress|bar|tqdm|timer|early"
-    r"|stopping|stopper|sync|loss|criterion|cost|forward|predict|predictions?|parameters|count|caches?|average|autocast|join"
-    r"|device|report|size)(_|$)",
-    re.IGNORECASE,
+HARMLESS = (
+    Role.SCHEDULER,
+    Role.SAVING,
+    Role.LOADING,
+    Role.CHECKPOINT,
+    Role.LOGGING,
+    Role.EVALUATION,
+    Role.HELD_OUT,
+    Role.TEST,
+    Role.COPY,
+    Role.SCORE,
+    Role.METRIC,
+    Role.DRAWING,
+    Role.FILE,
+    Role.SAMPLING,
+    Role.RECORD,
+    Role.PROGRESS,
+    Role.LOSS,
+    Role.CRITERION,
+    Role.PREDICTION,
+    Role.LENGTH,
+    Role.MAGNITUDE,
+    Role.DEVICE,
+    Role.COUNT,
+    Role.CLIPPING,
+    Role.DECAY,
+    Role.WATCHING,
+    Role.STOPPING,
+    Role.PARAMETERS,
+    Role.PURE,
 )
 # Kinds of objects that hold no optimizer and no model.
 EMPTY_HANDED = frozenset(
@@ -81,7 +102,7 @@ class Holders:
             case cst.Dict():
                 return any(self._holds(element.value, kinds, hops) for element in node.elements)
             case cst.Call():
-                if HARMLESS.search(last_name(node.func) or "") or has(last_name(node.func), *_DATA):
+                if has(last_name(node.func), *HARMLESS) or has(last_name(node.func), *_DATA):
                     return False
                 return any(self._holds(argument.value, kinds, hops - 1) for argument in node.args)
             case cst.Attribute():

@@ -30,7 +30,7 @@ class Role(Words):
 
     # --- what a function or a region of a program is for
 
-    EVALUATION = "eval evaluate evaluation evaluating val validate validation validating estimate_loss"
+    EVALUATION = "eval evaluate evaluation val validate validation estimate_loss"
     """Measures a model on data that it is not trained on, or is such data."""
 
     TEST = "test testing"
@@ -149,7 +149,7 @@ class Role(Words):
     CRITERION = "criterion cri crit loss_fn loss_func loss_function"
     """What computes a loss."""
 
-    METRIC = "metric meter acc bleu evaluator"
+    METRIC = "metric meter acc bleu evaluator top1 top5 topk"
     """Says how good a model is, or collects what does."""
 
     RECORD = "log history record meter stat statistic summary"
@@ -182,7 +182,7 @@ class Role(Words):
     ACCELERATOR = "cuda gpu"
     """A device beside the host's."""
 
-    HOST = "host cpu"
+    HOST = "host"
     """The memory of the host."""
 
     OPTIONS = "opt arg cfg config conf hparam hps flag option setting"
@@ -278,7 +278,7 @@ class Role(Words):
     )
     """Which of the terms of a loss: ``loss_ce``."""
 
-    STOPPING = "stop stopping convergence termination split selection acceptance"
+    STOPPING = "stop stopping stopper early convergence termination split selection acceptance"
     """Says when to stop, or where to split."""
 
     FUNCTION = "fn func function loop"
@@ -312,7 +312,7 @@ class Role(Words):
     GUIDANCE = "guide guided guidance force interpret interpretation inversion invert gradient style_transfer"
     """Also differentiates with respect to the input, under names that other things have."""
 
-    NO_GRADIENT = "no_grad eval_mode disable_grad grad_enabled"
+    NO_GRADIENT = "no_grad eval_mode evaluating disable_grad grad_enabled"
     """Switches autograd off."""
 
     NETWORK = "backbone discriminator unet vae"
@@ -327,6 +327,54 @@ class Role(Words):
     NEIGHBOUR = "last prev previous next"
     """Comes before or behind something."""
 
+    PARAMETER = "p param parm para parameter weight bias tensor"
+    """A parameter of a model."""
+
+    PARAMETERS = "params parameters state_dict sd"
+    """The parameters of a model, all of them."""
+
+    GRADIENT = "grad gradient"
+    """A gradient."""
+
+    TRANSLATION = "translate translation caption summarize"
+    """Makes one text of another."""
+
+    CPU = "cpu"
+    """The processor of the host, or its memory."""
+
+    ANOMALY = "nan inf anomaly"
+    """A number that is none."""
+
+    CLIPPING = "clip clamp norm"
+    """Limits numbers, or measures how large they are together."""
+
+    DECAY = "decay momentum beta"
+    """Makes something smaller with time."""
+
+    WATCHING = "watch timer"
+    """Looks on while something else works."""
+
+    LANGUAGE_MODEL = "lm llm gpt t5 bart decoder"
+    """A model that writes text."""
+
+    ONCE = "once"
+    """Runs once."""
+
+    WARMUP = "warm warming warm_up"
+    """Runs before what counts."""
+
+    PURE = (
+        "isinstance repr str id type getattr hasattr list tuple dict zip enumerate map filter sum min"
+        " max any all range reversed sorted cache"
+    )
+    """Only looks at what it is given, or arranges it."""
+
+    SEARCH = "search find probe"
+    """Tries until something fits."""
+
+    SYNCHRONIZATION = "hard sync synchronize"
+    """Makes two things the same."""
+
 
 _MOST_REMEMBERED: Final = 1 << 16
 """So many identifiers are remembered in a process."""
@@ -338,7 +386,7 @@ _AUXILIARIES: Final = frozenset({"do", "run"})
 _SHORTEST_SINGULAR: Final = 3
 _SHORTEST_RUN_TOGETHER: Final = 3
 _NO_PLURALS: Final = ("ss", "us", "is", "as", "os")
-_WHOLE: Final = frozenset({"argmax", "argmin"})
+_WHOLE: Final = frozenset({"argmax", "argmin", "parametric"})
 """Words that look as if two were run together."""
 _IRREGULAR: Final = {
     "ids": "id",

@@ -31,15 +31,23 @@ _DEPENDENT = re.compile(
     r"Dropout|BatchNorm|SyncBatchNorm|InstanceNorm|RReLU|Transformer|MultiheadAttention|^(LSTM|GRU|RNN)$|Lazy|dropout"
     r"|batch_norm|rrelu|training|scaled_dot_product_attention"
 )
-_PREPARES = re.compile(
-    r"init|setup|set_up|build|load|create|make|prepare|get_|freeze|configure", re.IGNORECASE
-)
+_PREPARES = (Role.MAKING, Role.LOADING, Role.BEGINNING)
 # How many batches an epoch has.
 _COUNT = re.compile(r"^(len|num_batches|n_batches|iters?_per_epoch|steps_per_epoch|epoch_length|\w*_len)$")
 _EQUAL = (cst.Equal, cst.GreaterThanEqual, cst.GreaterThan)
 _UNEQUAL = (cst.NotEqual, cst.LessThan, cst.LessThanEqual)
-_PREDICTS = re.compile(
-    r"bleu|evaluat|generat|infer|predict|sampl|score|test|translat|valid|visuali[sz]", re.IGNORECASE
+_PREDICTS = (
+    Role.EVALUATION,
+    Role.HELD_OUT,
+    Role.TEST,
+    Role.GENERATION,
+    Role.INFERENCE,
+    Role.PREDICTION,
+    Role.SAMPLING,
+    Role.SCORE,
+    Role.METRIC,
+    Role.DRAWING,
+    Role.TRANSLATION,
 )
 _PARTS = frozenset({"parameters", "named_parameters"})
 _HOPS = 4
@@ -225,7 +233,7 @@ class _Search:
         used = (call for call in self.tree.nodes(cst.Call) if order[event.outermost] < order[call] < training)
         subject = self.module.iterations.subject
         return not event.path and any(
-            _PREDICTS.search(last_name(call.func) or "")
+            has(last_name(call.func), *_PREDICTS)
             and any(subject(argument.value, ()).is_certainly(model) for argument in call.args)
             for call in used
         )
@@ -288,7 +296,7 @@ class _Search:
                 before = order[call] < order[loop]
             else:
                 name = holder.name.value if isinstance(holder, cst.FunctionDef) else ""
-                before = holder is None or bool(_PREPARES.search(name))
+                before = holder is None or has(name, *_PREPARES)
             if before and not self._is_other(self.module.iterations.subject(call.func.value, ()), model):
                 return not self._turned_on(order[call], order[loop], function)
         return False
@@ -372,7 +380,7 @@ class _Search:
         if not _MAY_TRAIN.search(last_name(call.func) or "train"):
             return False
         owner = call.func.value if isinstance(call.func, cst.Attribute) and dotted is None else None
-        if owner is not None and HARMLESS.search(last_name(owner) or ""):
+        if owner is not None and has(last_name(owner), *HARMLESS):
             return False
         holds = self.holders.holds_model
         if any(holds(argument.value) for argument in call.args):

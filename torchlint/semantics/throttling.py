@@ -538,7 +538,7 @@ class Throttling:
             return _ALWAYS
         if not truth and name == "isfinite":
             return _ALWAYS
-        if truth and name.lstrip("_") in _EXPORTING:
+        if truth and has(name, Role.TRACING):
             return _ALWAYS
         if not truth and self.names.qualified(call.func) in _HAS_ACCELERATOR:
             return _ON_HOST
@@ -980,9 +980,6 @@ _RECORDS = (Role.BEST, Role.EXTREME, Role.NEIGHBOUR)
 _EMPTYING = frozenset({"clear", "pop", "popleft", "remove"})
 _RESETTING = frozenset({"clear", "reset", "restart", "start"})
 _BAD_NUMBERS = frozenset({"isnan", "isinf", "is_nan", "has_nan", "isneginf", "isposinf"})
-_EXPORTING = frozenset(
-    {"is_in_onnx_export", "is_tracing", "is_scripting", "is_exporting", "get_tracing_state"}
-)
 _ENDS_PROGRAM = frozenset(
     {"sys.exit", "os._exit", "os.abort", "builtins.exit", "builtins.quit", "pytest.fail"}
 )

@@ -156,7 +156,7 @@ def _reads_of_attribute(module: Module, target: cst.Attribute) -> Iterator[cst.B
 
 
 def _environment(name: str | None) -> bool:
-    """TODO"""
+    """Whether something of this name is a simulation in which an agent acts."""
     return has(name, Role.ENVIRONMENT) or ends(name, Role.WORLD)
 
 

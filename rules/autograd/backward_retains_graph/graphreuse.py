@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.semantics.backpropagation import Backward
-from torchlint.semantics.lexicon import Role, ends
+from torchlint.semantics.lexicon import Role, ends, has
 from torchlint.semantics.names import Binding, BindingKind
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.spellings import last_name
@@ -65,8 +65,15 @@ _STATES = re.compile(
     r"|spike|membrane|buffer",
     re.IGNORECASE,
 )
-_MAY_BACKPROPAGATE = re.compile(
-    r"backward|step|update|optim|train|grad|penalt|minimi[sz]e|fit|learn|jacob|hess"
+_MAY_BACKPROPAGATE = (
+    Role.BACKPROPAGATION,
+    Role.STEP,
+    Role.TRAINING,
+    Role.LEARNING,
+    Role.OPTIMIZER,
+    Role.GRADIENT,
+    Role.PENALTY,
+    Role.INPUT_GRADIENT,
 )
 
 
@@ -434,7 +441,7 @@ class _Search:
                 backward
             ):
                 continue
-            if self.module.callee(call) is None and _MAY_BACKPROPAGATE.search(last_name(call.func) or ""):
+            if self.module.callee(call) is None and has(last_name(call.func), *_MAY_BACKPROPAGATE):
                 if any(self._carried(argument.value) for argument in call.args):
                     return True
         return any(
