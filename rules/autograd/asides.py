@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left
 from typing import TYPE_CHECKING
 
@@ -11,6 +10,7 @@ import libcst as cst
 from torchlint.semantics import places
 from torchlint.semantics.backpropagation import Backpropagation
 from torchlint.semantics.flow.graph import Decision
+from torchlint.semantics.lexicon import Role, has
 from torchlint.semantics.loops import loops_around
 from torchlint.semantics.names import BindingKind
 from torchlint.semantics.phases import Phase, phase
@@ -21,11 +21,9 @@ from torchlint.semantics.values import MISSING
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
 
-_OTHER_DATA = re.compile(r"(?:^|_)(?:test|val|valid|validation|eval|dev|held_?out)(?:_|$|\d)", re.IGNORECASE)
+_OTHER_DATA = (Role.EVALUATION, Role.TEST, Role.HELD_OUT)
 # Functions of other files that may backpropagate what they are given.
-_TRAINS = re.compile(
-    r"(?:^|_)(?:train\w*|fit|update\w*|step|learn|optimi[sz]e\w*|backward|backprop\w*|adapt|penalty)(?:_|$)"
-)
+_TRAINS = (Role.TRAINING, Role.LEARNING, Role.STEP, Role.BACKPROPAGATION, Role.PENALTY)
 _BRANCHES = (cst.IndentedBlock, cst.SimpleStatementSuite, cst.Else)
 
 
@@ -139,7 +137,7 @@ class Asides:
     def _takes_other_data(self, call: cst.Call) -> bool:
         """``model(x_test)``: data that is called after what nothing is trained on."""
         names = (last_name(argument.value) for argument in call.args)
-        return any(name is not None and _OTHER_DATA.search(name) is not None for name in names)
+        return any(name is not None and has(name, *_OTHER_DATA) for name in names)
 
     def _follows_eval(self, call: cst.Call) -> bool:
         """``model.eval()`` some statements above ``model(x)``, with no ``model.train()`` in between."""
@@ -229,6 +227,6 @@ class Asides:
                 return False
             if isinstance(around, cst.Call) and self.module.callee(around) is None:
                 name = last_name(around.func)
-                if name is not None and _TRAINS.search(name):
+                if name is not None and has(name, *_TRAINS):
                     return True
         return False

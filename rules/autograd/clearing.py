@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.semantics.api.results import TENSOR_METHODS
-from torchlint.semantics.conventions import CALLED_MODULE_NAME, OPTIMIZER_NAME
+from torchlint.semantics.conventions import CALLED_MODULE_NAME
 from torchlint.semantics.holders import EMPTY_HANDED, HARMLESS, LIBRARIES, Holders
 from torchlint.semantics.iterations import Act, Event, Iteration, Iterations, Subject, bound_in
+from torchlint.semantics.lexicon import Role, begins, has, names_optimizer
 from torchlint.semantics.names import AttributeBinding, Binding
 from torchlint.semantics.repetition import may_repeat
 from torchlint.semantics.spellings import last_name
@@ -24,10 +25,14 @@ if TYPE_CHECKING:
 _HOPS = 4
 
 # What they are called that may well clear gradients of what they get hold of.
-_MAY_CLEAR = re.compile(
-    r"zero|clear|reset|optim|step|update|train|fit|backward|learn|before|begin|start|^pre_|^on_|hook|prepare|callback"
-    r"|propagate|^run|^process|^call|^apply$",
-    re.IGNORECASE,
+_MAY_CLEAR = (
+    Role.CLEARING,
+    Role.OPTIMIZER,
+    Role.STEP,
+    Role.TRAINING,
+    Role.BACKPROPAGATION,
+    Role.LEARNING,
+    Role.BEGINNING,
 )
 _OPTIMIZER_METHODS = frozenset(
     {
@@ -247,35 +252,35 @@ class _Search:
             # What ``getattr(self, name)()`` and ``handlers[i](...)`` run depends on what they are given.
             given = (*call.args, *(call.func.args if isinstance(call.func, cst.Call) else ()))
             return any(self.holders.holds_optimizer(argument.value) for argument in given)
-        if HARMLESS.search(name) or self.module.value(call.func).kind is Kind.MODULE:
+        if has(name, *HARMLESS) or self.module.value(call.func).kind is Kind.MODULE:
             return False
         if isinstance(call.func, cst.Attribute) and dotted is None:
             owner = call.func.value
             if self._is_scaler(owner):
                 return False
-            if not CALLED_MODULE_NAME.match(name) and self._method_may_clear(owner, name):
+            if not begins(name, *CALLED_MODULE_NAME) and self._method_may_clear(owner, name):
                 return True
-            if HARMLESS.search(last_name(owner) or "") or CALLED_MODULE_NAME.match(name):
+            if has(last_name(owner), *HARMLESS) or begins(name, *CALLED_MODULE_NAME):
                 # ``ema.update(model)``
                 return any(self.holders.holds_optimizer(argument.value) for argument in call.args)
         if any(self.holders.holds_optimizer(argument.value) for argument in call.args):
             return True
-        return bool(_MAY_CLEAR.search(name)) and any(self.holders.holds_model(a.value) for a in call.args)
+        return has(name, *_MAY_CLEAR) and any(self.holders.holds_model(a.value) for a in call.args)
 
     def _method_may_clear(self, owner: cst.BaseExpression, name: str) -> bool:
         value = self.module.value(owner)
         if value.kind in EMPTY_HANDED or (value.kind is Kind.UNKNOWN and name in TENSOR_METHODS):
             return False
-        if value.kind is Kind.OPTIMIZER or OPTIMIZER_NAME.search((last_name(owner) or "").lower()):
+        if value.kind is Kind.OPTIMIZER or names_optimizer(last_name(owner)):
             return name not in _OPTIMIZER_METHODS
-        if HARMLESS.search(last_name(owner) or ""):
+        if has(last_name(owner), *HARMLESS):
             return False
         if value.kind is Kind.MODULE:
-            return name not in _MODULE_METHODS and bool(_MAY_CLEAR.search(name))
+            return name not in _MODULE_METHODS and has(name, *_MAY_CLEAR)
         if self.holders.holds_optimizer(owner) and name not in self.module.names.attributes:
             # A method that is inherited, say; what is called by an attribute goes by its name.
             return True
-        return bool(_MAY_CLEAR.search(name)) and self.holders.holds_model(owner)
+        return has(name, *_MAY_CLEAR) and self.holders.holds_model(owner)
 
     def _is_scaler(self, owner: cst.BaseExpression) -> bool:
         value = self.module.value(owner)

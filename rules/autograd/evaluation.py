@@ -13,10 +13,11 @@ from torchlint.semantics import places
 from torchlint.semantics.api.results import FACTORIES
 from torchlint.semantics.backpropagation import Backpropagation
 from torchlint.semantics.checkpoints import loads_weights
-from torchlint.semantics.conventions import COPY_NAME, OTHER_FRAMEWORKS
+from torchlint.semantics.conventions import OTHER_FRAMEWORKS
 from torchlint.semantics.evidence import is_test
 from torchlint.semantics.gradmode import Grad, grad
 from torchlint.semantics.iterations import Iterations
+from torchlint.semantics.lexicon import Role, begins, denotes, ends, has
 from torchlint.semantics.loops import loops_around
 from torchlint.semantics.module import Module, Part
 from torchlint.semantics.names import BindingKind
@@ -36,14 +37,8 @@ _PARAMETERLESS = re.compile(
     r"|(?:Log)?Softmax|Softmin|Softmax2d|(?:Log)?Sigmoid|Tanh|ReLU6?|LeakyReLU|ELU|CELU|SELU|GELU|SiLU|Mish|GLU"
     r"|Hard\w+|Soft\w+|Threshold|Tanhshrink)$"
 )
-_NO_MODEL = re.compile(
-    r"(?:^|_)(?:loss|losses|criterion|criteria|crit|metrics?|softmax|sigmoid|transforms?|aug\w*|normaliz\w*|pool\w*"
-    r"|act|activation|tokenizer|processor)(?:_|$|\d)|_?(?:loss|criterion)(?:_fn|_func|_f)?$",
-    re.IGNORECASE,
-)
-_MAKES = re.compile(
-    r"_?(?:get|make|build|create|load|init|setup|new|prepare|register|add|save|convert|wrap)_"
-)
+_NO_MODEL = (Role.LOSS, Role.CRITERION, Role.METRIC, Role.TRANSFORM, Role.PREPROCESSING)
+_MAKES = (Role.MAKING, Role.LOADING, Role.SAVING, Role.VERB)
 # What modules are asked for, and hardly anything else that is called like one.
 _MODULE_MEMBERS = frozenset(
     {
@@ -58,37 +53,29 @@ _MODULE_MEMBERS = frozenset(
     }
     | {"to", "cuda", "half", "module", "requires_grad_"}
 )
-_DATA = re.compile(
-    r"(?:loader|batch(?:es)?|data(?:set)?|samples|images)$|_(?:iter|iterator|ds|dl)$", re.IGNORECASE
-)
-# Functions that choose what is done in an environment.
-_ACTS = re.compile(
-    r"^_?(?:(?:select|choose|get|take|pick|compute|sample|best|greedy)_(?:\w+_)?actions?|act|action)$"
-)
+_DATA = (Role.LOADER, Role.BATCH, Role.DATASET, Role.DATA)
+
+
+def _acts(name: str | None) -> bool:
+    """Whether a function of this name chooses what is done in an environment."""
+    return ends(name, Role.ACTION) and begins(
+        name, Role.ACTION, Role.MAKING, Role.CHOOSING, Role.COMPUTING, Role.SAMPLING, Role.BEST
+    )
+
+
 _FILLING = frozenset({"append", "appendleft", "extend", "insert", "add", "put", "setdefault"})
 # What is asked of a result that only its shape matters of.
 _OF_SHAPES = frozenset({"shape", "size", "dim", "ndim", "numel", "dtype", "device", "type"})
-# What the layers of models are called, and methods hardly ever.
-_PART = re.compile(
-    r"(?:\w+_)?(?:encoder|decoder|backbone|head|neck|trunk|stem|unet|vae|transformer|classifier|generator"
-    r"|discriminator|projector|projection|proj|net|network|embedding|embeddings|visual|features|fc|lm_head"
-    r"|text_model|vision_model|language_model)\d?$"
-)
 _HOPS = 3
 _LOADS = re.compile(r"load|from_pretrained|pretrained=|checkpoint|ckpt|weights", re.IGNORECASE)
-_SCORES = re.compile(r"(?:^|_)(?:eval|evaluate|evaluation|val|valid|validate|validation|test)(?:_|$)")
+_SCORES = (Role.EVALUATION, Role.TEST, Role.HELD_OUT)
 _SWITCHES_ON = frozenset(
     {"torch.enable_grad", "torch.set_grad_enabled", "torch.autograd.grad", "torch.inference_mode"}
 )
 # What files do that are for more than using a model, or for other runtimes.
 _TRAINS_OR_EXPORTS = re.compile(r"optim|\.step\(|requires_grad|autograd|\.train\(|Trainer|onnx|jit\.|export")
 # Code that wants gradients of its input, or may.
-_NEEDS_GRADIENTS = re.compile(
-    r"attack|adversar|fgsm|(?:^|_)pgd|saliency|grad_?cam|gradients?|attribut|influence|explain|interpret"
-    r"|(?:^|_)infer_(?!ence)|hessian|jacobian|deep_?dream|style_?transfer|inversion|invert|guid(?:ed|ance)"
-    r"|(?:^|_)forces?(?:_|$)",
-    re.IGNORECASE,
-)
+_NEEDS_GRADIENTS = (Role.INPUT_GRADIENT, Role.GUIDANCE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,10 +175,10 @@ class Evaluation(Part):
 
         What is called after evaluation gives scores.
         """
-        if _SCORES.search(function.name.value):
+        if has(function.name.value, *_SCORES):
             return False
         callers = self.module.callers(function)
-        if COPY_NAME.search(function.name.value.lower()):
+        if has(function.name.value, Role.COPY):
             return True
         if callers and all(phase(self.module, call) is Phase.EVALUATION for call in callers):
             return False
@@ -241,7 +228,7 @@ class Evaluation(Part):
             or module.qualified(call.func) is not None
         ):
             return None
-        if _NO_MODEL.search(last_name(call.func) or "") or not self._untrained.runs(call):
+        if has(last_name(call.func), *_NO_MODEL) or not self._untrained.runs(call):
             return None
         function = module.function(call)
         if isinstance(function, cst.Lambda) or grad(module, call) is not Grad.ON or is_test(module):
@@ -391,7 +378,7 @@ class Evaluation(Part):
 
         What it returns is in host memory. One that keeps the probabilities of its actions learns by them.
         """
-        if not isinstance(function, cst.FunctionDef) or not _ACTS.match(function.name.value):
+        if not isinstance(function, cst.FunctionDef) or not _acts(function.name.value):
             return False
         if function not in self._acting:
             self._acting[function] = self._hands_out_actions(function)
@@ -489,7 +476,7 @@ class Evaluation(Part):
         name = last_name(model)
         if name is None or not call.args or module.qualified(model) is not None:
             return False
-        if _MAKES.match(name) or _NO_MODEL.search(name) or COPY_NAME.search(name.lower()):
+        if begins(name, *_MAKES) or has(name, *_NO_MODEL) or has(name, Role.COPY):
             return False
         value = module.value(model)
         if value.kind is not Kind.MODULE or (value.cls is not None and _PARAMETERLESS.match(value.cls)):
@@ -502,7 +489,7 @@ class Evaluation(Part):
         The name tells that it is a layer and no method, and the model was put into evaluation mode here.
         """
         part = call.func
-        if not isinstance(part, cst.Attribute) or not _PART.match(part.attr.value):
+        if not isinstance(part, cst.Attribute) or not denotes(part.attr.value, Role.MODEL_PART):
             return False
         value, model = self.module.value(part), self.module.value(part.value)
         if value.kind is not Kind.UNKNOWN or model.kind is not Kind.MODULE or model.definition is not None:
@@ -689,7 +676,7 @@ class Evaluation(Part):
             return True
         owner = self.module.classes.owner(function)
         names = [function.name.value] + ([owner.name.value] if owner is not None else [])
-        return any(_NEEDS_GRADIENTS.search(name) for name in names)
+        return any(has(name, *_NEEDS_GRADIENTS) for name in names)
 
     def _says_so(self, function: cst.FunctionDef) -> bool:
         """``preprocess(x, no_grad=False)``"""
@@ -884,9 +871,7 @@ class Evaluation(Part):
                 iterables.append(loop.for_in.iter)
         return any(
             isinstance(part, (cst.Name, cst.Attribute))
-            and (
-                self.module.value(part).kind is Kind.LOADER or _DATA.search(last_name(part) or "") is not None
-            )
+            and (self.module.value(part).kind is Kind.LOADER or ends(last_name(part), *_DATA))
             for iterable in iterables
             for part in self.tree.descendants(iterable)
         )

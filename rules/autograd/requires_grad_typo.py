@@ -10,7 +10,7 @@ import libcst as cst
 from torchlint.diagnostics import Fix
 from torchlint.fixes import replace, safe, unsafe
 from torchlint.rule import ERROR, Finding, rule
-from torchlint.semantics.conventions import OPTIONS_NAME
+from torchlint.semantics.lexicon import Role, ends
 from torchlint.semantics.module import Module
 from torchlint.semantics.names import BindingKind, dotted_text
 from torchlint.semantics.remembered import remembered
@@ -20,9 +20,6 @@ from torchlint.semantics.values import Graph, Kind, Value
 _MISSPELT = re.compile(
     r"re(?:quire[sd]?|qures?|qries|quries|quiers|quieres|quirs|qires|qiures|uqires|qiures)_?"
     r"(?:[Gg]rad|gard|grd|gad|gradd|gradient)s?_?"
-)
-_PARAMETER = re.compile(
-    r"(?:^|_)(?:p|params?|parms?|para|parameters?|weights?|bias|tensor)\d*$", re.IGNORECASE
 )
 # Objects that hold what they like: the instance itself, and the context of an autograd function.
 _OWN = frozenset({"self", "cls", "ctx"})
@@ -130,12 +127,12 @@ def _takes_gradients(
     spelt = dotted_text(owner)
     if value.kind is not Kind.UNKNOWN or name is None or spelt is None:
         return False
-    if any(OPTIONS_NAME.search(word) for word in spelt.split(".")):
+    if any(ends(word, Role.OPTIONS) for word in spelt.split(".")):
         return False
     bindings = module.bindings(owner) if isinstance(owner, cst.Name) else ()
     if assignment is None:
         looped = any(b.kind in (BindingKind.LOOP, BindingKind.COMPREHENSION) for b in bindings)
-        return looped and _PARAMETER.search(name) is not None
+        return looped and ends(name, Role.PARAMETER)
     # An instance of a class of another file may have names of its own.
     made = any(
         isinstance(binding.value, cst.Call) and (last_name(binding.value) or "")[:1].isupper()

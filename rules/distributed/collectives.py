@@ -15,7 +15,7 @@ from typing import Final
 
 import libcst as cst
 
-from torchlint.semantics.conventions import OPTIONS_NAME
+from torchlint.semantics.lexicon import Role, ends
 from torchlint.semantics.module import Module, Part
 from torchlint.semantics.names import BindingKind
 from torchlint.semantics.passes import option_default
@@ -401,7 +401,7 @@ def _backend(
         case cst.Attribute(value=owner, attr=cst.Name(word)):
             if module.qualified(node) in (f"torch.distributed.Backend.{word}",):
                 return word.lower(), node, False
-            if OPTIONS_NAME.search(last_name(owner) or ""):
+            if ends(last_name(owner), Role.OPTIONS):
                 default = option_default(module, word)
                 text = module.value(default).constant if default is not None else MISSING
                 if default is not None and isinstance(text, str):

@@ -9,8 +9,9 @@ import libcst as cst
 
 from torchlint.messages import trail, when
 from torchlint.rule import WARNING, Finding, rule
-from torchlint.semantics.clocks import SAYS_MEASURING, reads_clock
+from torchlint.semantics.clocks import reads_clock
 from torchlint.semantics.evidence import accelerated
+from torchlint.semantics.lexicon import Role, has
 from torchlint.semantics.loops import loops_around
 from torchlint.semantics.module import Module
 from torchlint.semantics.phases import Phase, phase
@@ -100,7 +101,7 @@ def _measures(module: Module, call: cst.Call, hot: Hot) -> bool:
     """Whether the wait serves a measurement of something that is no training."""
     around = [module.function(place) for place in (call, *hot.path)]
     names = [function.name.value for function in around if isinstance(function, cst.FunctionDef)]
-    if any(SAYS_MEASURING.search(name) for name in names) or _measures_next(module, call):
+    if any(has(name, Role.MEASUREMENT) for name in names) or _measures_next(module, call):
         return True
     if isinstance(hot.loop, cst.For) and _WARMING.search(module.source(hot.loop.iter)):
         return True

@@ -6,18 +6,18 @@ are switched off again; those that stand open are forgotten ones.
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchlint.semantics.lexicon import Role, has
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.spellings import last_name
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
 
-_DEBUGGING = re.compile(r"debug|anomal|profil|bench|diagnos|sanity|(?:^|_)nans?(?:_|$)", re.IGNORECASE)
+_DEBUGGING = (Role.DEBUGGING, Role.PROFILING, Role.MEASUREMENT, Role.ANOMALY)
 _HOPS = 3
 """How many callers up a switch is looked for."""
 
@@ -42,7 +42,7 @@ def optional(module: Module, node: cst.CSTNode, hops: int = _HOPS) -> bool:
 
 
 def _called_optionally(module: Module, function: cst.FunctionDef, hops: int) -> bool:
-    if _DEBUGGING.search(function.name.value):
+    if has(function.name.value, *_DEBUGGING):
         return True
     callers = module.callers(function) if hops else []
     return bool(callers) and all(optional(module, call, hops - 1) for call in callers)

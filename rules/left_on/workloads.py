@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.semantics import places
+from torchlint.semantics.lexicon import Role, ends
 from torchlint.semantics.loops import loops_around
 from torchlint.semantics.places import is_epoch_loop
 from torchlint.semantics.spellings import last_name
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 _DEPTH = 3
 """How many functions of the file deep a training is looked for."""
 
-_TRAINER = re.compile(r"trainer$|^learn(er)?$|^engine$", re.IGNORECASE)
 # Options of trainers by which a run ends after few steps.
 _SHORT = re.compile(r"\b(max_steps|limit_train_batches|fast_dev_run|overfit_batches|max_iters?)\s*=")
 _LEAVING = (cst.Break, cst.Return, cst.Raise)
@@ -55,7 +55,7 @@ def _training_in(
         loop: cst.CSTNode | None = inner if inner is not None else around
         if isinstance(call.func, cst.Attribute):
             method = call.func.attr.value
-            if method == "fit" or (method == "train" and _TRAINER.search(last_name(call.func.value) or "")):
+            if method == "fit" or (method == "train" and ends(last_name(call.func.value), Role.TRAINER)):
                 if not (whole and module.tree.matches(_SHORT)):
                     return call
             if method == "backward":

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 import libcst as cst
 
 from torchlint.semantics import places
+from torchlint.semantics.lexicon import Role, begins, has
 from torchlint.semantics.repetition import may_repeat
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import Kind
@@ -61,12 +62,15 @@ MEASURES_MEMORY: Final = re.compile(
 """What is said in a file that measures how much memory is used."""
 
 _SAVING = re.compile(r"cache|memory|_mem\b|mem_|vram|offload|empty|clean|(^|_)gc(_|$)|garbage", re.IGNORECASE)
-_MEASURING = re.compile(
-    r"bench|profil|latenc|throughput|measure|timeit|(^|_)time_ms|fps|warm_?up|probe"
-    r"|(search|find)\w*(batch|size)|(batch|size)\w*(search|find)",
-    re.IGNORECASE,
-)
-_MEASURED = re.compile(r"^_*(bench|profile_|measure)", re.IGNORECASE)
+
+
+def _measures_or_tries(name: str | None) -> bool:
+    """Whether a function of this name measures something, or tries how much fits."""
+    return has(name, Role.MEASUREMENT) or (
+        has(name, Role.BATCH) and has(name, Role.MAGNITUDE) and has(name, Role.SEARCH)
+    )
+
+
 _OUT_OF_MEMORY = re.compile(r"out.?of.?memory|\boom\b|_oom|oom_", re.IGNORECASE)
 
 
@@ -159,7 +163,7 @@ def _measures(module: Module, call: cst.Call, hot: Hot) -> bool:
     around = [module.function(place) for place in (call, *hot.path)]
     if isinstance(hot.loop, cst.FunctionDef):
         around.append(hot.loop)
-    if any(isinstance(f, cst.FunctionDef) and _MEASURING.search(f.name.value) for f in around):
+    if any(isinstance(f, cst.FunctionDef) and _measures_or_tries(f.name.value) for f in around):
         return True
     return isinstance(hot.loop, (cst.For, cst.While)) and any(_tries(module, hot.loop))
 
@@ -168,7 +172,7 @@ def _tries(module: Module, loop: cst.For | cst.While) -> Iterator[bool]:
     """Whether the calls of a loop measure by name, or it ends with what does or does not fit into memory."""
     for node in module.tree.descendants(loop.body):
         if isinstance(node, cst.Call):
-            yield _MEASURED.search(last_name(node.func) or "") is not None
+            yield begins(last_name(node.func), Role.MEASUREMENT)
         elif isinstance(node, cst.Try):
             full = [handler for handler in node.handlers if _OUT_OF_MEMORY.search(module.source(handler))]
             ends: list[cst.CSTNode | None] = [*full, node.orelse] if full else []

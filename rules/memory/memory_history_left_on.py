@@ -9,14 +9,17 @@ import libcst as cst
 
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.evidence import is_test
+from torchlint.semantics.lexicon import Role, begins, has
 from torchlint.semantics.loops import loops_around
 from torchlint.semantics.module import Module
 
 _RECORDING = "torch.cuda.memory._record_memory_history"
 _ASKING = re.compile(r"profil|snapshot|record|memory|mem_|debug|trace|history", re.IGNORECASE)
-_BEGINNING = re.compile(
-    r"^_*(start|enable|begin|setup|set_up|init|on_|__enter__|__init__)|record", re.IGNORECASE
-)
+
+
+def _begins_recording(name: str | None) -> bool:
+    """Whether a function of this name begins a recording."""
+    return begins(name, Role.BEGINNING) or has(name, Role.SAVING) or name == "__enter__"
 
 
 @rule(
@@ -96,7 +99,7 @@ def _half_of_a_pair(call: cst.Call, module: Module) -> bool:
     function = module.function(call)
     if not isinstance(function, cst.FunctionDef) or module.callers(function):
         return False
-    return _BEGINNING.search(function.name.value) is not None
+    return _begins_recording(function.name.value)
 
 
 def _asked_for(call: cst.Call, module: Module) -> bool:

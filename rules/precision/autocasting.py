@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.semantics.backpropagation import Backpropagation
-from torchlint.semantics.conventions import OPTIMIZER_NAME
 from torchlint.semantics.evaluator import Function
+from torchlint.semantics.lexicon import names_optimizer
 from torchlint.semantics.names import BindingKind
 from torchlint.semantics.remembered import remembered, solved
 from torchlint.semantics.spellings import last_name
@@ -207,7 +207,7 @@ def _steps(call: cst.Call, module: Module) -> bool:
             value = module.value(owner)
             if value.kind in (Kind.OPTIMIZER, Kind.SCALER):
                 return True
-            return value.kind is Kind.UNKNOWN and bool(OPTIMIZER_NAME.match((last_name(owner) or "").lower()))
+            return value.kind is Kind.UNKNOWN and names_optimizer(last_name(owner))
         case _:
             return False
 

@@ -8,7 +8,6 @@ and the functions of the file; where in doubt, a value counts as backpropagated.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
@@ -17,7 +16,7 @@ from functools import cached_property
 import libcst as cst
 
 from torchlint.semantics.api.results import NN_LOSSES
-from torchlint.semantics.conventions import CRITERION_NAME
+from torchlint.semantics.lexicon import Role, begins, ends, has, names_criterion
 from torchlint.semantics.module import Module, Part
 from torchlint.semantics.names import Binding, BindingKind, Scope
 from torchlint.semantics.reach import Reach
@@ -56,24 +55,12 @@ _PREPARATION_MODULES = (
     *("advertorch.attacks.", "foolbox.attacks.", "autoattack.", "cleverhans.", "art.attacks."),
     *("pytorch_grad_cam.", "torchcam.", "zennit."),
 )
-# Code of other files that goes along the graph of a model, by the name of a function or method ...
-_ALONG_GRAPH = re.compile(
-    r"(?:^|_)(?:attack(?:er)?|atk|adversary|adversarial(?:_(?:attack|examples?|samples?|images?|inputs?|batch))?"
-    r"|adv_(?:examples?|samples?|images?|inputs?|batch)|perturb|i?fgsm|pgd|saliency|grad_?cam|attribute"
-    r"|explain(?:er)?|influence|integrated_gradients?|input_gradients?|hessian|jacobian|hvp|deep_?dream)(?:_|$)"
-    r"|^(?:gen|generate|make|craft|get)_adv$",
-    re.IGNORECASE,
-)
-# ... and by the name of an object, whatever its method is called.
-_GOES_ALONG_GRAPH = re.compile(
-    r"^(?:\w+_)?(?:attack|attacker|atk|adversary|explainer|attributor|grad_?cam)$", re.IGNORECASE
-)
 # Methods of a tensor that raise if it has no graph.
 _NEED_GRAPHS = frozenset({"retain_grad", "register_hook"})
 _QUESTIONS = frozenset({"torch.is_grad_enabled", "torch.is_inference_mode_enabled"})
 _FILLING = frozenset({"append", "appendleft", "extend", "insert", "add", "update", "put", "setdefault"})
 # Calls into other files that train what they are given, by their names.
-_TRAINING = re.compile(r"(?:fit|train|fine_?tune|adapt|optimi[sz]e|learn)(?:_|$)")
+_TRAINING = (Role.TRAINING, Role.LEARNING)
 _LOOPS = (BindingKind.LOOP, BindingKind.COMPREHENSION)
 _FRAMEWORK_STEPS = frozenset({"training_step", "compute_loss"})
 
@@ -226,7 +213,7 @@ class Backpropagation(Part):
 
     def _trains_elsewhere(self, call: cst.Call, dotted: str) -> bool:
         """Whether another file is given a module or an optimizer to train: ``fit_probe(head, features)``."""
-        if not _TRAINING.match(_last_word(call.func)) or self.module.callee(call) is not None:
+        if not begins(_last_word(call.func), *_TRAINING) or self.module.callee(call) is not None:
             return False
         return not dotted.startswith("torch.") and any(
             self.module.value(argument.value).kind in (Kind.MODULE, Kind.OPTIMIZER, Kind.PARAMETERS)
@@ -243,8 +230,8 @@ class Backpropagation(Part):
             return False
         if self._is_of_library(owner or func):
             return True
-        named = func if _ALONG_GRAPH.search(last) else None
-        if named is None and owner is not None and _GOES_ALONG_GRAPH.search(last_name(owner) or ""):
+        named = func if has(last, Role.INPUT_GRADIENT) else None
+        if named is None and owner is not None and ends(last_name(owner), Role.INPUT_GRADIENT):
             named = owner
         return named is not None and self.module.value(named).kind in (Kind.UNKNOWN, Kind.OBJECT)
 
@@ -383,7 +370,7 @@ class Backpropagation(Part):
         criterion = self.module.value(call.func)
         if criterion.kind is not Kind.MODULE or criterion.definition is not None:
             return ()
-        if not CRITERION_NAME.match(last_name(call.func) or "") and criterion.cls not in NN_LOSSES:
+        if not names_criterion(last_name(call.func)) and criterion.cls not in NN_LOSSES:
             return ()
         given = [argument.value for argument in call.args]
         open_ones = [one for one in given if not self._has_no_graph(one)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -24,11 +23,6 @@ WALL_CLOCKS: Final = frozenset(
 
 CLOCKS: Final = WALL_CLOCKS | {"time.process_time", "time.process_time_ns", "datetime.datetime.now"}
 """All functions whose result stands for a moment."""
-
-SAYS_MEASURING: Final = re.compile(
-    r"bench|profil|latenc|throughput|measure|timeit|timing|speed|fps|warm_?up", re.IGNORECASE
-)
-"""What functions are called after that measure something."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,15 +8,15 @@ from functools import cached_property, lru_cache
 import libcst as cst
 
 from torchlint.semantics.api import results
-from torchlint.semantics.conventions import (
-    CRITERION_NAME,
-    DEVICE_NAME,
-    LOADER_NAME,
-    LOSS_NAME,
-    MODEL_NAME,
-    OPTIMIZER_NAME,
-)
 from torchlint.semantics.evaluator import Evaluator
+from torchlint.semantics.lexicon import (
+    names_criterion,
+    names_device,
+    names_loader,
+    names_loss,
+    names_model,
+    names_optimizer,
+)
 from torchlint.semantics.names import Binding, Scope, dotted_text
 from torchlint.semantics.values import MODULE, TENSOR, UNKNOWN, Device, Graph, Kind, Value
 from torchlint.syntax import SyntaxTree
@@ -239,12 +239,12 @@ class Clues:
 def _by_convention(name: str) -> tuple[Value, ...]:
     """What a variable of this name can be, the likeliest first."""
     meanings = (
-        (DEVICE_NAME.search(name), Value(Kind.DEVICE, device=Device.ACCELERATOR)),
-        (LOADER_NAME.match(name), Value(Kind.LOADER)),
-        (CRITERION_NAME.match(name), MODULE),
-        (LOSS_NAME.match(name), TENSOR),
-        (OPTIMIZER_NAME.match(name), Value(Kind.OPTIMIZER)),
-        (MODEL_NAME.match(name), MODULE),
+        (names_device(name), Value(Kind.DEVICE, device=Device.ACCELERATOR)),
+        (names_loader(name), Value(Kind.LOADER)),
+        (names_criterion(name), MODULE),
+        (names_loss(name), TENSOR),
+        (names_optimizer(name), Value(Kind.OPTIMIZER)),
+        (names_model(name), MODULE),
     )
     return tuple(value for match, value in meanings if match)
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchlint.semantics.lexicon import Role, ends
 from torchlint.semantics.names import Binding, BindingKind
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.spellings import last_name
@@ -24,8 +25,6 @@ _RANDOM = re.compile(
     r"|bernoulli|rand_like|randn_like|default_rng|randrange|normal_|uniform_|random_|permutation|getrandbits)$"
 )
 
-# What holds a dataset that another one reads from.
-_DATASET = re.compile(r"(^|_)(data_?set|subset|ds)$", re.IGNORECASE)
 
 # What such functions say has to do with which items are whose.
 _CHOOSING = re.compile(
@@ -227,7 +226,7 @@ class Datasets:
     def _asks_dataset(self, node: cst.Subscript) -> bool:
         """``self.dataset[i]``: an item of another dataset, which makes it in its own way."""
         match node.value:
-            case cst.Attribute(value=cst.Name(), attr=cst.Name(value=name)) if _DATASET.search(name):
+            case cst.Attribute(value=cst.Name(), attr=cst.Name(value=name)) if ends(name, Role.DATASET):
                 kind = self.module.value(node.value).kind
                 return kind is Kind.DATASET or kind is Kind.UNKNOWN
             case _:

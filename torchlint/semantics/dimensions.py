@@ -9,7 +9,7 @@ import libcst as cst
 
 from torchlint.semantics.api import results
 from torchlint.semantics.attributes import part_of
-from torchlint.semantics.conventions import CRITERION_NAME, LOSS_NAME
+from torchlint.semantics.lexicon import names_criterion, names_loss
 from torchlint.semantics.names import BindingKind, dotted_text
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.spellings import last_name
@@ -78,14 +78,14 @@ def _bound(module: Module, node: cst.Name, binding: Binding, hops: int) -> bool 
         return not binding.path and is_row(module, binding.value, hops - 1)
     if binding.value is None or binding.kind is not BindingKind.ASSIGN:
         return False
-    by_name = LOSS_NAME.match(node.value) is not None and _is_trained_on(module, node, binding)
+    by_name = names_loss(node.value) and _is_trained_on(module, node, binding)
     if binding.path:
         given = [part_of(value, binding.path) for value in _returned(module, binding.value)]
         shown = _all_without(module, given, hops)
         return None if by_name and shown is False else shown
     if module.value(binding.value).kind is Kind.NUMBER:
         return True
-    if isinstance(binding.value, cst.IfExp) and LOSS_NAME.match(node.value):
+    if isinstance(binding.value, cst.IfExp) and names_loss(node.value):
         # ``losses[0] if isinstance(losses, tuple) else losses``: a loss, however many came with it.
         either = (binding.value.body, binding.value.orelse)
         parts = (part.value if isinstance(part, cst.Subscript) else part for part in either)
@@ -203,7 +203,7 @@ def _called(module: Module, call: cst.Call, hops: int) -> bool | None:
         made = criterion.origin
         return _is_reduced(made) if isinstance(made, cst.Call) else None
     if criterion.kind is Kind.MODULE and criterion.definition is None:
-        return None if CRITERION_NAME.match(last_name(call.func) or "") else False
+        return None if names_criterion(last_name(call.func)) else False
     if isinstance(call.func, cst.Attribute):
         method, receiver = call.func.attr.value, call.func.value
         if method in _REDUCING and not call.args and module.value(receiver).tensorlike:

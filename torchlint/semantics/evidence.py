@@ -10,6 +10,7 @@ import libcst as cst
 
 from torchlint.semantics.compilation import compiled
 from torchlint.semantics.inference import Inference
+from torchlint.semantics.lexicon import Role, ends
 from torchlint.semantics.module import Module, Part
 from torchlint.semantics.names import Names
 from torchlint.semantics.spellings import last_name
@@ -254,14 +255,11 @@ def _trains_given_model(tree: SyntaxTree, names: Names) -> bool:
     return False
 
 
-_OPTIMIZER_NAME = re.compile(r"(^|_)optim(izer)?s?$|(^|_)opt$", re.IGNORECASE)
-
-
 def _steps_given_optimizer(tree: SyntaxTree, names: Names) -> bool:
     """Whether a class steps an optimizer, and the file makes neither one nor layers of a model."""
     steps = any(
         attribute.attr.value == "step"
-        and _OPTIMIZER_NAME.search(last_name(attribute.value) or "") is not None
+        and ends(last_name(attribute.value), Role.OPTIMIZER)
         and isinstance(tree.parent(attribute), cst.Call)
         and tree.enclosing(attribute, cst.ClassDef) is not None
         for attribute in tree.nodes(cst.Attribute)

@@ -8,8 +8,9 @@ from collections.abc import Iterable, Iterator
 
 import libcst as cst
 
-from torchlint.semantics.conventions import MODEL_USE
+from torchlint.semantics.conventions import uses_model
 from torchlint.semantics.fixpoint import Answers
+from torchlint.semantics.lexicon import Role, has
 from torchlint.semantics.module import Module, Part
 from torchlint.semantics.names import BindingKind
 from torchlint.semantics.reach import gathered
@@ -54,7 +55,7 @@ _HOLDERS: frozenset[type] = frozenset({cst.With, *FUNCTIONS})
 _SETTING_WORDS = ("set_grad_enabled", "enter_context", "__enter__")
 _SETTERS = frozenset({"torch.set_grad_enabled", "torch._C._set_grad_enabled"})
 # A context or decorator of another file with such a name probably turns autograd off.
-_SUSPECTS = re.compile(r"no_?grad|inference|eval_?mode|evaluating|disable_grad|grad_enabled", re.IGNORECASE)
+_SUSPECTS = (Role.PREDICTION, Role.INFERENCE, Role.EVALUATION, Role.NO_GRADIENT)
 
 _Setters = dict[cst.CSTNode | None, list[tuple[cst.CSTNode, Grad | None]]]
 _SETTERS_KNOWN: Answers[_Setters] = Answers(nothing={}, unknown={})
@@ -246,7 +247,7 @@ class GradModes(Part):
             case _:
                 pass
         word = last_name(node)
-        return Grad.UNKNOWN if word is not None and _SUSPECTS.search(word) else None
+        return Grad.UNKNOWN if word is not None and has(word, *_SUSPECTS) else None
 
     def _joined(self, values: Iterable[cst.BaseExpression | None], depth: int) -> Grad | None:
         modes = {self._context(value, depth + 1) if value is not None else None for value in values}
@@ -270,7 +271,7 @@ class GradModes(Part):
         if isinstance(definition, cst.ClassDef):
             return self._entered(definition)
         word = last_name(call.func)
-        return Grad.UNKNOWN if word is not None and _SUSPECTS.search(word) else None
+        return Grad.UNKNOWN if word is not None and has(word, *_SUSPECTS) else None
 
     def _entered(self, cls: cst.ClassDef) -> Grad | None:
         """What entering an instance of this class does; unknown if it meddles with the mode at all."""
@@ -353,9 +354,7 @@ class GradModes(Part):
             and not function.name.value.startswith("__")
         ):
             info = self.module.classes.info(owner)
-            part = (
-                info.kind is Kind.MODULE and not info.lightning and not MODEL_USE.match(function.name.value)
-            )
+            part = info.kind is Kind.MODULE and not info.lightning and not uses_model(function.name.value)
             if part or (info.opaque and (info.lightning or not self._sets_its_mode(function))):
                 # Whoever has the instance, or a base class of another file, calls it in any mode.
                 return Grad.UNKNOWN

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchlint.semantics.lexicon import Role, ends, has
 from torchlint.semantics.names import BindingKind
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.spellings import last_name
@@ -18,14 +18,36 @@ if TYPE_CHECKING:
 _HOPS = 4
 
 # What functions of other files do with an optimizer without clearing anything, going by their names.
-HARMLESS = re.compile(
-    r"(^|_)(lr|learning_?rates?|sched(uler?)?|warm_?up|save|saver|load|checkpoint|ckpt|log|logger|logging|print|clip"
-    r"|norm|norms|eval|evaluate|valid|validate|validation|test|ema|swa|accuracy|metrics?|meter|plot|draw|write|writer"
-    r"|record|sample|visuali[sz]e|summary|watch|decay|beta|isinstance|len|id|type|repr|str|getattr|hasattr|list|tuple"
-    r"|dict|zip|enumerate|map|filter|sum|max|min|any|all|range|reversed|sorted|pbar|progress|bar|tqdm|timer|early"
-    r"|stopping|stopper|sync|loss|criterion|cost|forward|predict|predictions?|parameters|count|caches?|average|autocast|join"
-    r"|device|report|size)(_|$)",
-    re.IGNORECASE,
+HARMLESS = (
+    Role.SCHEDULER,
+    Role.SAVING,
+    Role.LOADING,
+    Role.CHECKPOINT,
+    Role.LOGGING,
+    Role.EVALUATION,
+    Role.HELD_OUT,
+    Role.TEST,
+    Role.COPY,
+    Role.SCORE,
+    Role.METRIC,
+    Role.DRAWING,
+    Role.FILE,
+    Role.SAMPLING,
+    Role.RECORD,
+    Role.PROGRESS,
+    Role.LOSS,
+    Role.CRITERION,
+    Role.PREDICTION,
+    Role.LENGTH,
+    Role.MAGNITUDE,
+    Role.DEVICE,
+    Role.COUNT,
+    Role.CLIPPING,
+    Role.DECAY,
+    Role.WATCHING,
+    Role.STOPPING,
+    Role.PARAMETERS,
+    Role.PURE,
 )
 # Kinds of objects that hold no optimizer and no model.
 EMPTY_HANDED = frozenset(
@@ -36,15 +58,9 @@ EMPTY_HANDED = frozenset(
     }
 )
 # Parameters of a function that may hold everything, by their names.
-_HOLDERS = re.compile(
-    r"(^|_)(engine|trainer|runner|state|context|ctx|agent|learner|solver|session|strategy|plugins?|callbacks?|hooks?"
-    r"|handlers?|wrapper|manager|system|experiment|task|self|cls|algo|algorithm|obj|optimizers?|optim|opt)$",
-    re.IGNORECASE,
-)
+_HOLDERS = (Role.CONTEXT, Role.TRAINER, Role.OPTIMIZER)
 # Functions whose results are data, whatever they are given.
-_DATA = re.compile(
-    r"(^|_)(data|loader|dataloader|batch|batches|dataset|sampler|iter|next|device)(_|$)", re.IGNORECASE
-)
+_DATA = (Role.DATA, Role.LOADER, Role.BATCH, Role.DATASET, Role.DEVICE)
 LIBRARIES = (
     "torch.",
     "builtins.",
@@ -86,19 +102,19 @@ class Holders:
             case cst.Dict():
                 return any(self._holds(element.value, kinds, hops) for element in node.elements)
             case cst.Call():
-                if HARMLESS.search(last_name(node.func) or "") or _DATA.search(last_name(node.func) or ""):
+                if has(last_name(node.func), *HARMLESS) or has(last_name(node.func), *_DATA):
                     return False
                 return any(self._holds(argument.value, kinds, hops - 1) for argument in node.args)
             case cst.Attribute():
                 assigned = self.module.names.attributes.get(node.attr.value, ())
                 if any(a.value is not None and self._holds(a.value, kinds, hops - 1) for a in assigned):
                     return True
-                return not assigned and bool(_HOLDERS.search(node.attr.value))
+                return not assigned and ends(node.attr.value, *_HOLDERS)
             case cst.Subscript():
                 return self._holds(node.value, kinds, hops - 1)
             case cst.Name():
                 return any(
-                    bool(_HOLDERS.search(node.value))
+                    ends(node.value, *_HOLDERS)
                     if binding.kind is BindingKind.PARAMETER
                     else binding.value is not None and self._holds(binding.value, kinds, hops - 1)
                     for binding in self.module.bindings(node)

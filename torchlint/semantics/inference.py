@@ -24,19 +24,16 @@ from torchlint.semantics.classes import Classes, ClassInfo, kind_of_class
 from torchlint.semantics.clues import Clues
 from torchlint.semantics.conventions import (
     ACCELERATOR_STRING,
-    DEVICE_NAME,
-    HOST_NAME,
     LENGTHS_NAME,
-    LOSS_NAME,
     NOISE_LEVEL,
     NOISE_SCHEDULER,
-    OPTIONS_NAME,
     PIPELINE_MODEL,
-    RECORDS_NAME,
-    SUMMARY_FUNCTION,
+    goes_over_data,
+    says_host,
 )
 from torchlint.semantics.evaluator import Function
 from torchlint.semantics.fixpoint import Answers, Fixpoint
+from torchlint.semantics.lexicon import Role, ends, names_device, names_loss
 from torchlint.semantics.library import DISTRIBUTION_METHODS, MODULE_CONTAINERS, Library
 from torchlint.semantics.names import AttributeBinding, Binding, BindingKind, Names, dotted_text
 from torchlint.semantics.spellings import last_name
@@ -300,7 +297,7 @@ class Inference:
             if all(self._open(b) for b in bindings) and not self._partly_number(bindings):
                 return self._merge_device(self.clues.by_name(node.value, node), result)
         if result.tensorlike and result.device is Device.UNKNOWN:
-            if HOST_NAME.search(node.value):
+            if says_host(node.value):
                 return result.on(Device.CPU)
             if self.clues.may_be_picture(node) and not any(map(self._is_moved, bindings)):
                 return result.on(Device.CPU)
@@ -382,7 +379,7 @@ class Inference:
         if binding.kind is BindingKind.PARAMETER:
             function = binding.scope.node
             constructor = isinstance(function, cst.FunctionDef) and function.name.value == "__init__"
-            if constructor and LOSS_NAME.match(binding.name):
+            if constructor and names_loss(binding.name):
                 return False  # it is given a loss to compute later, or a switch
             if isinstance(binding.node, cst.Param) and self._may_lack(binding, binding.node.default):
                 return False
@@ -392,22 +389,20 @@ class Inference:
         if binding.kind is BindingKind.ASSIGN and isinstance(binding.value, cst.Attribute):
             # ``zero_out_loss = opt.zero_out_loss``: what options hold are numbers, words and switches.
             owner = dotted_text(binding.value.value) or ""
-            return not OPTIONS_NAME.search(owner)
+            return not ends(owner, Role.OPTIONS)
         if binding.kind is BindingKind.ASSIGN and isinstance(binding.value, cst.Call):
             # ``avg_val_loss, scores = validate_model(…)``: what runs over a whole set returns a mean.
-            return not SUMMARY_FUNCTION.search(last_name(binding.value.func) or "")
+            return not goes_over_data(last_name(binding.value.func))
         if binding.kind is BindingKind.LOOP:
             # What is kept for a report are numbers.
             match binding.value:
-                case cst.Call(func=cst.Attribute(value=records)) if RECORDS_NAME.search(
-                    last_name(records) or ""
-                ):
+                case cst.Call(func=cst.Attribute(value=records)) if ends(last_name(records), Role.RECORD):
                     return False
         return binding.kind in (BindingKind.ASSIGN, BindingKind.LOOP, BindingKind.WITH, BindingKind.WALRUS)
 
     def _may_lack(self, binding: Binding, value: cst.BaseExpression | None) -> bool:
         """``val_loss = None``, ``meta_loss=None``: a number, a function or a tensor, if there is any."""
-        named = binding.name != "loss" and LOSS_NAME.match(binding.name) is not None
+        named = binding.name != "loss" and names_loss(binding.name)
         lacking = named and isinstance(value, cst.Name) and value.value == "None"
         return lacking and not self._computed_by_part(binding)
 
@@ -592,8 +587,8 @@ class Inference:
         if isinstance(param.star, str) and param.star:
             return Value(Kind.DICT if param.star == "**" else Kind.TUPLE)
         declared = self.annotations.of_binding(binding)
-        names_device = bool(DEVICE_NAME.search(binding.name))
-        if declared is not None and declared.host and self._called_variously(function) and not names_device:
+        named = names_device(binding.name)
+        if declared is not None and declared.host and self._called_variously(function) and not named:
             return declared
         passed = self._passed(function, binding.name, param)
         if passed is not None and passed is not BOTTOM and passed.known:
@@ -603,7 +598,7 @@ class Inference:
         if declared is not None and declared.known:
             if declared.tensorlike and passed is not None and passed is not BOTTOM:
                 return declared.on(passed.device)
-            if names_device and passed is None and declared.kind in (Kind.STRING, Kind.DEVICE):
+            if named and passed is None and declared.kind in (Kind.STRING, Kind.DEVICE):
                 return declared.on(Device.ACCELERATOR)
             return declared
         if isinstance(function, cst.FunctionDef) and (declared is None or self._speaks_of_tensors(param)):
@@ -614,7 +609,7 @@ class Inference:
             mapped = self._mapped(function, param)
             if mapped is BOTTOM or mapped.known:
                 return mapped
-        if names_device:
+        if named:
             return Value(Kind.DEVICE, device=Device.ACCELERATOR)
         if passed is BOTTOM:
             return passed
@@ -703,7 +698,7 @@ class Inference:
         if info.lightning and function.name.value in LIGHTNING_STEPS:
             return BATCH._replace(graph=Graph.DETACHED) if name == "batch" else UNKNOWN
         if function.name.value == "forward" and param.default is None:
-            if LENGTHS_NAME.search(name) and self._moves_input(function, name):
+            if ends(name, *LENGTHS_NAME) and self._moves_input(function, name):
                 return BATCH._replace(part=True, device=Device.CPU)
             return BATCH._replace(part=True)
         return UNKNOWN
@@ -762,7 +757,7 @@ class Inference:
                 return DTYPE
             if attr == "grad" and base.kind is Kind.UNKNOWN and not self._is_called(node):
                 return TENSOR.attached(Graph.DETACHED)
-            if not LOSS_NAME.match(attr):
+            if not names_loss(attr):
                 # ``self.stft_loss`` is a criterion or a switch as often as a tensor.
                 return self._merge_device(self.clues.by_name(attr, node), result)
         return result
@@ -1024,7 +1019,7 @@ class Inference:
         if base.kind is Kind.UNKNOWN:
             shown = self.clues.by_use(node)
             word = last_name(node)
-            if not shown.known and word is not None and DEVICE_NAME.search(word):
+            if not shown.known and word is not None and names_device(word):
                 return Value(Kind.DEVICE, device=Device.ACCELERATOR)  # ``config["device"]``
             return shown
         if base.kind is Kind.CLASS:

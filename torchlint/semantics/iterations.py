@@ -17,8 +17,8 @@ from functools import cached_property
 import libcst as cst
 
 from torchlint.semantics.backpropagation import Backpropagation
-from torchlint.semantics.conventions import OPTIMIZER_NAME
 from torchlint.semantics.gradients import gradient_owner
+from torchlint.semantics.lexicon import Role, has, names_optimizer
 from torchlint.semantics.loops import loops_around
 from torchlint.semantics.module import Module, Part
 from torchlint.semantics.names import Binding, BindingKind, Scope
@@ -36,9 +36,12 @@ _DEPTH = 6
 _VISITS = 200
 """How many functions are gone through for one iteration."""
 
-_CLEARS = re.compile(
-    r"(zero|clear|reset)_?(all_?|the_?)?grad|grad(s|ients?)?_?(to_?)?(none|zero|clear|reset)"
-)
+
+def _clears_gradients(name: str | None) -> bool:
+    """Whether a function of this name clears gradients."""
+    return has(name, Role.CLEARING) and has(name, Role.GRADIENT)
+
+
 # Code that does something of interest, or gets hold of an optimizer, going by its words.
 _OF_INTEREST = re.compile(
     r"\bstep\(|backward|\.grad\b|zero|clear|\.eval\(|\.train\(|optim|\bopt\b|\.training\b"
@@ -47,10 +50,15 @@ _OF_INTEREST = re.compile(
 _KEEPS = re.compile(r"save|log|print|isinstance|signature|hyper_?parameters|doc|name")
 # Methods that change a gradient in place and leave it as long as it was, or make it longer.
 _KEEPING_IN_PLACE = frozenset({"add_", "clamp_", "clip_", "div_", "nan_to_num_", "requires_grad_", "detach_"})
-# Functions that are called once, going by their names.
-_ONCE = re.compile(
-    r"^__|test|check|demo|debug|profile|dry_|smoke|once|init|set_?up|build|warm|configure", re.IGNORECASE
-)
+
+
+def _runs_once(name: str) -> bool:
+    """Whether a function of this name is called once."""
+    return name.startswith("__") or has(
+        name, Role.TEST, Role.DEBUGGING, Role.PROFILING, Role.MAKING, Role.ONCE, Role.WARMUP
+    )
+
+
 _METHODS_OF_INSTANCES = frozenset({"forward", "__call__", "__init__", "__enter__", "__exit__"})
 
 
@@ -204,7 +212,7 @@ class Iterations(Part):
         return [self.iteration(function) for function in found]
 
     def _is_entered(self, function: cst.FunctionDef) -> bool:
-        if _ONCE.search(function.name.value):
+        if _runs_once(function.name.value):
             return False
         return self.module.classes.owner(function) is not None or function in self.processes
 
@@ -395,7 +403,7 @@ class Iterations(Part):
         asked = any(
             argument.keyword is not None and argument.keyword.value == "zero_grad" for argument in call.args
         )
-        return asked or _CLEARS.search(name.lower()) is not None
+        return asked or _clears_gradients(name)
 
     def _step(self, call: cst.Call, owner: cst.BaseExpression) -> tuple[Act, cst.BaseExpression] | None:
         kind = self.module.value(owner).kind
@@ -407,7 +415,7 @@ class Iterations(Part):
         # ``self.optimizer["generator"]``
         holder = last_name(owner.value) if isinstance(owner, cst.Subscript) else None
         named = (holder or last_name(owner) or "").removesuffix("s")
-        if kind is Kind.UNKNOWN and OPTIMIZER_NAME.search(named.lower()):
+        if kind is Kind.UNKNOWN and names_optimizer(named):
             return Act.STEP, owner
         return None
 

@@ -16,8 +16,9 @@ from torchlint.semantics import dtypes
 from torchlint.semantics.api import results
 from torchlint.semantics.classes import kind_of_class
 from torchlint.semantics.clues import asked_by_dimension
-from torchlint.semantics.conventions import CRITERION_NAME, MAKER_NAME
+from torchlint.semantics.conventions import MAKER_NAME
 from torchlint.semantics.evaluator import Evaluator
+from torchlint.semantics.lexicon import begins, names_criterion
 from torchlint.semantics.names import dotted_text
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import (
@@ -628,8 +629,8 @@ class Library:
             if attr == "item" and not node.args:
                 return NUMBER
         spelt = func.attr.value if isinstance(func, cst.Attribute) else getattr(func, "value", "")
-        if isinstance(spelt, str) and CRITERION_NAME.match(spelt):
-            if MAKER_NAME.match(spelt):
+        if isinstance(spelt, str) and names_criterion(spelt):
+            if begins(spelt, *MAKER_NAME):
                 return MODULE
             return self._tensor_result([self._value(a.value) for a in node.args], node, attached=True)
         if self._is_made_to_learn(node):
@@ -941,7 +942,7 @@ class Library:
             if module.cls.startswith("torchvision.models."):
                 return self._tensor_result(args, node, attached=True, module=module)
         spelt = dotted_text(node.func) or ""
-        if CRITERION_NAME.match(spelt.rpartition(".")[2]):
+        if names_criterion(spelt.rpartition(".")[2]):
             return self._tensor_result(args, node, attached=True)
         tensor = self._tensor_result(args, node, attached=True, module=module)
         return tensor._replace(kind=Kind.BATCH)

@@ -17,9 +17,9 @@ from functools import cached_property
 import libcst as cst
 
 from torchlint.semantics import places
-from torchlint.semantics.conventions import CRITERION_NAME
 from torchlint.semantics.datasets import Datasets
 from torchlint.semantics.evidence import accelerated, is_test, on_device
+from torchlint.semantics.lexicon import names_criterion
 from torchlint.semantics.loops import loops_around
 from torchlint.semantics.module import Module, Part
 from torchlint.semantics.names import Binding, BindingKind
@@ -872,7 +872,7 @@ class Loaders(Part):
     def _is_given_to_model(self, use: cst.Name) -> bool:
         argument = self.tree.parent(use)
         call = self.tree.parent(argument) if isinstance(argument, cst.Arg) else None
-        if not isinstance(call, cst.Call) or CRITERION_NAME.match(self._last_name(call.func) or ""):
+        if not isinstance(call, cst.Call) or names_criterion(self._last_name(call.func)):
             return False
         return self.module.value(call.func).kind is Kind.MODULE
 

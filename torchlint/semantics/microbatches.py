@@ -12,8 +12,8 @@ import libcst as cst
 
 from torchlint.semantics import places
 from torchlint.semantics.api.results import FUNCTIONAL_LOSSES, NN_LOSSES
-from torchlint.semantics.conventions import CRITERION_NAME
 from torchlint.semantics.iterations import Act, Event, Iteration, Iterations
+from torchlint.semantics.lexicon import Role, has, names_criterion
 from torchlint.semantics.names import Binding, BindingKind
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.spellings import last_name
@@ -27,14 +27,10 @@ _Found = TypeVar("_Found")
 _HOPS = 8
 
 # Schedules of several models, in which one is trained less often than the other.
-_SCHEDULE = re.compile(
-    r"critic|policy|actor|target|delay|discriminator|generator|(^|_)[dg](_|$)|gen(_|$)|disc(_|$)"
-)
+_SCHEDULE = (Role.POLICY, Role.COPY, Role.NETWORK, Role.MODEL_PART, Role.LOSS_TERM)
 _FACTOR = re.compile(r"accum|scale|factor|ratio|inv|norm|step|micro|batch|count|num", re.IGNORECASE)
 # What is counted in steps is divided by their number for other reasons.
 _COUNTS = re.compile(r"len\(|ceil|steps|total|num_|batches|epoch|iters|samples|size", re.IGNORECASE)
-# The number of batches of a step, going by its name.
-_MICRO = re.compile(r"accum|micro", re.IGNORECASE)
 # What tells an engine to divide losses.
 _ACCUMULATING = re.compile(r"accumulation|plugin|config")
 # What is divided for a report, and not for the backward pass.
@@ -216,7 +212,7 @@ class _Search:
         """``n`` of a loop over ``range(n)`` that is called after the batches of a step."""
         match loop:
             case cst.For(iter=cst.Call(func=func, args=[cst.Arg(value=count, keyword=None)])):
-                named = _MICRO.search(last_name(count) or "")
+                named = has(last_name(count), Role.ACCUMULATION)
                 constant = self.module.value(count).constant
                 several = constant is MISSING or (isinstance(constant, int) and constant > 1)
                 return (
@@ -270,7 +266,7 @@ class _Search:
         for test in self._tests(event.outermost):
             match test:
                 case cst.Comparison(comparisons=[cst.ComparisonTarget(cst.GreaterThanEqual(), count)]):
-                    if _MICRO.search(last_name(count) or ""):
+                    if has(last_name(count), Role.ACCUMULATION):
                         return count
         return None
 
@@ -304,7 +300,7 @@ class _Search:
         constant = self.module.value(count).constant
         if constant is not MISSING:
             return isinstance(constant, int) and constant > 1
-        return not _SCHEDULE.search((last_name(count) or "").lower())
+        return not has(last_name(count), *_SCHEDULE)
 
     def _trains_in_turns(self, steps: list[Event]) -> bool:
         """Whether gradients are computed in the branch of a step as well: another model has its turn."""
@@ -478,7 +474,7 @@ class _Search:
             if name in _SAME:
                 inner = self._scale(owner, count, hops)
                 return _Scale.AVERAGE if name == "mean" and inner is _Scale.UNKNOWN else inner
-        return _Scale.AVERAGE if CRITERION_NAME.match(name or "") else _Scale.UNKNOWN
+        return _Scale.AVERAGE if names_criterion(name) else _Scale.UNKNOWN
 
     def _reduced(self, call: cst.Call) -> _Scale:
         """How a loss of torch is reduced, by the call that computes it or makes the module for it."""

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.semantics.backpropagation import Backpropagation
-from torchlint.semantics.conventions import COPY_NAME, CRITERION_NAME
 from torchlint.semantics.flow.graph import Decision
 from torchlint.semantics.holders import HARMLESS, LIBRARIES, Holders
 from torchlint.semantics.iterations import Act, Event, Iteration, Iterations, Subject, bound_in
+from torchlint.semantics.lexicon import Role, has, names_criterion
 from torchlint.semantics.loops import loops_around
 from torchlint.semantics.names import Scope
 from torchlint.semantics.remembered import remembered
@@ -34,15 +34,23 @@ _DEPENDENT = re.compile(
     r"Dropout|BatchNorm|SyncBatchNorm|InstanceNorm|RReLU|Transformer|MultiheadAttention|^(LSTM|GRU|RNN)$|Lazy|dropout"
     r"|batch_norm|rrelu|training|scaled_dot_product_attention"
 )
-_PREPARES = re.compile(
-    r"init|setup|set_up|build|load|create|make|prepare|get_|freeze|configure", re.IGNORECASE
-)
+_PREPARES = (Role.MAKING, Role.LOADING, Role.BEGINNING)
 # How many batches an epoch has.
 _COUNT = re.compile(r"^(len|num_batches|n_batches|iters?_per_epoch|steps_per_epoch|epoch_length|\w*_len)$")
 _EQUAL = (cst.Equal, cst.GreaterThanEqual, cst.GreaterThan)
 _UNEQUAL = (cst.NotEqual, cst.LessThan, cst.LessThanEqual)
-_PREDICTS = re.compile(
-    r"bleu|evaluat|generat|infer|predict|sampl|score|test|translat|valid|visuali[sz]", re.IGNORECASE
+_PREDICTS = (
+    Role.EVALUATION,
+    Role.HELD_OUT,
+    Role.TEST,
+    Role.GENERATION,
+    Role.INFERENCE,
+    Role.PREDICTION,
+    Role.SAMPLING,
+    Role.SCORE,
+    Role.METRIC,
+    Role.DRAWING,
+    Role.TRANSLATION,
 )
 _PARTS = frozenset({"parameters", "named_parameters"})
 _HOPS = 4
@@ -60,7 +68,7 @@ class LeftEvaluating:
 def left_evaluating(module: Module, call: cst.Call) -> LeftEvaluating | None:
     """How the model that a call puts into evaluation mode is trained on in it; None if that is not proved."""
     assert isinstance(call.func, cst.Attribute)
-    if COPY_NAME.search((last_name(call.func.value) or "").lower()):
+    if has(last_name(call.func.value), Role.COPY):
         return None
     if module.value(call.func.value).kind is not Kind.MODULE:
         return None
@@ -162,7 +170,7 @@ class _Search:
     def _is_criterion(self, event: Event) -> bool:
         assert event.subject is not None
         name = event.subject.value.cls or ""
-        return name.endswith("Loss") or bool(CRITERION_NAME.match(last_name(event.subject.node) or ""))
+        return name.endswith("Loss") or names_criterion(last_name(event.subject.node))
 
     # ------------------------------------------------------------------ what is meant
 
@@ -223,7 +231,7 @@ class _Search:
         used = (call for call in self.tree.nodes(cst.Call) if order[event.outermost] < order[call] < training)
         subject = Iterations.of(self.module).subject
         return not event.path and any(
-            _PREDICTS.search(last_name(call.func) or "")
+            has(last_name(call.func), *_PREDICTS)
             and any(subject(argument.value, ()).is_certainly(model) for argument in call.args)
             for call in used
         )
@@ -274,7 +282,7 @@ class _Search:
                 before = order[call] < order[loop]
             else:
                 name = holder.name.value if isinstance(holder, cst.FunctionDef) else ""
-                before = holder is None or bool(_PREPARES.search(name))
+                before = holder is None or has(name, *_PREPARES)
             if before and not self._is_other(Iterations.of(self.module).subject(call.func.value, ()), model):
                 return not self._turned_on(order[call], order[loop], function)
         return False
@@ -358,7 +366,7 @@ class _Search:
         if not _MAY_TRAIN.search(last_name(call.func) or "train"):
             return False
         owner = call.func.value if isinstance(call.func, cst.Attribute) and dotted is None else None
-        if owner is not None and HARMLESS.search(last_name(owner) or ""):
+        if owner is not None and has(last_name(owner), *HARMLESS):
             return False
         holds = self.holders.holds_model
         if any(holds(argument.value) for argument in call.args):

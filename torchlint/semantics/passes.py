@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchlint.semantics.lexicon import Role, has
 from torchlint.semantics.loaders import Loaders
 from torchlint.semantics.loops import loops_around
 from torchlint.semantics.names import Binding, BindingKind
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from torchlint.semantics.module import Module
 
 _DEPTH = 6
-_EPOCH = re.compile(r"(?:^|_)ep(?:och)?(?:_|$)", re.IGNORECASE)
 _GOING_THROUGH = re.compile(
     r"^(?!make|get|build|create|prepare|save)[a-z_]*(train|eval|valid|test|epoch|fit|predict|infer)"
 )
@@ -224,7 +224,7 @@ class _Search:
     def _counts(self, loop: cst.For) -> bool:
         """Whether a loop counts, or goes by the name of epochs, instead of taking things one by one."""
         target = loop.target.elements[0].value if isinstance(loop.target, cst.Tuple) else loop.target
-        if _EPOCH.search(last_name(target) or ""):
+        if has(last_name(target), Role.EPOCH):
             return True
         iterated = loop.iter
         if isinstance(iterated, cst.Name):

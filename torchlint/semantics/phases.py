@@ -8,7 +8,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import libcst as cst
 
-from torchlint.semantics.conventions import MODEL_USE
+from torchlint.semantics.conventions import uses_model
+from torchlint.semantics.lexicon import Role, asks, begins, denotes, ends, has, names_loader, names_model
 from torchlint.semantics.module import Module, Part
 from torchlint.semantics.names import dotted_text
 from torchlint.semantics.reach import components
@@ -32,39 +33,56 @@ class Phase(Words):
 _DEPTH = 20
 """How deep in a condition a mode is looked for."""
 
-_EVALUATES = re.compile(
-    r"^_?(?:(?:do_|run_|model_)?(?:eval|evaluate|evaluation|validate|validation|val|valid)(?:_|$|[A-Z])"
-    r"|test$|test_(?:one_)?(?:epoch|step|loop|model|net|network|fn)$|testing$"
-    r"|(?:compute|get|calc|calculate|check|measure)_(?:\w+_)?"
-    r"(?:accuracy|val_loss|validation_loss|test_loss|perplexity)$|estimate_loss$)"
-    r"|_(?:eval|evaluate|validate|validation)$"
-)
-# What models do when they are used; parts of a forward pass may go by the same names.
-_INFERS = re.compile(
-    r"^_?(?:do_|run_)?(?:generate|sample|decode)(?:_(?!batch|noise)|$)|_(?:generate|sample)$"
-    r"|^_?(?:do_|run_)?(?:infer(?:ence)?|predict)(?:_(?!\w*(?:dims?|shape|size|type|schema)$)|$|[A-Z])"
-    r"|_(?:inference|predict)$|^extract_(?:features|embeddings)$"
-)
-_TESTS = re.compile(r"^test(?:_|$)")
-_TRAINS = re.compile(r"^_?(?:do_|run_)?(?:train|fit|pretrain|finetune)(?:_|$|[A-Z])|_train(?:_epoch|_step)?$")
-_MODEL_NAMES = re.compile(r"(?:^|_)(?:model|net|network|loader|dataloader)$")
-_TRAIN_FLAG = re.compile(
-    r"^(?:_?(?:is_|do_|in_)?(?:train|training|train_mode)|backward|backprop|do_backward|TRAIN(?:ING)?)$"
-)
-_EVAL_FLAG = re.compile(
-    r"^(?:(?:is_|do_|in_)?(?:eval|evaluate|evaluation|validate|validation|val|valid|test|testing|inference|predict)"
-    r"(?:_mode|_only)?|EVAL|TEST|VAL)$"
-)
-_TRAIN_TEXT = re.compile(r"^train|^fit$", re.IGNORECASE)
-_EVAL_TEXT = re.compile(r"^(?:val|test|eval|dev|predict|infer)", re.IGNORECASE)
-_EVAL_DATA = re.compile(
-    r"(?:^|_)(?:val|valid|validation|test|eval|evaluation|dev)_?(?:\w*_)?(?:data)?"
-    r"(?:loader|dl|data|set|iter|iterator|batches|queue)s?(?:_\w+)?$"
-    r"|(?:loader|dl|data|dataset|set|iter)s?_(?:val|valid|validation|test|eval|evaluation|dev)$",
-    re.IGNORECASE,
-)
-_OPTIMIZER_FLAG = re.compile(r"(?:^|_)(?:optim(?:izer)?|opt)s?(?:_[a-zA-Z]+)?$")
-_OPTIMIZER = re.compile(r"(?:^|_)(?:optim(?:izer)?|opt|scaler)s?(?:_[a-zA-Z]+)?$")
+
+def _evaluates(name: str | None) -> bool:
+    """Whether a function of this name measures how good a model is."""
+    return (
+        begins(name, Role.EVALUATION, Role.HELD_OUT)
+        or ends(name, Role.EVALUATION)
+        or (
+            begins(name, Role.TEST)
+            and asks(name, Role.TEST, Role.EPOCH, Role.ITERATION, Role.MODEL, Role.FUNCTION)
+        )
+        or (
+            begins(name, Role.COMPUTING, Role.MAKING)
+            and (ends(name, Role.SCORE) or (ends(name, Role.LOSS) and has(name, Role.EVALUATION, Role.TEST)))
+        )
+    )
+
+
+def _infers(name: str | None) -> bool:
+    """Whether this is what models do when they are used; parts of a forward pass may be called so, too."""
+    return (
+        begins(name, Role.GENERATION, Role.SAMPLING, Role.DECODING, Role.PREDICTION, Role.INFERENCE)
+        or denotes(name, Role.GENERATION, Role.SAMPLING, Role.PREDICTION, Role.INFERENCE)
+    ) and not has(name, Role.TEST, Role.SIZE, Role.TYPE, Role.BATCH, Role.NOISE)
+
+
+def _names_model_or_data(name: str | None) -> bool:
+    """Whether a parameter of this name is a model, or a loader."""
+    return names_model(name) or names_loader(name)
+
+
+_TRAIN_FLAG = (Role.TRAINING, Role.BACKPROPAGATION)
+_EVAL_FLAG = (Role.EVALUATION, Role.TEST, Role.HELD_OUT, Role.INFERENCE, Role.PREDICTION)
+_EVAL_TEXT = (Role.EVALUATION, Role.TEST, Role.HELD_OUT, Role.PREDICTION, Role.INFERENCE)
+
+
+def _names_evaluation_data(name: str | None) -> bool:
+    """Whether this is data that a model is measured on."""
+    return (
+        has(name, Role.EVALUATION, Role.TEST, Role.HELD_OUT)
+        and ends(name, Role.LOADER, Role.DATASET, Role.DATA, Role.EVALUATION, Role.TEST, Role.HELD_OUT)
+        and has(name, Role.LOADER, Role.DATASET, Role.DATA)
+    )
+
+
+def _flags_optimizer(name: str | None) -> bool:
+    """Whether this is an optimizer, or says which."""
+    return ends(name, Role.OPTIMIZER) or (begins(name, Role.OPTIMIZER) and ends(name, Role.INDEX))
+
+
+_OPTIMIZER = (Role.OPTIMIZER, Role.SCALER)
 _LIGHTNING = {
     "training_step": Phase.TRAINING,
     "configure_optimizers": Phase.SETUP,
@@ -84,7 +102,13 @@ _HOOKS = {
     ("torch.autograd.Function", "backward"): Phase.FORWARD,
     ("torch.optim.Optimizer", "step"): Phase.TRAINING,
 }
-_COLLATE = re.compile(r"^_?collate|_?collate(?:_fn|_batch|_function)?$|^worker_init")
+
+
+def _collates(name: str | None) -> bool:
+    """Whether a function of this name runs in the workers of a loader."""
+    return begins(name, Role.COLLATION) or (
+        has(name, Role.COLLATION) and ends(name, Role.COLLATION, Role.FUNCTION, Role.BATCH)
+    )
 
 
 # What such a function is for does not change with what it does in between.
@@ -239,11 +263,11 @@ class Phases(Part):
                 return self._compared(test, truth)
             case cst.Name() | cst.Attribute():
                 word = test.attr.value if isinstance(test, cst.Attribute) else test.value
-                if _TRAIN_FLAG.match(word):
+                if asks(word, *_TRAIN_FLAG):
                     return Phase.TRAINING if truth else Phase.EVALUATION
-                if _OPTIMIZER_FLAG.search(word):
+                if _flags_optimizer(word):
                     return Phase.TRAINING if truth else Phase.EVALUATION
-                return Phase.EVALUATION if truth and _EVAL_FLAG.match(word) else None
+                return Phase.EVALUATION if truth and asks(word, *_EVAL_FLAG) else None
             case cst.Call(func=cst.Attribute(attr=cst.Name(value="startswith")), args=[argument]):
                 return self._texts([argument.value], truth)
             case _:
@@ -260,7 +284,7 @@ class Phases(Part):
                 return None
         if isinstance(right, cst.Name) and right.value == "None":
             word = last_name(left)
-            if word is not None and _OPTIMIZER_FLAG.search(word):
+            if word is not None and _flags_optimizer(word):
                 return Phase.EVALUATION if truth else Phase.TRAINING
             return None
         if isinstance(operator, (cst.In, cst.NotIn)) and isinstance(right, (cst.List, cst.Tuple, cst.Set)):
@@ -270,17 +294,17 @@ class Phases(Part):
     def _texts(self, options: Iterable[cst.CSTNode], truth: bool) -> Phase | None:
         """The phase that a mode is in which is (or is not) one of these literals."""
         words = [word for word in map(_text, options) if word is not None]
-        if words and all(_TRAIN_TEXT.match(word) for word in words):
+        if words and all(begins(word, Role.TRAINING) for word in words):
             return Phase.TRAINING if truth else Phase.EVALUATION
-        if words and all(_EVAL_TEXT.match(word) for word in words):
+        if words and all(begins(word, *_EVAL_TEXT) for word in words):
             return Phase.EVALUATION if truth else None
         return None
 
     def _over_evaluation_data(self, loop: cst.For) -> bool:
         for node in self.tree.descendants(loop.iter):
-            if isinstance(node, cst.Name) and _EVAL_DATA.search(node.value):
+            if isinstance(node, cst.Name) and _names_evaluation_data(node.value):
                 return True
-            if isinstance(node, cst.Subscript) and _EVAL_TEXT.match(last_name(node) or ""):
+            if isinstance(node, cst.Subscript) and begins(last_name(node), *_EVAL_TEXT):
                 return True
         return False
 
@@ -341,7 +365,7 @@ class Phases(Part):
         if self.module.classes.self_name(function) != dotted_text(receiver.value):
             return False
         name = function.name.value
-        return not (self._infers(function) or _EVALUATES.search(name) or _TRAINS.search(name))
+        return not (self._infers(function) or _evaluates(name) or begins(name, Role.TRAINING))
 
     def _switched(
         self,
@@ -527,8 +551,8 @@ class Phases(Part):
         name = function.name.value
         owner = self.module.classes.owner(function)
         if owner is not None and self.module.classes.info(owner).kind is Kind.MODULE:
-            return MODEL_USE.match(name) is not None
-        return _INFERS.search(name) is not None
+            return uses_model(name)
+        return _infers(name)
 
     def _places(self, function: Function) -> list[cst.CSTNode]:
         """Where a function runs as far as the file shows: its calls, or the place of a nested one."""
@@ -548,11 +572,11 @@ class Phases(Part):
         if trains is not None:
             return Phase.TRAINING if trains else Phase.UNKNOWN
         name = function.name.value
-        if _EVALUATES.search(name):
+        if _evaluates(name):
             return Phase.EVALUATION
-        if _TESTS.match(name) and any(_MODEL_NAMES.search(p) for p in _parameter_names(function)):
+        if begins(name, Role.TEST) and any(_names_model_or_data(p) for p in _parameter_names(function)):
             return Phase.EVALUATION
-        return Phase.TRAINING if _TRAINS.search(name) else None
+        return Phase.TRAINING if begins(name, Role.TRAINING) else None
 
     def _hooked(self, function: Function) -> Phase | None:
         """The phase that a framework, or the function's role, prescribes."""
@@ -566,7 +590,7 @@ class Phases(Part):
         name = function.name.value
         owner = self.module.classes.owner(function)
         if owner is None:
-            if function in self._collate_functions or _COLLATE.search(name):
+            if function in self._collate_functions or _collates(name):
                 return Phase.DATASET
             return None
         info = self.module.classes.info(owner)
@@ -590,7 +614,7 @@ class Phases(Part):
                 return Phase.DATASET
             if info.opaque and name == "__getitem__" and "__len__" in info.methods:
                 return Phase.DATASET
-        if _COLLATE.search(name) or function in self._collate_functions:
+        if _collates(name) or function in self._collate_functions:
             return Phase.DATASET
         if name == "__call__" and re.search(r"Collat(?:e|or)", owner.name.value):
             return Phase.DATASET
@@ -625,7 +649,7 @@ def is_training_step(module: Module, call: cst.Call) -> bool:
         if stepped.kind in (Kind.OPTIMIZER, Kind.SCALER):
             return True
         word = last_name(func.value)
-        return stepped.kind is Kind.UNKNOWN and word is not None and _OPTIMIZER.search(word) is not None
+        return stepped.kind is Kind.UNKNOWN and word is not None and ends(word, *_OPTIMIZER)
     return False
 
 

@@ -9,7 +9,6 @@ function is hot when a hot place calls it, or when a framework calls it every st
 from __future__ import annotations
 
 import enum
-import re
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -30,9 +29,9 @@ from torchlint.semantics.api.frameworks import (
     METHODS_OF_STEPS,
 )
 from torchlint.semantics.api.results import TENSOR_METHODS
-from torchlint.semantics.conventions import STEP_FUNCTION
 from torchlint.semantics.evidence import is_test
 from torchlint.semantics.gradmode import Grad, grad
+from torchlint.semantics.lexicon import Role, begins, has
 from torchlint.semantics.loops import Loops
 from torchlint.semantics.module import Module, Part
 from torchlint.semantics.names import BindingKind
@@ -450,7 +449,7 @@ class Places(Part):
                         ):
                             return True
             word = last_name(node)
-            return word is not None and _LOADER_NAME.search(word) is not None
+            return word is not None and has(word, Role.LOADER)
         return False
 
     def _over_layers(self, loop: Loop) -> bool:
@@ -693,7 +692,7 @@ class Places(Part):
 
         It steps an optimizer that it is given; what a test does so, it does once.
         """
-        if not isinstance(function, cst.FunctionDef) or _TEST_NAME.match(function.name.value):
+        if not isinstance(function, cst.FunctionDef) or begins(function.name.value, Role.TEST):
             return False
         if not self._steps_optimizer(function):
             return False
@@ -709,7 +708,7 @@ class Places(Part):
         if any(last_name(call.func) == "step" and is_training_step(self.module, call) for call in calls):
             return True
         # What calls such a function once may as well be a whole run, unless its name says otherwise.
-        split = hops and isinstance(function, cst.FunctionDef) and STEP_FUNCTION.search(function.name.value)
+        split = hops and isinstance(function, cst.FunctionDef) and has(function.name.value, Role.STEP)
         callees = (self.module.callee(call) for call in calls) if split else ()
         return any(callee is not None and self._steps_optimizer(callee, hops - 1) for callee in callees)
 
@@ -844,27 +843,18 @@ class Places(Part):
 
 # ---------------------------------------------------------------------- conventions
 
-_LOADER_NAME = re.compile(
-    r"(?:^|_)(?:data_?)?(?:loaders?|dataloaders?|batches|prefetcher)(?:_|$)|[a-z](?:Loader|loader)$"
-)
-_TEST_NAME = re.compile(r"^_?test")
-_EPOCH_NAME = re.compile(
-    r"(?:^|_)(?:epochs?|ep|folds?|seeds?|runs?|trials?|rounds?|experiments?|repeats?)(?:_|$)"
-)
+_EPOCH_NAME = (Role.EPOCH, Role.RUN)
 
 
 def is_epoch_loop(loop: Loop) -> bool:
     """Whether the target of a loop is called as those of epochs, folds and seeds are."""
     if isinstance(loop, cst.While):
-        return (
-            isinstance(loop.test, cst.Comparison)
-            and _EPOCH_NAME.search(last_name(loop.test.left) or "") is not None
-        )
+        return isinstance(loop.test, cst.Comparison) and has(last_name(loop.test.left), *_EPOCH_NAME)
     target: cst.BaseExpression = loop.target if isinstance(loop, cst.For) else loop.for_in.target
     if isinstance(target, cst.Tuple) and target.elements:
         target = target.elements[0].value
     word = last_name(target)
-    return word is not None and _EPOCH_NAME.search(word) is not None
+    return word is not None and has(word, *_EPOCH_NAME)
 
 
 def _iterated(node: cst.BaseExpression) -> Iterator[cst.BaseExpression]:

@@ -19,12 +19,12 @@ import libcst as cst
 from torchlint.semantics import places
 from torchlint.semantics.attributes import part_of
 from torchlint.semantics.backpropagation import Backpropagation
-from torchlint.semantics.conventions import COPY_NAME, OPTIONS_NAME
 from torchlint.semantics.dataflow import Dataflow
 from torchlint.semantics.evidence import Evidence, evidence, is_test
 from torchlint.semantics.gradmode import Grad, grad
 from torchlint.semantics.iterations import Act, Iterations
 from torchlint.semantics.layers import RETURNS_SELF
+from torchlint.semantics.lexicon import Role, ends, has
 from torchlint.semantics.loops import loops_around
 from torchlint.semantics.module import Part
 from torchlint.semantics.names import Binding, BindingKind
@@ -55,7 +55,6 @@ _ENVIRONMENTS = (
     *("minigrid", "isaacgym", "stable_baselines3", "tianshou", "torchrl", "pfrl", "atari_py", "ale_py"),
     *("supersuit", "d4rl", "metaworld", "unityagents", "mlagents_envs", "crafter", "nasim"),
 )
-_ENVIRONMENT = re.compile(r"(?:^|_)envs?(?:$|_)", re.IGNORECASE)
 _LEARNT_BY_REWARD = frozenset(
     {"reward", "rewards", "advantages", "episode", "episodes", "replay_buffer", "epsilon_greedy", "n_actions"}
 )
@@ -243,7 +242,7 @@ class Program(Part):
             return True
         return (
             any(
-                call.func.attr.value == "step" and _ENVIRONMENT.search(last_name(call.func.value) or "")
+                call.func.attr.value == "step" and has(last_name(call.func.value), Role.ENVIRONMENT)
                 for call in self.tree.nodes(cst.Call)
                 if isinstance(call.func, cst.Attribute)
             )
@@ -292,12 +291,12 @@ class Program(Part):
         for attribute in sorted(filter(self._is_optimized, parts), key=self.tree.standing):
             value = self.module.value(attribute.value)
             spelt = self.module.source(attribute.value)
-            if value.kind is Kind.MODULE and not COPY_NAME.search(spelt):
+            if value.kind is Kind.MODULE and not has(spelt, Role.COPY):
                 found.setdefault(spelt, Trained(attribute.value, value))
         if not found:
             for call in self.forward_passes(loop):
                 spelt = self.module.source(call.func)
-                if not COPY_NAME.search(spelt) and Backpropagation.of(self.module).reaches(call):
+                if not has(spelt, Role.COPY) and Backpropagation.of(self.module).reaches(call):
                     found.setdefault(spelt, Trained(call.func, self.module.value(call.func)))
         yield from found.values()
 
@@ -589,8 +588,8 @@ class Program(Part):
         """Whether an option of the program says in which precision it computes."""
         if not self.tree.matches(_METRICS):
             for attribute in self.tree.nodes(cst.Attribute):
-                if _CHOSEN.match(attribute.attr.value) and OPTIONS_NAME.search(
-                    self.module.source(attribute.value)
+                if _CHOSEN.match(attribute.attr.value) and ends(
+                    self.module.source(attribute.value), Role.OPTIONS
                 ):
                     return True
             for string in self.tree.nodes(cst.SimpleString):

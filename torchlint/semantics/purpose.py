@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.semantics import places
-from torchlint.semantics.conventions import SAYS_HOST
 from torchlint.semantics.gradmode import Grad, grad
+from torchlint.semantics.lexicon import Role, begins, has
 from torchlint.semantics.loops import loops_around
 from torchlint.semantics.names import BindingKind
 from torchlint.semantics.phases import Phase, evaluated_only, phase
@@ -172,7 +172,7 @@ _CLEARS = re.compile(r"empty_(\w+_)?cache$")
 
 # --- to write results -------------------------------------------------------------------------------
 
-_SAVING = re.compile(r"^(args_)?(save|dump|write|record|capture|render|plot|draw|visuali[sz]e|vis|show)(_|$)")
+_SAVING = (Role.SAVING, Role.DRAWING)
 
 
 def writes_results(module: Module, hot: Hot) -> bool:
@@ -211,13 +211,13 @@ def _behind_switch(module: Module, node: cst.CSTNode, loop: cst.CSTNode) -> bool
 def in_writer(module: Module, node: cst.CSTNode) -> bool:
     """Whether a function that is called after writing holds ``node``."""
     function = module.function(node)
-    return isinstance(function, cst.FunctionDef) and WRITING.search(function.name.value) is not None
+    return isinstance(function, cst.FunctionDef) and begins(function.name.value, *WRITING)
 
 
 def below_saving(module: Module, node: cst.CSTNode) -> bool:
     """Whether a switch such as ``save_images`` or ``capture_video`` asks for what is done at ``node``."""
     words = (last_name(branch.test) for branch in module.flow.branches(node) if branch.holds)
-    return any(word is not None and _SAVING.search(word) for word in words)
+    return any(word is not None and begins(word, *_SAVING) for word in words)
 
 
 # --- to compute on the host -------------------------------------------------------------------------
@@ -235,7 +235,7 @@ def computes_on_host(module: Module, copy: cst.Call) -> bool:
         return True
     if phase(module, copy) is Phase.TRAINING:
         return False
-    if any(SAYS_HOST.search(last_name(arg.value) or "") for arg in copy.args):
+    if any(has(last_name(arg.value), Role.HOST) for arg in copy.args):
         return True
     node: cst.CSTNode = copy
     for parent in module.tree.ancestors(copy):
@@ -243,7 +243,7 @@ def computes_on_host(module: Module, copy: cst.Call) -> bool:
             case cst.Attribute(attr=cst.Name(value="double")) if parent.value is node:
                 return True
             case cst.Assign(targets=[cst.AssignTarget(target=cst.Name(value=name))]) if parent.value is node:
-                return SAYS_HOST.search(name) is not None
+                return has(name, Role.HOST)
             case cst.Attribute() | cst.Call():
                 node = parent
             case _:

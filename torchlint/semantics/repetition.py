@@ -15,8 +15,8 @@ from torchlint.semantics.api.frameworks import (
     LIGHTNING_STEPS,
     METHODS_OF_STEPS,
 )
-from torchlint.semantics.conventions import STEP_FUNCTION
 from torchlint.semantics.evidence import is_test
+from torchlint.semantics.lexicon import Role, has
 from torchlint.semantics.module import Module, Part
 from torchlint.semantics.names import Scope, ScopeKind
 from torchlint.semantics.spellings import last_name
@@ -171,7 +171,7 @@ class Repetition(Part):
                 return True
         # What steps an optimizer and is not called here may be the step of a loop in another file.
         if name not in self.tree.calls_by_name and self._stepping:
-            if function in self._stepping or STEP_FUNCTION.search(name):
+            if function in self._stepping or has(name, Role.STEP):
                 return True
         return any(self._may_run(user) for user in self._users(name))
 

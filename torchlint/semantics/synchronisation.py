@@ -33,6 +33,7 @@ from torchlint.semantics.api.results import (
 )
 from torchlint.semantics.dimensions import has_no_dimension
 from torchlint.semantics.evidence import accelerated, for_accelerator, on_device
+from torchlint.semantics.lexicon import Role, ends
 from torchlint.semantics.loops import loops_around
 from torchlint.semantics.origins import computed_elsewhere, hands_over_model, runs_given_model
 from torchlint.semantics.phases import Phase, phase
@@ -112,7 +113,7 @@ def _generates(module: Module, node: cst.CSTNode, hot: Hot) -> bool:
         if not isinstance(call.func, cst.Attribute) or call.func.attr.value != "generate":
             continue
         model = call.func.value
-        if module.value(model).kind is not Kind.MODULE and not _GENERATOR.search(last_name(model) or ""):
+        if module.value(model).kind is not Kind.MODULE and not ends(last_name(model), *_GENERATOR):
             continue
         loops = loops_around(module, call)
         holder = loops[0] if loops else module.function(call)
@@ -121,7 +122,7 @@ def _generates(module: Module, node: cst.CSTNode, hot: Hot) -> bool:
     return False
 
 
-_GENERATOR = re.compile(r"(^|_)(model|lm|llm|gpt\d?|t5|bart|decoder)$", re.IGNORECASE)
+_GENERATOR = (Role.MODEL, Role.LANGUAGE_MODEL)
 
 
 def _searches_lines(module: Module, node: cst.CSTNode) -> bool:

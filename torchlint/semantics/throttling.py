@@ -18,6 +18,7 @@ import libcst as cst
 
 from torchlint.semantics.attributes import part_of
 from torchlint.semantics.fixpoint import Answers, Fixpoint
+from torchlint.semantics.lexicon import Role, begins, ends, has
 from torchlint.semantics.names import Binding, BindingKind, Names, dotted_text
 from torchlint.semantics.spellings import last_name
 from torchlint.syntax import SyntaxTree
@@ -520,7 +521,7 @@ class Throttling:
         if truth and not equal:
             for side, other in ((left, right), (right, left)):
                 least = other.evaluated_value if isinstance(other, cst.Integer) else 0
-                if _matches(_SWITCHES, side) and not self._is_on_by_default(side, least):
+                if has(last_name(side), *_SWITCHES) and not self._is_on_by_default(side, least):
                     return _ALWAYS
         return None
 
@@ -537,7 +538,7 @@ class Throttling:
             return _ALWAYS
         if not truth and name == "isfinite":
             return _ALWAYS
-        if truth and name.lstrip("_") in _EXPORTING:
+        if truth and has(name, Role.TRACING):
             return _ALWAYS
         if not truth and self.names.qualified(call.func) in _HAS_ACCELERATOR:
             return _ON_HOST
@@ -545,11 +546,11 @@ class Throttling:
             return _ALWAYS  # what takes the place of a function that the installed release lacks
         if not truth and name in ("mod", "fmod", "remainder") and len(call.args) == 2:
             return self._tied(call.args[0].value)
-        if truth and (_SWITCHES.search(name) or _MOMENTS.search(name)):
+        if truth and (has(name, *_SWITCHES) or _MOMENTS.search(name)):
             return _ALWAYS
         if truth and name in ("get", "getenv", "isEnabledFor") and call.args:
             asked = call.args[0].value
-            if _is_debug_text(asked) or _matches(_SWITCHES, asked):
+            if _is_debug_text(asked) or has(last_name(asked), *_SWITCHES):
                 return _ALWAYS
         function = self._callee(call)
         if isinstance(function, cst.FunctionDef) and self._answers_rarely(function, truth, depth):
@@ -616,9 +617,13 @@ class Throttling:
             return _ON_HOST
         if _matches(_NO_ACCELERATOR if truth else _ON_ACCELERATOR, flag):
             return _ON_HOST
-        if truth and _matches(_SWITCHES, flag) and self._is_on_by_default(flag, 0):
+        if truth and has(last_name(flag), *_SWITCHES) and self._is_on_by_default(flag, 0):
             return None
-        return _ALWAYS if truth and (_matches(_SWITCHES, flag) or _matches(_MOMENTS, flag)) else None
+        return (
+            _ALWAYS
+            if truth and (has(last_name(flag), *_SWITCHES) or _MOMENTS.search(last_name(flag) or ""))
+            else None
+        )
 
     def _is_on_by_default(self, flag: cst.CSTNode, bound: int) -> bool:
         """``verbose=1``: a parameter that is above ``bound`` unless callers turn it off."""
@@ -684,13 +689,13 @@ class Throttling:
                 match statement:
                     case cst.Assign(targets=[cst.AssignTarget(target=assigned)], value=fresh):
                         target = assigned
-                        anew = _is_zero(fresh) or self._is_clock(fresh) or _matches(_CLOCKS, fresh)
+                        anew = _is_zero(fresh) or self._is_clock(fresh) or ends(last_name(fresh), Role.CLOCK)
                     case cst.AugAssign():
                         target = statement.target
                         anew = isinstance(statement.operator, cst.SubtractAssign)
                     case cst.Expr(value=cst.Call(func=cst.Attribute(value=owner, attr=cst.Name(value=name)))):
                         target, anew = owner, name in _RESETTING
-                if target is not None and (anew or _matches(_RECORDS, target)):
+                if target is not None and (anew or has(last_name(target), *_RECORDS)):
                     spelt = dotted_text(target)
                     if spelt is not None:
                         yield spelt, self.tree.order[statement]
@@ -846,7 +851,7 @@ class Throttling:
         if isinstance(right, cst.Integer) and right.evaluated_value == 1:
             return None
         # Padding to a multiple looks the same; a size is the same in every iteration.
-        if any(_SIZES.search(word) for word in self._words(left)) and not self._is_growing(left):
+        if any(ends(word, Role.SIZE) for word in self._words(left)) and not self._is_growing(left):
             return None
         return left
 
@@ -879,7 +884,7 @@ class Throttling:
         word = last_name(node)
         if word is None or isinstance(node, cst.Call):
             return False
-        if _COUNTERS.search(word) and not _SIZES.search(word):
+        if ends(word, *_COUNTERS) and not ends(word, Role.SIZE):
             return True
         return isinstance(node, cst.Name) and self._is_counter(node)
 
@@ -952,22 +957,17 @@ class Throttling:
         return found
 
     def _is_best(self, node: cst.CSTNode) -> bool:
-        return any(_BEST.search(word) for word in self._words(node))
+        return any(
+            has(word, Role.BEST)
+            or (begins(word, Role.EXTREME) and ends(word, Role.LOSS, Role.SCORE, Role.METRIC))
+            for word in self._words(node)
+        )
 
 
 # ---------------------------------------------------------------------- spellings
 
-_COUNTERS = re.compile(
-    r"(?:^|_)(?:i|j|k|t|n|ni|it|iters?|itr|iterations?|steps?|idx|index|batch|batch_(?:id|num|no)"
-    r"|(?:iter|step|epoch|batch)_?(?:num|no|count|i|id)|epochs?|ep|count|counter|cnt|episodes?|ticks?|updates?)$"
-    r"|^i_(?:batch|iter|step|epoch)$|[a-z](?:Idx|Iter|Iteration|Step|Epoch|Count|Counter)$"
-)
-_SIZES = re.compile(
-    r"(?:^|_)(?:shape|size|sizes|dims?|ndim|width|height|channels?|heads?|hw|H|W|C|len|length)$"
-)
-_SWITCHES = re.compile(
-    r"(?:^|_)(?:debug(?:ging|_?mode)?|DEBUG|verbos(?:e|ity)|VERBOSE|profil(?:e|er|ing)(?:_enabled|_on)?|dry_run|onnx_trace)$"
-)
+_COUNTERS = (Role.ITERATION, Role.INDEX, Role.COUNT, Role.BATCH, Role.EPOCH, Role.EPISODE)
+_SWITCHES = (Role.DEBUGGING, Role.PROFILING, Role.TRACING)
 _MOMENTS = re.compile(
     r"^(?:_?should_|time_to_|is_time_to_|_?(?:is|at)_(?:log|print|plot|save|eval|last|first|final|best)"
     r"|do_(?:log|print|plot|print|vis)|log_now|sanity_check)"
@@ -976,15 +976,10 @@ _MOMENTS = re.compile(
     r"|(?:has|is|found)_(?:nan|inf))$"
 )
 _OPTIONS = frozenset({"log", "print_log", "plot", "visualize", "visualise", "vis", "show", "print_stats"})
-_BEST = re.compile(r"(?:^|_)best(?:_|$)|^(?:lowest|highest)_|^(?:min|max)_(?:val_|valid_|test_)?(?:loss|acc)")
-_RECORDS = re.compile(r"(?:^|_)(?:best|lowest|highest|min|max|last|prev|previous|next)(?:_|$)")
+_RECORDS = (Role.BEST, Role.EXTREME, Role.NEIGHBOUR)
 _EMPTYING = frozenset({"clear", "pop", "popleft", "remove"})
 _RESETTING = frozenset({"clear", "reset", "restart", "start"})
-_CLOCKS = re.compile(r"(?:^|_)(?:now|time|t1|toc|tic)$")
 _BAD_NUMBERS = frozenset({"isnan", "isinf", "is_nan", "has_nan", "isneginf", "isposinf"})
-_EXPORTING = frozenset(
-    {"is_in_onnx_export", "is_tracing", "is_scripting", "is_exporting", "get_tracing_state"}
-)
 _ENDS_PROGRAM = frozenset(
     {"sys.exit", "os._exit", "os.abort", "builtins.exit", "builtins.quit", "pytest.fail"}
 )
@@ -1083,7 +1078,7 @@ def _is_debug_text(node: cst.CSTNode) -> bool:
     if not isinstance(node, cst.SimpleString):
         return False
     text = node.evaluated_value
-    return isinstance(text, str) and _SWITCHES.search(text.lower()) is not None
+    return isinstance(text, str) and has(text, *_SWITCHES)
 
 
 def _is_few(node: cst.CSTNode | None) -> bool:

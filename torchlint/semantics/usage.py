@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import libcst as cst
 
+from torchlint.semantics.lexicon import Role, begins, ends, has
 from torchlint.semantics.loops import loops_around
 from torchlint.semantics.names import Binding, BindingKind, Scope, ScopeKind, dotted_text
 from torchlint.semantics.reach import gathered
@@ -155,9 +156,9 @@ def _reads_of_attribute(module: Module, target: cst.Attribute) -> Iterator[cst.B
                 yield attribute
 
 
-_ENVIRONMENT = re.compile(r"(^|_)v?envs?($|_)|^(gym|environment|simulator|sim|game|world)$", re.IGNORECASE)
-
-_CALLED_ENVIRONMENT = re.compile(r"(^|_)v?envs?$")
+def _environment(name: str | None) -> bool:
+    """Whether something of this name is a simulation in which an agent acts."""
+    return has(name, Role.ENVIRONMENT) or ends(name, Role.WORLD)
 
 
 def steps_environment(module: Module, call: cst.Call) -> bool:
@@ -170,8 +171,9 @@ def steps_environment(module: Module, call: cst.Call) -> bool:
     name = owner.attr.value if isinstance(owner, cst.Attribute) else getattr(owner, "value", "")
     if not isinstance(name, str):
         return False
-    pattern = _ENVIRONMENT if call.func.attr.value in ("step", "step_async", "act") else _CALLED_ENVIRONMENT
-    return pattern.search(name) is not None
+    if call.func.attr.value in ("step", "step_async", "act") and _environment(name):
+        return True
+    return ends(name, Role.ENVIRONMENT)
 
 
 _WRITERS = frozenset(
@@ -232,16 +234,13 @@ _HOST_LIBRARIES = frozenset(
 _HOST_ALGORITHMS = frozenset({"linear_sum_assignment", "lapjv", "linkage", "fcluster"})
 # What scores predictions, and functions of single numbers, exist for tensors as well.
 _ON_DEVICE_TOO = ("sklearn.metrics", "scipy.special")
-_PREPROCESSOR = re.compile(
-    r"(^|_)(feature_extractor|(pre|post)?_?process(or)?|tokenizer|retriever)$|^ToPILImage$"
-)
-WRITING = re.compile(r"^(_?)(save|write|dump|plot|draw|render|export|visuali[sz]e|show)(_|$)")
+WRITING = (Role.SAVING, Role.DRAWING, Role.EXPORT)
 
 
 def writes_out(module: Module, call: cst.Call) -> bool:
     """Whether ``call`` saves, plots or writes what it is given."""
     name = last_name(call.func) or ""
-    return name in _WRITERS or WRITING.search(name) is not None or _writes_to_resource(module, call)
+    return name in _WRITERS or begins(name, *WRITING) or _writes_to_resource(module, call)
 
 
 def _writes_to_resource(module: Module, call: cst.Call) -> bool:
@@ -250,7 +249,7 @@ def _writes_to_resource(module: Module, call: cst.Call) -> bool:
         return False
     if call.func.attr.value not in ("append", "add", "add_item", "put", "push", "store", "extend"):
         return False
-    if _FILE_NAME.search(call.func.value.value) and not module.value(call.func.value).known:
+    if ends(call.func.value.value, Role.FILE) and not module.value(call.func.value).known:
         return True
     bindings = module.bindings(call.func.value)
     return bool(bindings) and all(
@@ -285,12 +284,9 @@ def stored_by_writer(module: Module, node: cst.BaseExpression) -> bool:
         if isinstance(part, cst.Assign):
             for target in part.targets:
                 if isinstance(target.target, cst.Subscript) and isinstance(target.target.value, cst.Name):
-                    if _FILE_NAME.search(target.target.value.value):
+                    if ends(target.target.value.value, Role.FILE):
                         return True
     return False
-
-
-_FILE_NAME = re.compile(r"(^|_)(writer|builder|file|h5|hdf5?|zarr|lmdb|txn)$")
 
 
 def feeds_host_engine(module: Module, call: cst.Call) -> bool:
@@ -306,7 +302,7 @@ def feeds_host_engine(module: Module, call: cst.Call) -> bool:
         return qualified.partition(".")[0] in _HOST_LIBRARIES and not qualified.startswith(_ON_DEVICE_TOO)
     if module.value(call.func).kind is Kind.MODULE:
         return False
-    if _PREPROCESSOR.search(last_name(call.func) or ""):
+    if ends(last_name(call.func), Role.PREPROCESSING):
         return True
     if not isinstance(call.func, cst.Attribute):
         return False

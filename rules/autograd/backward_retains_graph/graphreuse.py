@@ -16,7 +16,7 @@ import libcst as cst
 
 from torchlint.semantics import places
 from torchlint.semantics.backpropagation import Backpropagation, Backward
-from torchlint.semantics.conventions import OPTIONS_NAME
+from torchlint.semantics.lexicon import Role, ends, has
 from torchlint.semantics.loops import loops_around
 from torchlint.semantics.names import Binding, BindingKind
 from torchlint.semantics.remembered import remembered
@@ -67,8 +67,15 @@ _STATES = re.compile(
     r"|spike|membrane|buffer",
     re.IGNORECASE,
 )
-_MAY_BACKPROPAGATE = re.compile(
-    r"backward|step|update|optim|train|grad|penalt|minimi[sz]e|fit|learn|jacob|hess"
+_MAY_BACKPROPAGATE = (
+    Role.BACKPROPAGATION,
+    Role.STEP,
+    Role.TRAINING,
+    Role.LEARNING,
+    Role.OPTIMIZER,
+    Role.GRADIENT,
+    Role.PENALTY,
+    Role.INPUT_GRADIENT,
 )
 
 
@@ -193,7 +200,7 @@ class _Search:
             return False
         owner = last_name(node.value) if isinstance(node, cst.Attribute) else None
         word = last_name(node) or ""
-        if OPTIONS_NAME.search(owner or "") or OPTIONS_NAME.search(word):
+        if ends(owner, Role.OPTIONS) or ends(word, Role.OPTIONS):
             return True
         return _FACTOR.search(word) is not None and not self._is_computed(node)
 
@@ -438,7 +445,7 @@ class _Search:
                 backward
             ):
                 continue
-            if self.module.callee(call) is None and _MAY_BACKPROPAGATE.search(last_name(call.func) or ""):
+            if self.module.callee(call) is None and has(last_name(call.func), *_MAY_BACKPROPAGATE):
                 if any(self._carried(argument.value) for argument in call.args):
                     return True
         return any(

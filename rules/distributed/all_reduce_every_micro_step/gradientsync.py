@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.fixes import Edits, spell, wrap
-from torchlint.semantics.conventions import OPTIONS_NAME
 from torchlint.semantics.gradmode import Grad, grad
 from torchlint.semantics.iterations import Act
+from torchlint.semantics.lexicon import Role, ends
 from torchlint.semantics.microbatches import Accumulation, accumulation
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import Kind
@@ -247,7 +247,7 @@ def _is_option(node: cst.Attribute, module: Module) -> bool:
             if not isinstance(function, cst.FunctionDef) or function.name.value != "__init__":
                 return False
     owner = last_name(node.value) or ""
-    return owner == "self" or OPTIONS_NAME.search(owner) is not None
+    return owner == "self" or ends(owner, Role.OPTIONS)
 
 
 def _rebound_behind(name: cst.Name, start: int, loop: cst.For | cst.While, module: Module) -> bool:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchlint.semantics.lexicon import Role, has
 from torchlint.semantics.names import BindingKind
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.synchronisation import is_logger
@@ -107,17 +108,9 @@ _COMPUTING = ("math.", "numpy.", "torch.", "builtins.")
 _METER_METHODS = frozenset(
     {"update", "add", "record", "append", "extend", "push", "put", "meter", "step_update", "accumulate"}
 )
-_METER = re.compile(
-    r"meter|loss|metric|acc(urac(y|ies))?(_|$|\d)|top[_-]?[0-9]|avg|averag|running|epoch_|stats?(_|$)|statistic"
-    r"|history|hist(_|$)|track|monitor|logs?(_|$)|logger|progress|prec(ision)?(_|$|[0-9@])|recall|score"
-    r"|(^|_)(error|err|ppl|perplexit|total|grad_?norm|nll|ce|elbo|psnr|ssim|iou|miou|f1|bleu|wer|auc)s?(_|$)"
-    r"|(^|_)(summary|summaries|record(er|s)?|board|results?|train_l|bar|pbar|tqdm)(_|$)",
-    re.IGNORECASE,
-)
+_METER = (Role.METRIC, Role.LOSS, Role.SCORE, Role.RECORD, Role.PROGRESS, Role.LOGGING)
 _RECORDS = frozenset({"dict", "OrderedDict", "defaultdict", "list"})
-_STOPPING = re.compile(
-    r"early|stop|best|sched|scaler|optim|ema(_|$)|buffer|replay|queue|guard", re.IGNORECASE
-)
+_STOPPING = (Role.STOPPING, Role.BEST, Role.SCHEDULER, Role.SCALER, Role.OPTIMIZER, Role.COPY)
 
 
 def reported_only(module: Module, values: Sequence[cst.BaseExpression], region: cst.CSTNode) -> bool:
@@ -280,7 +273,7 @@ class _Search:
         if name not in _METER_METHODS:
             return False
         word = last_name(owner) or ""
-        if _STOPPING.search(word) or self.module.value(owner).kind in (
+        if has(word, *_STOPPING) or self.module.value(owner).kind in (
             Kind.OPTIMIZER,
             Kind.SCHEDULER,
             Kind.SCALER,
@@ -292,7 +285,7 @@ class _Search:
             return self._attribute_of(owner, owner.attr.value)
         made = self.module.value(owner).definition
         of_class = made.name.value if isinstance(made, cst.ClassDef) else ""
-        return _METER.search(word) is not None or "Meter" in of_class or "Metric" in of_class
+        return has(word, *_METER) or "Meter" in of_class or "Metric" in of_class
 
     # ------------------------------------------------------------------ names
 
@@ -308,7 +301,7 @@ class _Search:
                 return self._is_record(holder) and self._name(holder)
             case cst.Subscript(value=cst.Attribute() as holder):
                 self.uses += 1
-                return _METER.search(last_name(holder) or "") is not None
+                return has(last_name(holder), *_METER)
             case cst.Attribute(attr=cst.Name(name)):
                 self.uses += 1
                 return self._attribute_of(target, name)
@@ -317,8 +310,8 @@ class _Search:
 
     def _is_record(self, holder: cst.Name) -> bool:
         """Whether a variable holds numbers for a report: by its name, or as a dictionary made here."""
-        if _METER.search(holder.value):
-            return not _STOPPING.search(holder.value)
+        if has(holder.value, *_METER):
+            return not has(holder.value, *_STOPPING)
         values = [binding.value for binding in self.module.names.bindings_at(holder.value, holder)]
         return bool(values) and all(
             isinstance(value, (cst.Dict, cst.List, cst.DictComp))
@@ -330,7 +323,7 @@ class _Search:
         """``bar.desc = …``, ``self.running_loss += …``: kept for reports, as no condition reads it."""
         if name in ("desc", "postfix"):
             return True
-        if not _METER.search(name) or _STOPPING.search(name):
+        if not has(name, *_METER) or has(name, *_STOPPING):
             return False
         text = self.tree.source(target)
         for other in self.tree.nodes(cst.Attribute):

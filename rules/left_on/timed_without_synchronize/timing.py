@@ -19,7 +19,6 @@ import libcst as cst
 from torchlint.semantics import places
 from torchlint.semantics.api.results import TENSOR_METHODS
 from torchlint.semantics.clocks import (
-    SAYS_MEASURING,
     Interval,
     evaluated,
     evaluated_within,
@@ -27,6 +26,7 @@ from torchlint.semantics.clocks import (
     timer,
 )
 from torchlint.semantics.evidence import Evidence, evidence, is_test
+from torchlint.semantics.lexicon import Role, has
 from torchlint.semantics.loops import loops_around
 from torchlint.semantics.phases import Phase, phase
 from torchlint.semantics.remembered import remembered
@@ -253,7 +253,7 @@ def _repeats(module: Module, loop: cst.For | cst.CompFor) -> bool:
     if isinstance(loop, cst.CompFor) or phase(module, loop.body) is not Phase.TRAINING:
         return True
     function = module.function(loop)
-    if isinstance(function, cst.FunctionDef) and SAYS_MEASURING.search(function.name.value):
+    if isinstance(function, cst.FunctionDef) and has(function.name.value, Role.MEASUREMENT):
         return True
     counts = [module.value(argument.value).constant for argument in loop.iter.args]
     return all(isinstance(count, int) and count <= _FEW for count in counts)

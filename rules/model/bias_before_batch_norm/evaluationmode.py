@@ -8,7 +8,7 @@ import libcst as cst
 
 from torchlint.semantics import modeswitches
 from torchlint.semantics.backpropagation import Backpropagation
-from torchlint.semantics.conventions import COPY_NAME
+from torchlint.semantics.lexicon import Role, has
 from torchlint.semantics.loops import loops_around
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.spellings import last_name
@@ -51,7 +51,7 @@ def _switches(call: cst.Call, module: Module) -> bool:
     owner = call.func.value
     if call.func.attr.value == "eval" and call.args:
         return False
-    return module.value(owner).kind is Kind.MODULE and not COPY_NAME.search((last_name(owner) or "").lower())
+    return module.value(owner).kind is Kind.MODULE and not has(last_name(owner), Role.COPY)
 
 
 def _trains(call: cst.Call, module: Module) -> bool:

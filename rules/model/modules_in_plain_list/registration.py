@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.semantics.attributes import SEQUENTIAL
-from torchlint.semantics.conventions import COPY_NAME, OTHER_FRAMEWORKS
+from torchlint.semantics.conventions import OTHER_FRAMEWORKS
 from torchlint.semantics.dataflow import Dataflow
 from torchlint.semantics.gradmode import Grad, grad
 from torchlint.semantics.layers import MODULE_LIST, RETURNS_SELF, WRAPPERS
+from torchlint.semantics.lexicon import Role, has
 from torchlint.semantics.names import AttributeBinding, Binding, BindingKind, ScopeKind
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.spellings import last_name
@@ -104,7 +105,7 @@ def _may_be_collection(value: cst.BaseExpression) -> bool:
 
 def _apart(name: str) -> bool:
     """Whether something is called after copies and teachers, which are not trained."""
-    return COPY_NAME.search(name.lower().removesuffix("s")) is not None
+    return has(name.lower().removesuffix("s"), Role.COPY)
 
 
 def _is_display(node: cst.BaseExpression) -> bool:

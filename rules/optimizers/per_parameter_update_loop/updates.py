@@ -21,6 +21,7 @@ from torchlint.semantics.api.results import TENSOR_METHODS
 from torchlint.semantics.backpropagation import Backpropagation
 from torchlint.semantics.compilation import compiled
 from torchlint.semantics.evidence import accelerated
+from torchlint.semantics.lexicon import Role, ends, has
 from torchlint.semantics.loops import loops_around
 from torchlint.semantics.names import BindingKind
 from torchlint.semantics.phases import evaluated_only
@@ -36,7 +37,6 @@ _HOPS = 3
 _SAME = frozenset({"zip", "list", "tuple", "enumerate", "filter", "reversed", "chain", "sorted", "tqdm"})
 _SOURCES = frozenset({"parameters", "named_parameters", "buffers", "named_buffers", "state_dict"})
 _KEYED = frozenset({"named_parameters", "named_buffers", "items"})
-_COLLECTION_NAME = re.compile(r"(?:^|_)(?:params|parameters|state_dict|sd)\d?$")
 # What leaves the tensor that it is asked for as it is.
 _VIEWS = frozenset({"data", "detach", "clone", "to", "cpu", "cuda", "float", "double", "half", "type_as"})
 # What is asked of a tensor without a look at its numbers.
@@ -54,9 +54,7 @@ _NORMS = frozenset({"norm", "vector_norm"})
 _FEW_STEPS = 10
 """Target networks that are updated every so many steps are updated all the time."""
 # Functions of which nobody knows how often they run, but that set something up, going by their names.
-_ONCE = re.compile(
-    r"^__init__|init|set_?up|reset|build|load|restore|register|create|hard|sync", re.IGNORECASE
-)
+_ONCE = (Role.MAKING, Role.LOADING, Role.CLEARING, Role.SYNCHRONIZATION)
 
 
 class Change(enum.Enum):
@@ -170,7 +168,7 @@ def _called_from_elsewhere(node: cst.CSTNode, module: Module) -> bool:
         if not isinstance(function, cst.FunctionDef) or function in seen:
             continue
         seen.add(function)
-        if _ONCE.search(function.name.value) or _trains_beside(function, current, module):
+        if has(function.name.value, *_ONCE) or _trains_beside(function, current, module):
             continue
         callers = module.callers(function)
         if not callers:
@@ -227,7 +225,7 @@ def _over_parameters(module: Module, iterable: cst.BaseExpression, hops: int) ->
             values = [b.value for b in module.names.attributes.get(name, ()) if b.value is not None]
             if hops and any(_over_parameters(module, value, hops - 1) for value in values):
                 return True
-            return _COLLECTION_NAME.search(name) is not None and not _are_few(values)
+            return ends(name, Role.PARAMETERS) and not _are_few(values)
         case _:
             return False
 
@@ -249,7 +247,7 @@ def _named_parameters(name: cst.Name, module: Module, hops: int) -> bool:
         return True
     if value.elements is not None or value.kind in (Kind.NDARRAY, Kind.LOADER):
         return False
-    return _COLLECTION_NAME.search(name.value) is not None and not _are_few(given)
+    return ends(name.value, Role.PARAMETERS) and not _are_few(given)
 
 
 def _are_few(values: Sequence[cst.BaseExpression]) -> bool:

@@ -1,0 +1,260 @@
+"""What names suggest: words are found however an identifier is spelt, and words that look alike are not."""
+
+import pytest
+
+from torchlint.semantics import lexicon
+from torchlint.semantics.lexicon import Role, asks, begins, denotes, ends, has, words
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("val_loader", ("val", "loader")),
+        ("valLoader", ("val", "loader")),
+        ("ValLoader", ("val", "loader")),
+        ("VAL_LOADER", ("val", "loader")),
+        ("valloader", ("val", "loader")),
+        ("_val__loader_", ("val", "loader")),
+        ("self.val_loader", ("self", "val", "loader")),
+        ("DataLoaders", ("data", "loader")),
+        ("HTMLParser", ("html", "parser")),
+        ("numGPUs", ("num", "gpu")),
+        ("device_ids", ("device", "id")),
+        ("fp16", ("fp", "16")),
+        ("optimizerG", ("optimizer", "g")),
+        ("optimizer_G2", ("optimizer", "g", "2")),
+        ("losses", ("loss",)),
+        ("batches", ("batch",)),
+        ("accuracies", ("accuracy",)),
+        ("boxes", ("box",)),
+        ("", ()),
+        ("_", ()),
+    ],
+)
+def test_an_identifier_is_split_into_words(name: str, expected: tuple[str, ...]) -> None:
+    assert words(name) == expected
+
+
+@pytest.mark.parametrize(
+    "word", ["loss", "bias", "axis", "status", "process", "progress", "class", "eps", "pos", "canvas", "this"]
+)
+def test_a_word_that_only_ends_like_a_plural_stays(word: str) -> None:
+    assert words(word) == (word,)
+
+
+@pytest.mark.parametrize(
+    "word", ["network", "latest", "contest", "dictionary", "evaluate", "setting", "offset"]
+)
+def test_a_word_of_its_own_is_not_divided(word: str) -> None:
+    assert words(word) == (word,)
+
+
+ROLES = {
+    Role.EVALUATION: (
+        "run_eval evalLoader val_loss evaluate validation",
+        "value interval medieval evaluator",
+    ),
+    Role.TEST: ("test_epoch testset do_test", "latest attest contest protest"),
+    Role.HELD_OUT: ("dev_set valid_loader held_out", "device develop invalid"),
+    Role.PREDICTION: ("predict predict_step", "predictor predicate"),
+    Role.INFERENCE: ("infer run_inference extract_features", "inferior feature"),
+    Role.GENERATION: ("generate generate_text", "generator general"),
+    Role.DECODING: ("decode decode_latents", "decoder"),
+    Role.SAMPLING: ("sample p_sample", "sampler resampled example"),
+    Role.TRAINING: ("train train_epoch finetune fine_tune fitModel", "trainable constrain strain benefit"),
+    Role.LEARNING: ("learn optimize_model", "learner optimizer optimal"),
+    Role.PENALTY: ("gradient_penalty", "penalize"),
+    Role.STEP: ("step update_weights", "stepwise footstep"),
+    Role.BACKPROPAGATION: ("do_backward backprop", "background backbone"),
+    Role.INPUT_GRADIENT: ("pgd_attack grad_cam gradcam hessian", "gradient attached"),
+    Role.GUIDANCE: ("guided_step guidance", "guideline enforce"),
+    Role.NO_GRADIENT: ("no_grad nograd eval_mode", "grad mode"),
+    Role.LOADING: ("load_weights restore", "loader payload"),
+    Role.MAKING: ("build_model make_loader set_up", "builder remake target"),
+    Role.CHOOSING: ("choose_action select", "selector selected"),
+    Role.BEGINNING: ("before_epoch setup", "starter"),
+    Role.SAVING: ("save_image dump", "saver"),
+    Role.DRAWING: ("plot_curve visualize visualise", "revision vision"),
+    Role.EXPORT: ("export_onnx", "exporter"),
+    Role.LOGGING: ("log_metrics print_loss", "logits login printer"),
+    Role.PROGRESS: ("pbar progress_bar tqdm", "barrier"),
+    Role.MEASUREMENT: ("benchmark warmup_run latencies measure_fps", "times workbench"),
+    Role.DEBUGGING: ("debug verbose dry_run anomaly_mode", "bug"),
+    Role.PROFILING: ("profile profiler", "prolific"),
+    Role.REPRODUCIBILITY: ("set_seed deterministic reproducible", "seedling"),
+    Role.COLLATION: ("collate_fn Collator worker_init_fn", "collateral"),
+    Role.CLEARING: ("zero_grad clear reset_parameters", "cleared preset"),
+    Role.MODEL: ("model self.net network", "remodel netto internet"),
+    Role.POLICY: ("policy actor critic", "factor critical"),
+    Role.NETWORK: ("unet backbone", "net"),
+    Role.MODEL_PART: ("text_encoder decoder head", "encode header"),
+    Role.COPY: ("ema_model teacher target_net", "teach"),
+    Role.OPTIMIZER: ("optimizer optim_g opt", "option optimal adopt"),
+    Role.SCALER: ("grad_scaler", "scale"),
+    Role.SCHEDULER: ("lr_scheduler warmup", "lrelu"),
+    Role.LOSS: ("loss lossG total_losses", "lossless gloss"),
+    Role.LOSS_TERM: ("loss_ce loss_g", "celoss"),
+    Role.CRITERION: ("criterion loss_fn lossfn", "loss criticism"),
+    Role.STOPPING: ("early_stop", "top"),
+    Role.METRIC: ("metrics AverageMeter", "metrical parameter"),
+    Role.SCORE: ("accuracy", "inaccurate"),
+    Role.RECORD: ("history stats", "prehistory status"),
+    Role.LOADER: ("train_loader dataloader dl batches", "load download batch"),
+    Role.DATASET: ("dataset data_set train_ds", "data"),
+    Role.BATCH: ("batch batches", "batched"),
+    Role.DATA: ("data trainset iter", "update iterate"),
+    Role.PREPROCESSING: ("tokenizer preprocess", "token process"),
+    Role.TRANSFORM: ("transform augment normalize pooling", "transformer"),
+    Role.DEVICE: ("device local_rank gpu device_id", "rank"),
+    Role.ACCELERATOR: ("cuda n_gpus", "cudnn"),
+    Role.HOST: ("host x_host", "ghost"),
+    Role.CPU: ("cpu cpu_state", "cput"),
+    Role.OPTIONS: ("args self.cfg opts", "argmax"),
+    Role.ENVIRONMENT: ("env train_envs", "environ envelope"),
+    Role.WORLD: ("game environment", "worldwide"),
+    Role.ACTION: ("select_action act", "activation reaction"),
+    Role.TRAINER: ("trainer engine", "train"),
+    Role.CONTEXT: ("ctx state callbacks", "statement"),
+    Role.FILE: ("file writer", "profile"),
+    Role.FACTOR: ("lambda_gp weight coef", "weighted"),
+    Role.ITERATION: ("step n_iter batch_iter", "iterate"),
+    Role.INDEX: ("i batch_idx indices", "in"),
+    Role.EPISODE: ("episode episodes", "episodic"),
+    Role.COUNT: ("count counter", "account country"),
+    Role.SIZE: ("batch_size width d_model", "resize"),
+    Role.MAGNITUDE: ("size sizes", "resized"),
+    Role.LENGTH: ("length seq_lens", "lengthy lend"),
+    Role.EPOCH: ("epoch ep n_epochs", "step"),
+    Role.RUN: ("run trial folds", "prune truncate"),
+    Role.ACCUMULATION: ("accum_steps micro_batch grad_acc", "accuracy"),
+    Role.BEST: ("best_acc lowest", "bestow"),
+    Role.EXTREME: ("min_loss max", "minute maxim"),
+    Role.NEIGHBOUR: ("prev last_loss", "lasting nextcloud"),
+    Role.CLOCK: ("now tic start_time", "know"),
+    Role.DISTRIBUTED: ("world_size rank is_ddp", "distance"),
+    Role.PRECISION: ("fp16 use_amp bfloat16", "lamp fp32"),
+    Role.MEMORY: ("vram memory offload", "member"),
+    Role.CHECKPOINT: ("ckpt checkpoints pretrained", "check"),
+    Role.VERB: ("use_x compute", "user computer"),
+    Role.COMPUTING: ("compute measure", "computer"),
+    Role.AUXILIARY: ("is_training mode", "his model"),
+    Role.TYPE: ("dtype schema", "typed"),
+    Role.NOISE: ("noise", "noisy"),
+    Role.FUNCTION: ("fn func", "functional"),
+    Role.PARAMETER: ("param weight bias", "parametric"),
+    Role.PARAMETERS: ("params model_state_dict", "param state"),
+    Role.GRADIENT: ("grad flat_gradients", "gradual"),
+    Role.TRANSLATION: ("translate", "translator"),
+    Role.ANOMALY: ("has_nan detect_anomaly", "nano"),
+    Role.CLIPPING: ("clip_grad grad_norm", "eclipse normal"),
+    Role.DECAY: ("decay momentum", "decade"),
+    Role.WATCHING: ("watch timer", "swatch"),
+    Role.LANGUAGE_MODEL: ("lm t5 decoder", "llama"),
+    Role.ONCE: ("run_once", "concept"),
+    Role.WARMUP: ("warm_up warmup", "swarm"),
+    Role.PURE: ("isinstance len_sum max", "maximum"),
+    Role.SEARCH: ("search find_size", "research"),
+    Role.SYNCHRONIZATION: ("sync hard_update", "async"),
+    Role.TRACING: ("onnx_trace is_tracing torch.jit.is_scripting", "trace"),
+}
+
+
+@pytest.mark.parametrize("role", Role)
+def test_a_role_has_its_words_and_none_that_look_alike(role: Role) -> None:
+    within, without = ROLES[role]
+    assert [name for name in within.split() if not has(name, role)] == []
+    assert [name for name in without.split() if has(name, role)] == []
+
+
+def test_no_two_roles_are_the_same_words() -> None:
+    assert len({role.value for role in Role}) == len(Role.__members__)
+
+
+def test_a_role_lists_its_words_in_the_singular_and_once() -> None:
+    for role in Role:
+        entries = role.value.split()
+        assert len(entries) == len(set(entries)), role
+        assert all(entry == entry.lower() for entry in entries), role
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        *[
+            ("train_step", True),
+            ("run_train", True),
+            ("do_train", True),
+            ("_train", True),
+            ("trains_x", False),
+        ],
+        *[("pre_trained", False), ("after_train", False), ("", False)],
+    ],
+)
+def test_a_function_begins_with_its_verb(name: str, expected: bool) -> None:
+    assert begins(name, Role.TRAINING) is expected
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("train_loader", True),
+        ("loader2", True),
+        ("loader_a", True),
+        ("loaders", True),
+        ("loader_config", False),
+    ],
+)
+def test_a_thing_ends_with_its_noun(name: str, expected: bool) -> None:
+    assert ends(name, Role.LOADER) is expected
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"), [("device", True), ("devices", False), ("use_gpu", False), ("set_device", False)]
+)
+def test_one_thing_is_neither_several_nor_a_function(name: str, expected: bool) -> None:
+    assert denotes(name, Role.DEVICE) is expected
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        *[("training", True), ("is_train", True), ("train_mode", True), ("TRAIN", True), ("mode", False)],
+        *[("train_loader", False), ("is_trained", False)],
+    ],
+)
+def test_a_flag_asks_for_one_thing_only(name: str, expected: bool) -> None:
+    assert asks(name, Role.TRAINING) is expected
+
+
+@pytest.mark.parametrize(
+    ("question", "within", "without"),
+    [
+        ("names_device", "device self_device gpu local_rank", "devices use_cuda get_device"),
+        ("names_loader", "loader train_loader valLoader data_loader test_dl", "image_loader loaders dl"),
+        (
+            "names_model",
+            "model net_g policy netG unet module",
+            "build_model train_model models d_model Model",
+        ),
+        (
+            "names_criterion",
+            "criterion loss_fn criterion_gan",
+            "stopping_criterion criterion_fn get_criterion",
+        ),
+        ("names_loss", "loss d_loss loss_ce lossG", "losses compute_loss use_aux_loss loss_weight loss_fn"),
+        (
+            "names_optimizer",
+            "optimizer opt optim_encoder optimizerG",
+            "optimizer_class lr_scheduler optimizers",
+        ),
+    ],
+)
+def test_a_variable_is_called_after_what_it_is(question: str, within: str, without: str) -> None:
+    asked = getattr(lexicon, question)
+    assert [name for name in within.split() if not asked(name)] == []
+    assert [name for name in without.split() if asked(name)] == []
+
+
+def test_no_name_suggests_nothing() -> None:
+    assert not has(None, *Role)
+    assert lexicon.roles(None) == lexicon.roles("") == frozenset()

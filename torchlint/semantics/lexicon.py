@@ -1,0 +1,622 @@
+"""What the names that users choose suggest: the only place that guesses from them.
+
+An identifier is split into words once, whichever way it is spelt: ``val_loader``, ``valLoader`` and
+``valloader`` are the same two words. A role is a set of words that suggest the same thing, and a question
+asks whether an identifier has one of them: anywhere (`has`), in front, where the verb of a function stands
+(`begins`), or at the end, where the noun of a compound stands (`ends`).
+
+A name is the weakest evidence there is. It may pick between readings that the flow of a program leaves
+open; it never makes a finding by itself. ``python -m benchmarks.lexicon`` measures how often each role is
+right.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+from torchlint.semantics.words import Words
+
+
+class Role(Words):
+    """What a name can suggest; the value lists the words, spelt as in identifiers.
+
+    Words are given in the singular. One that ends in ``*`` stands for all that begin with it, and one with
+    an underscore for several words in this order, or run together. Two words of the lexicon that are run
+    together are found as well: ``trainloader``.
+    """
+
+    # --- what a function or a region of a program is for
+
+    EVALUATION = "eval evaluate evaluation val validate validation estimate_loss"
+    """Measures a model on data that it is not trained on, or is such data."""
+
+    TEST = "test testing"
+    """Runs a model, or the program itself, to see whether it works; or is data for that."""
+
+    HELD_OUT = "dev valid holdout held_out"
+    """Is data that is kept from training; also called after `EVALUATION` or `TEST`."""
+
+    PREDICTION = "predict predicting"
+    """Uses a trained model."""
+
+    GENERATION = "generate"
+    """Makes sequences or pictures with a trained model."""
+
+    SAMPLING = "sample"
+    """Draws from a distribution or a data set; what does it with a model generates."""
+
+    TRAINING = (
+        "train training pretrain pretraining fit finetune fine_tune pre_train forward_train"
+        " model_train main_train start_train"
+    )
+    """Changes a model with data."""
+
+    LEARNING = "learn learning adapt adapting optimize optimise optimization"
+    """Also changes a model, under names that many other things have."""
+
+    STEP = "step update optimize optimise learn iteration"
+    """Takes one step of training each time it is called."""
+
+    BACKPROPAGATION = "backward backprop backpropagate backpropagation"
+    """Works out gradients."""
+
+    INPUT_GRADIENT = (
+        "attack attacker atk adversary adversarial perturb fgsm ifgsm pgd saliency gradcam grad_cam"
+        " attribute attributor explain explainer influence integrated_gradient input_gradient hessian"
+        " jacobian hvp deepdream deep_dream"
+    )
+    """Differentiates with respect to the input, outside of training."""
+
+    LOADING = "load restore resume download"
+    """Reads what was stored."""
+
+    MAKING = "get make build create init setup set_up prepare configure define construct instantiate"
+    """Makes what it is called after: ``build_criterion``."""
+
+    CHOOSING = "choose select pick"
+    """Takes one of several: ``choose_action``."""
+
+    BEGINNING = "before begin start initialize initialise init setup set_up prepare configure"
+    """Runs once, before something else."""
+
+    SAVING = "save dump write record capture"
+    """Stores something outside of the process."""
+
+    DRAWING = "plot draw render vis visuali* show"
+    """Makes a picture for people."""
+
+    EXPORT = "export"
+    """Turns a model into another format."""
+
+    LOGGING = "log logger logging print report"
+    """Tells people how it goes."""
+
+    PROGRESS = "tqdm bar pbar progress"
+    """Shows how far a loop has come."""
+
+    MEASUREMENT = (
+        "bench* profil* latenc* throughput measur* timeit timing speed speedup fps warm_up warming warmup"
+    )
+    """Measures times."""
+
+    DEBUGGING = "debug debugger debugging verbose verbosity diagnos* anomal* sanity smoke dry_run"
+    """Looks for mistakes, or runs a program only to see that it runs."""
+
+    PROFILING = "profile profiler profiling"
+    """Records what a program spends its time on."""
+
+    REPRODUCIBILITY = "determin* nondetermin* reproduc* repeatab* seed"
+    """Makes a program compute the same each time."""
+
+    COLLATION = "collate collator collation collating worker_init"
+    """Runs in the workers of a loader: makes a batch of samples, or sets a worker up."""
+
+    CLEARING = "zero clear reset"
+    """Sets something back to nothing."""
+
+    # --- what a value is
+
+    MODEL = "model net network"
+    """A whole model."""
+
+    POLICY = "policy actor critic"
+    """A model that chooses actions, or judges them."""
+
+    MODEL_PART = (
+        "encoder decoder backbone head neck trunk stem unet vae transformer classifier generator "
+        "discriminator projector projection proj embedding visual feature fc"
+    )
+    """A layer or a larger part of a model."""
+
+    COPY = "ema teacher swa average averaged shadow target momentum old frozen ref reference"
+    """A copy of a model that no gradient ever reaches."""
+
+    OPTIMIZER = "optim optimizer optimiser opt"
+    """An optimizer."""
+
+    SCALER = "scaler"
+    """What scales the loss of mixed precision."""
+
+    SCHEDULER = "lr learning_rate sched scheduler warmup warm_up"
+    """Sets the learning rate, or is one."""
+
+    LOSS = "loss"
+    """A loss, or what computes one."""
+
+    CRITERION = "criterion cri crit loss_fn loss_func loss_function"
+    """What computes a loss."""
+
+    METRIC = "metric meter acc bleu evaluator top1 top5 topk"
+    """Says how good a model is, or collects what does."""
+
+    RECORD = "log history record meter stat statistic summary"
+    """Collects numbers for a report."""
+
+    LOADER = "loader dl prefetcher batches"
+    """Yields batches."""
+
+    DATASET = "dataset data_set subset ds"
+    """Holds samples."""
+
+    BATCH = "batch minibatch"
+    """Several samples together."""
+
+    DATA = "data set iter iterator queue samples images"
+    """Whatever a loop over data goes through."""
+
+    PREPROCESSING = (
+        "tokenizer processor preprocess postprocess preprocessor postprocessor retriever"
+        " feature_extractor to_pil_image"
+    )
+    """Turns text, pictures or sound into numbers, or back."""
+
+    TRANSFORM = "transform aug* normaliz* pool* act activation softmax sigmoid"
+    """Computes something of a tensor, without parameters."""
+
+    DEVICE = "device dev gpu cuda local_rank device_id gpu_id"
+    """A device."""
+
+    ACCELERATOR = "cuda gpu"
+    """A device beside the host's."""
+
+    HOST = "host"
+    """The memory of the host."""
+
+    OPTIONS = "opt arg cfg config conf hparam hps flag option setting"
+    """What the user of a program has chosen."""
+
+    ENVIRONMENT = "env venv"
+    """A simulation in which an agent acts."""
+
+    WORLD = "gym environment simulator sim game world"
+    """Also a simulation, under names that other things have as well."""
+
+    ACTION = "action act"
+    """What an agent does in an environment."""
+
+    TRAINER = "trainer agent runner engine learner"
+    """An object that trains models."""
+
+    CONTEXT = (
+        "state context ctx solver session strategy plugin callback hook handler wrapper manager system"
+        " experiment task self cls algo algorithm obj"
+    )
+    """An object that may hold anything, the model and its optimizer included."""
+
+    FILE = "writer builder file h5 hdf hdf5 zarr lmdb txn"
+    """An open file."""
+
+    FACTOR = "weight lambda alpha beta gamma coef coeff coefficient lam"
+    """A number that a term of a loss is multiplied with."""
+
+    # --- numbers
+
+    ITERATION = "it iter itr iteration step tick update"
+    """Counts the rounds of a loop, or is one."""
+
+    COUNT = "count counter cnt"
+    """Counts something."""
+
+    SIZE = "shape size dim ndim width height channel head hw h w c len length d_model"
+    """How large something is."""
+
+    LENGTH = "len length"
+    """How many elements something has."""
+
+    EPOCH = "epoch ep"
+    """A pass over a data set."""
+
+    RUN = "fold seed run trial round experiment repeat"
+    """A training among several."""
+
+    ACCUMULATION = "accum* micro* grad_acc gradacc"
+    """Gradients of several batches are summed before a step."""
+
+    BEST = "best lowest highest"
+    """The best so far of something."""
+
+    EXTREME = "min max"
+    """The smallest or the largest of something."""
+
+    CLOCK = "now time toc tic"
+    """A moment."""
+
+    # --- the machinery
+
+    DISTRIBUTED = (
+        "dist ddp rank world distributed slurm horovod hvd deepspeed fsdp parallel multi launch nproc"
+    )
+    """Several processes work together."""
+
+    PRECISION = "amp autocast half fp16 bf16 fp8 float16 bfloat16 mixed_precision"
+    """Computes in fewer bits."""
+
+    MEMORY = "memory mem vram oom offload gc garbage"
+    """The memory of a device, and how to spare it."""
+
+    CHECKPOINT = "checkpoint ckpt pretrained"
+    """The stored state of a training."""
+
+    INFERENCE = "infer inference extract_features extract_embeddings"
+    """Also uses a trained model; what finds out shapes and types is called so, too."""
+
+    DECODING = "decode"
+    """Turns what a model works with into a result; may be a part of a forward pass."""
+
+    PENALTY = "penalty"
+    """A term of a loss that keeps a model in check."""
+
+    SCORE = "accuracy perplexity"
+    """How good a model is."""
+
+    LOSS_TERM = (
+        "g d rec recon kl kld ce bce mse l1 l2 gan adv cls reg box obj mask seg aux real fake gen disc"
+        " mel percep vgg tv style content contrast ctc att nll kd"
+    )
+    """Which of the terms of a loss: ``loss_ce``."""
+
+    STOPPING = "stop stopping stopper early convergence termination split selection acceptance"
+    """Says when to stop, or where to split."""
+
+    FUNCTION = "fn func function loop"
+    """A function."""
+
+    VERB = (
+        "get set add register convert wrap freeze unfreeze compile copy clone run has is use check"
+        " score apply calc calculate compute do enable ignore include no reduce return skip should"
+        " track want with"
+    )
+    """What follows is what something is done to, or what is asked for: ``use_aux_loss``."""
+
+    COMPUTING = "compute calc calculate measure check"
+    """Works a number out."""
+
+    AUXILIARY = "is do in run mode only"
+    """Stands beside the verb in the name of a flag: ``is_training``, ``eval_mode``."""
+
+    TYPE = "type dtype schema"
+    """What kind of thing something is."""
+
+    NOISE = "noise"
+    """Random numbers."""
+
+    INDEX = "i j k t n ni idx index"
+    """Says which element of a series."""
+
+    EPISODE = "episode"
+    """A run of an agent through an environment."""
+
+    GUIDANCE = "guide guided guidance force interpret interpretation inversion invert gradient style_transfer"
+    """Also differentiates with respect to the input, under names that other things have."""
+
+    NO_GRADIENT = "no_grad eval_mode evaluating disable_grad grad_enabled"
+    """Switches autograd off."""
+
+    NETWORK = "backbone discriminator unet vae"
+    """A model by its kind; may be a part of another."""
+
+    MAGNITUDE = "size"
+    """How large something is, in one number."""
+
+    TRACING = "onnx_trace is_tracing is_scripting is_exporting in_onnx_export get_tracing_state"
+    """Asks whether a model is being exported."""
+
+    NEIGHBOUR = "last prev previous next"
+    """Comes before or behind something."""
+
+    PARAMETER = "p param parm para parameter weight bias tensor"
+    """A parameter of a model."""
+
+    PARAMETERS = "params parameters state_dict sd"
+    """The parameters of a model, all of them."""
+
+    GRADIENT = "grad gradient"
+    """A gradient."""
+
+    TRANSLATION = "translate translation caption summarize"
+    """Makes one text of another."""
+
+    CPU = "cpu"
+    """The processor of the host, or its memory."""
+
+    ANOMALY = "nan inf anomaly"
+    """A number that is none."""
+
+    CLIPPING = "clip clamp norm"
+    """Limits numbers, or measures how large they are together."""
+
+    DECAY = "decay momentum beta"
+    """Makes something smaller with time."""
+
+    WATCHING = "watch timer"
+    """Looks on while something else works."""
+
+    LANGUAGE_MODEL = "lm llm gpt t5 bart decoder"
+    """A model that writes text."""
+
+    ONCE = "once"
+    """Runs once."""
+
+    WARMUP = "warm warming warm_up"
+    """Runs before what counts."""
+
+    PURE = (
+        "isinstance repr str id type getattr hasattr list tuple dict zip enumerate map filter sum min"
+        " max any all range reversed sorted cache"
+    )
+    """Only looks at what it is given, or arranges it."""
+
+    SEARCH = "search find probe"
+    """Tries until something fits."""
+
+    SYNCHRONIZATION = "hard sync synchronize"
+    """Makes two things the same."""
+
+
+_MOST_REMEMBERED: Final = 1 << 16
+"""So many identifiers are remembered in a process."""
+
+_PART: Final = re.compile(r"[A-Z]+s?(?![a-z])|[A-Z]?[a-z]+|\d+")
+_AUXILIARIES: Final = frozenset({"do", "run"})
+"""What stands in front of the verb of a function: ``run_eval``."""
+
+_SHORTEST_SINGULAR: Final = 3
+_SHORTEST_RUN_TOGETHER: Final = 3
+_NO_PLURALS: Final = ("ss", "us", "is", "as", "os")
+_WHOLE: Final = frozenset({"argmax", "argmin", "parametric"})
+"""Words that look as if two were run together."""
+_IRREGULAR: Final = {
+    "ids": "id",
+    "dls": "dl",
+    "gpus": "gpu",
+    "cpus": "cpu",
+    "criteria": "criterion",
+    "indices": "index",
+}
+
+
+class _Found(NamedTuple):
+    """A role of some of the words of an identifier; ``exact`` if they stand as the lexicon has them."""
+
+    role: Role
+    start: int
+    end: int
+    exact: bool
+
+
+class _Reading(NamedTuple):
+    """What an identifier suggests."""
+
+    roles: frozenset[Role]
+    first: frozenset[Role]
+    last: frozenset[Role]
+    one: frozenset[Role]
+    """The roles of the last word, unless it is a plural."""
+
+
+def roles(name: str | None) -> frozenset[Role]:
+    """Return what an identifier suggests; nothing for no identifier."""
+    return _read(name).roles if name else frozenset()
+
+
+def has(name: str | None, *wanted: Role) -> bool:
+    """Return whether a word anywhere in an identifier has one of these roles: ``best_val_loss``."""
+    return name is not None and not _read(name).roles.isdisjoint(wanted)
+
+
+def begins(name: str | None, *wanted: Role) -> bool:
+    """Return whether an identifier begins with a word of one of these roles, as functions do: ``run_eval``.
+
+    A plural is none: ``samples_needed`` samples nothing.
+    """
+    return name is not None and not _read(name).first.isdisjoint(wanted)
+
+
+def ends(name: str | None, *wanted: Role) -> bool:
+    """Return whether an identifier ends with a word of one of these roles, as the names of things do.
+
+    A number or a single letter behind it tells several of them apart: ``optimizer_g``, ``loss1``.
+    """
+    return name is not None and not _read(name).last.isdisjoint(wanted)
+
+
+def denotes(name: str | None, *wanted: Role) -> bool:
+    """Return whether a variable of this name is one thing of these roles: neither several nor a function."""
+    if name is None:
+        return False
+    reading = _read(name)
+    return not reading.one.isdisjoint(wanted) and Role.VERB not in reading.first
+
+
+def asks(name: str | None, *wanted: Role) -> bool:
+    """Return whether a flag of this name asks for one of these roles and nothing else: ``is_training``."""
+    if not has(name, *wanted):
+        return False
+    spelt = _spelt(name or "")
+    said = [each for each in _found(spelt) if each.exact and each.role in {*wanted, Role.AUXILIARY}]
+    return all(any(each.start <= at <= each.end for each in said) for at in range(len(spelt)))
+
+
+def names_device(name: str | None) -> bool:
+    """Return whether a variable of this name is a device."""
+    return denotes(name, Role.DEVICE)
+
+
+def names_loader(name: str | None) -> bool:
+    """Return whether a variable of this name is a data loader: one for data, or simply called ``loader``."""
+    if not denotes(name, Role.LOADER):
+        return False
+    said = (Role.DATA, Role.TRAINING, Role.EVALUATION, Role.TEST, Role.HELD_OUT)
+    return words(name or "") == ("loader",) or has(name, *said)
+
+
+def names_model(name: str | None) -> bool:
+    """Return whether a variable of this name is a model; ``build_model`` is a function."""
+    if name is None or name[:1].isupper() or begins(name, *_DOINGS) or has(name, Role.SIZE):
+        return False
+    return name == "module" or denotes(name, Role.MODEL, Role.POLICY, Role.NETWORK)
+
+
+def names_criterion(name: str | None) -> bool:
+    """Return whether a variable of this name computes a loss."""
+    if has(name, Role.STOPPING) or begins(name, Role.VERB):
+        return False
+    return denotes(name, Role.CRITERION) or (begins(name, Role.CRITERION) and not ends(name, Role.FUNCTION))
+
+
+def names_loss(name: str | None) -> bool:
+    """Return whether a variable of this name is a loss; ``use_aux_loss`` and ``compute_loss`` are not."""
+    if begins(name, Role.LOGGING):
+        return False
+    return denotes(name, Role.LOSS) or (begins(name, Role.LOSS) and denotes(name, Role.LOSS_TERM))
+
+
+def names_optimizer(name: str | None) -> bool:
+    """Return whether a variable of this name is an optimizer, also one of several: ``optimizer_encoder``."""
+    if has(name, Role.SCHEDULER):
+        return False
+    if denotes(name, Role.OPTIMIZER):
+        return True
+    return begins(name, Role.OPTIMIZER) and denotes(name, Role.MODEL, Role.MODEL_PART, Role.POLICY)
+
+
+_DOINGS: Final = (
+    *(Role.MAKING, Role.LOADING, Role.SAVING, Role.EXPORT, Role.LOGGING, Role.STEP, Role.TRAINING),
+    *(
+        Role.CLEARING,
+        Role.LEARNING,
+        Role.EVALUATION,
+        Role.TEST,
+        Role.HELD_OUT,
+        Role.PREDICTION,
+        Role.INFERENCE,
+    ),
+)
+"""What functions do with a model that they are called after."""
+
+
+@lru_cache(_MOST_REMEMBERED)
+def words(name: str) -> tuple[str, ...]:
+    """Split an identifier, or a dotted name, into its words, in lower case and in the singular."""
+    return tuple(map(_singular, _spelt(name)))
+
+
+def _spelt(name: str) -> list[str]:
+    """Return the words of an identifier as they stand, in lower case."""
+    return [part for word in _PART.findall(name) for part in _divided(word.lower())]
+
+
+@lru_cache(_MOST_REMEMBERED)
+def _singular(word: str) -> str:
+    if word in _IRREGULAR:
+        return _IRREGULAR[word]
+    if len(word) <= _SHORTEST_SINGULAR or not word.endswith("s") or word.endswith(_NO_PLURALS):
+        return word
+    if word.endswith("ies"):
+        return f"{word[:-3]}y"
+    return word[:-2] if word.endswith(("ches", "shes", "xes", "sses")) else word[:-1]
+
+
+def _phrases() -> tuple[dict[str, list[tuple[tuple[str, ...], Role]]], list[tuple[str, Role]]]:
+    """Return the words and phrases of all roles by their first words, and the beginnings of words."""
+    phrases: dict[str, list[tuple[tuple[str, ...], Role]]] = {}
+    stems: list[tuple[str, Role]] = []
+    for role in Role:
+        for entry in role.value.split():
+            if entry.endswith("*"):
+                stems.append((entry[:-1], role))
+                continue
+            phrase = tuple(_PART.findall(entry))
+            phrases.setdefault(phrase[0], []).append((phrase, role))
+            if len(phrase) > 1:
+                together = "".join(phrase)
+                phrases.setdefault(together, []).append(((together,), role))
+    return phrases, stems
+
+
+_PHRASES, _STEMS = _phrases()
+_KNOWN: Final = frozenset(
+    phrase[0] for phrases in _PHRASES.values() for phrase, _ in phrases if len(phrase) == 1
+)
+
+
+@lru_cache(_MOST_REMEMBERED)
+def _divided(word: str) -> tuple[str, ...]:
+    """Return the two words of the lexicon that a word is run together of, or the word."""
+    if (
+        word in _WHOLE
+        or word in _KNOWN
+        or _singular(word) in _KNOWN
+        or any(word.startswith(stem) for stem, _ in _STEMS)
+    ):
+        return (word,)
+    for at in range(_SHORTEST_RUN_TOGETHER, len(word) - _SHORTEST_RUN_TOGETHER + 1):
+        if word[:at] in _KNOWN and (word[at:] in _KNOWN or _singular(word[at:]) in _KNOWN):
+            return (word[:at], word[at:])
+    return (word,)
+
+
+@lru_cache(_MOST_REMEMBERED)
+def _beginning_with(word: str) -> tuple[tuple[tuple[str, ...], Role], ...]:
+    """Return the phrases that a word can begin, in whatever number, with their roles."""
+    found: list[tuple[tuple[str, ...], Role]] = [
+        ((word,), role) for stem, role in _STEMS if word.startswith(stem)
+    ]
+    for spelling in {word, _singular(word)}:
+        found += _PHRASES.get(spelling, ())
+    return tuple(found)
+
+
+def _found(spelt: list[str]) -> Iterator[_Found]:
+    """Yield the roles of the words of an identifier."""
+    for at, word in enumerate(spelt):
+        for phrase, role in _beginning_with(word):
+            if len(phrase) == 1:
+                yield _Found(role, at, at, phrase[0] == word)
+                continue
+            stands = spelt[at : at + len(phrase)]
+            if [_singular(part) for part in stands] == [_singular(part) for part in phrase]:
+                yield _Found(role, at, at + len(phrase) - 1, tuple(stands) == phrase)
+
+
+_NOTHING: Final = _Reading(frozenset(), frozenset(), frozenset(), frozenset())
+
+
+@lru_cache(_MOST_REMEMBERED)
+def _read(name: str) -> _Reading:
+    spelt = _spelt(name)
+    found = list(_found(spelt))
+    if not found:
+        return _NOTHING
+    first = next((at for at, word in enumerate(spelt) if word not in _AUXILIARIES), 0)
+    last = len(spelt) - 1
+    before = last - 1 if last > 0 and (spelt[last].isdigit() or len(spelt[last]) == 1) else last
+    return _Reading(
+        roles=frozenset([each.role for each in found]),
+        first=frozenset([each.role for each in found if each.exact and each.start in (0, first)]),
+        last=frozenset([each.role for each in found if each.end in (last, before)]),
+        one=frozenset([each.role for each in found if each.exact and each.end in (last, before)]),
+    )
