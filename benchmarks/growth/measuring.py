@@ -15,7 +15,7 @@ from torchlint.source import Source
 
 FACTORS = (1, 2, 4)
 _SHORT, _TIMES = 1.0, 3
-"""Seconds up to which a check is measured several times, and how often: other processes weigh on short ones."""
+"""Seconds up to which a check is measured several times, and how often: noise weighs on short ones."""
 _NEGLIGIBLE = 0.02
 """Seconds below which a part of the work says nothing of its growth."""
 
