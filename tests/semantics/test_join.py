@@ -51,6 +51,7 @@ SMALL: tuple[Value, ...] = (
     NUMBER._replace(literal=True),
     BOOL,
     BOOL._replace(constant=True),
+    BOOL._replace(constant=1),
     TENSOR,
     CUDA,
     TENSOR._replace(device=Device.CPU, graph=Graph.DETACHED, dtype="torch.float64", leaf=True),

@@ -274,7 +274,10 @@ def _join_two(a: Value, b: Value) -> Value:
         origin=a.origin if a.origin is b.origin else None,
         elements=elements,
         item=join(items) if items else None,
-        constant=a.constant if _same_constant(a.constant, b.constant) else MISSING,
+        # A number that may be a truth value as well is none that a sum starts from.
+        constant=a.constant
+        if _same_constant(a.constant, b.constant) and (a.kind is b.kind or kind is not Kind.NUMBER)
+        else MISSING,
         leaf=a.leaf and b.leaf,
         part=a.part and b.part,
         literal=kind is Kind.NUMBER and a.starts and b.starts,
