@@ -11,7 +11,7 @@ import libcst as cst
 
 from torchlint.semantics.api.results import TENSOR_METHODS
 from torchlint.semantics.conventions import CALLED_MODULE_NAME
-from torchlint.semantics.holders import EMPTY_HANDED, HARMLESS, LIBRARIES, Holders
+from torchlint.semantics.holders import HARMLESS, HOLD_NO_MODEL, LIBRARIES, Holders
 from torchlint.semantics.iterations import Act, Event, Iteration, Iterations, Subject, bound_in
 from torchlint.semantics.lexicon import Role, begins, has, names_optimizer
 from torchlint.semantics.names import AttributeBinding, Binding
@@ -269,7 +269,7 @@ class _Search:
 
     def _method_may_clear(self, owner: cst.BaseExpression, name: str) -> bool:
         value = self.module.value(owner)
-        if value.kind in EMPTY_HANDED or (value.kind is Kind.UNKNOWN and name in TENSOR_METHODS):
+        if value.kind in HOLD_NO_MODEL or (value.kind is Kind.UNKNOWN and name in TENSOR_METHODS):
             return False
         if value.kind is Kind.OPTIMIZER or names_optimizer(last_name(owner)):
             return name not in _OPTIMIZER_METHODS

@@ -15,10 +15,10 @@ from typing import Final
 
 import libcst as cst
 
+from torchlint.semantics.epochs import option_default
 from torchlint.semantics.lexicon import Role, ends
 from torchlint.semantics.module import Module, Part
 from torchlint.semantics.names import BindingKind
-from torchlint.semantics.passes import option_default
 from torchlint.semantics.reach import components
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.spellings import given_as, last_name

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchlint.semantics.enums import IdentityEnum
 from torchlint.semantics.layers import RETURNS_SELF
 from torchlint.semantics.loaders import Loaders
 from torchlint.semantics.module import Module, Part
@@ -24,13 +25,12 @@ from torchlint.semantics.program import Program
 from torchlint.semantics.remembered import solved
 from torchlint.semantics.spellings import given_as, last_name
 from torchlint.semantics.values import UNKNOWN, Kind, Value
-from torchlint.semantics.words import Words
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Argument
 
 
-class Wrapping(Words):
+class Wrapping(IdentityEnum):
     """What makes a model run on several devices."""
 
     DATA_PARALLEL = "DataParallel"

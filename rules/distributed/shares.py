@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.semantics.backpropagation import Backpropagation
+from torchlint.semantics.epochs import repeated_epochs
 from torchlint.semantics.evidence import is_test
 from torchlint.semantics.gradmode import Grad, grad
 from torchlint.semantics.holders import LIBRARIES
 from torchlint.semantics.iterations import Iterations
 from torchlint.semantics.loaders import ITERABLE, Loaders
 from torchlint.semantics.names import BindingKind
-from torchlint.semantics.passes import repeated_passes
 from torchlint.semantics.phases import evaluated_only
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.spellings import last_name
@@ -109,7 +109,7 @@ def same_order(call: cst.Call, module: Module) -> SameOrder | None:
     for loader in loaders.constructors:
         if call not in samplers(loader, module) or loaders.debugging(loader):
             continue
-        for place, loop in repeated_passes(module, loader):
+        for place, loop in repeated_epochs(module, loader):
             if not isinstance(place, cst.For) or evaluated_only(module, place):
                 continue
             if Backpropagation.of(module).computes_gradients(place) and not _handed_out(call, loader, module):

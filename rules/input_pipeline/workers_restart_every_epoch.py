@@ -9,10 +9,10 @@ import libcst as cst
 from torchlint.diagnostics import Edit, Fix, Span
 from torchlint.fixes import set_argument, unsafe
 from torchlint.rule import NOTE, Finding, rule
+from torchlint.semantics.epochs import Workers, data_changes, repeated_epoch, usual_workers
 from torchlint.semantics.evidence import accelerated
 from torchlint.semantics.loaders import Loaders
 from torchlint.semantics.module import Module
-from torchlint.semantics.passes import Workers, data_changes, repeated_pass, usual_workers
 
 
 @rule(
@@ -76,7 +76,7 @@ def workers_restart_every_epoch(call: cst.Call, module: Module) -> Iterator[Find
         return
     if persistent.unknown and (workers.element is None or module.tree.mentions("persistent_workers")):
         return
-    loop = repeated_pass(module, call)
+    loop = repeated_epoch(module, call)
     if loop is None or data_changes(module, call, loop):
         return
     yield Finding(

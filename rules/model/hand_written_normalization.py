@@ -11,10 +11,10 @@ from torchlint.fixes import remove_statement, replace, spell, unsafe
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.algebra import argument, loses_comment, one_line
 from torchlint.semantics.constancy import same_later
-from torchlint.semantics.dataflow import Dataflow
 from torchlint.semantics.module import Module
 from torchlint.semantics.normalizations import Normalization, normalization
 from torchlint.semantics.releasechecks import ReleaseChecks
+from torchlint.semantics.wiring import Wiring
 
 from .fallbacks import known_to_author, with_fused_kernel
 
@@ -96,7 +96,7 @@ def _fix(module: Module, node: cst.BaseExpression, found: Normalization, functio
         return None
     x, eps = argument(module, found.x), argument(module, found.eps)
     spelling = spell(module, f"torch.nn.functional.{function}", node)
-    if spelling is None or not Dataflow.of(module).operations.at_hand(found.x) or not one_line(x + eps):
+    if spelling is None or not Wiring.of(module).operations.at_hand(found.x) or not one_line(x + eps):
         return None
     if not all(same_later(module, read, node, found.statements) for read in (found.x, found.eps)):
         return None

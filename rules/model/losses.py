@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.semantics.attributes import SEQUENTIAL
-from torchlint.semantics.dataflow import Dataflow
 from torchlint.semantics.names import BindingKind
 from torchlint.semantics.operations import Operation
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.sequences import argument_steps
+from torchlint.semantics.wiring import Wiring
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
@@ -137,7 +137,7 @@ class _Search:
             return self._name(node, here, depth)
         if isinstance(node, cst.Attribute):
             return None
-        operation = Dataflow.of(self.module).operations.of(node)
+        operation = Wiring.of(self.module).operations.of(node)
         if operation is not None:
             if operation.name in ("softmax", "log_softmax", "sigmoid") and not operation.in_place:
                 return Ending(operation.name, node, operation if here else None)
@@ -195,7 +195,7 @@ class _Search:
             return _away(_agreed(self.expression(node, False, depth - 1) for node in returned))
         if index is not None or self.module.qualified(call.func) is not None:
             return None
-        makers = Dataflow.of(self.module).layers.makers(call.func)
+        makers = Wiring.of(self.module).layers.makers(call.func)
         if not makers:
             return None
         return _away(_agreed(self._layer(maker, depth - 1) for maker in makers))
@@ -218,7 +218,7 @@ class _Search:
     @remembered
     def _layer(self, maker: cst.Call, depth: int) -> Ending | None:
         """What the output of the layer that a call makes ends in."""
-        layers = Dataflow.of(self.module).layers
+        layers = Wiring.of(self.module).layers
         name = layers.called(maker)
         if name in _LAST_LAYERS:
             return Ending(_LAST_LAYERS[name], maker)

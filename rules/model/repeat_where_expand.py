@@ -10,7 +10,7 @@ from torchlint.diagnostics import Edit, Fix
 from torchlint.fixes import replace, unsafe
 from torchlint.rule import NOTE, Finding, rule
 from torchlint.semantics.evidence import is_test
-from torchlint.semantics.expansion import Repetition, is_literal_one, repeated_view
+from torchlint.semantics.expansion import RepeatCall, is_literal_one, repeated_view
 from torchlint.semantics.loops import loops_around
 from torchlint.semantics.module import Module
 
@@ -80,7 +80,7 @@ def repeat_where_expand(call: cst.Call, module: Module) -> Iterator[Finding]:
     )
 
 
-def _expanded(module: Module, repetition: Repetition) -> Fix | None:
+def _expanded(module: Module, repetition: RepeatCall) -> Fix | None:
     """The fix that makes a view instead of copies; None if a comment would be lost."""
     call, count = repetition.call, len(repetition.times)
     assert isinstance(call.func, cst.Attribute)

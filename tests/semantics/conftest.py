@@ -40,9 +40,8 @@ from torchlint.rules.memory import clearances
 from torchlint.rules.model.attention_weights_unused.unpacking import used_parts
 from torchlint.rules.model.forward_called_directly.bypasses import bypass
 from torchlint.rules.model.modules_in_plain_list.registration import hidden_modules
-from torchlint.semantics import arrays, passes, places
+from torchlint.semantics import arrays, epochs, places
 from torchlint.semantics.compilation import compiled
-from torchlint.semantics.dataflow import Dataflow
 from torchlint.semantics.evidence import accelerated
 from torchlint.semantics.gradmode import grad
 from torchlint.semantics.loaders import Loaders
@@ -53,6 +52,7 @@ from torchlint.semantics.operations import Operation
 from torchlint.semantics.phases import phase
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import MISSING
+from torchlint.semantics.wiring import Wiring
 from torchlint.syntax import SyntaxTree
 from torchlint.target import Target
 
@@ -225,9 +225,9 @@ def _loops(module: Module, node: cst.CSTNode) -> str:
 
 def _feeds(module: Module, node: cst.CSTNode) -> str:
     assert isinstance(node, cst.Call)
-    dotted = Dataflow.of(module).layers.called(node) or ""
+    dotted = Wiring.of(module).layers.called(node) or ""
     function = dotted.startswith("torch.nn.functional.")
-    trail = Dataflow.of(module).after_result(node) if function else Dataflow.of(module).after_layer(node)
+    trail = Wiring.of(module).after_result(node) if function else Wiring.of(module).after_layer(node)
     return ",".join(sorted({(c.name or "?").rpartition(".")[2] for c in trail.consumers}))
 
 
@@ -307,13 +307,13 @@ def _copied(module: Module, node: cst.CSTNode) -> str:
 
 def _passes(module: Module, node: cst.CSTNode) -> str:
     assert isinstance(node, cst.Call)
-    loop = passes.repeated_pass(module, node)
+    loop = epochs.repeated_epoch(module, node)
     return "no" if loop is None else _loop_name(loop)
 
 
 def _workers(module: Module, node: cst.CSTNode) -> str:
     assert isinstance(node, cst.Call)
-    workers = passes.usual_workers(module, node)
+    workers = epochs.usual_workers(module, node)
     return "no" if workers is None else f"{workers.count}{'' if workers.code is None else '?'}"
 
 
@@ -374,22 +374,22 @@ def _spelt(module: Module, operation: Operation | None) -> str:
 
 
 def _computes(module: Module, node: cst.CSTNode) -> str:
-    return _spelt(module, Dataflow.of(module).operations.of(node))
+    return _spelt(module, Wiring.of(module).operations.of(node))
 
 
 def _behind(module: Module, node: cst.CSTNode) -> str:
     assert isinstance(node, cst.BaseExpression)
-    return _spelt(module, Dataflow.of(module).operations.behind(node))
+    return _spelt(module, Wiring.of(module).operations.behind(node))
 
 
 def _number(module: Module, node: cst.CSTNode) -> str:
-    number = Dataflow.of(module).operations.number(node)
+    number = Wiring.of(module).operations.number(node)
     return "none" if number is None else f"{number:.5f}"
 
 
 def _alike(module: Module, node: cst.CSTNode) -> str:
     """Of ``x * f(x)``: whether the function is given the other factor."""
-    operations = Dataflow.of(module).operations
+    operations = Wiring.of(module).operations
     product = operations.of(node)
     inner = operations.behind(product.operands[1]) if product is not None else None
     assert product is not None and inner is not None

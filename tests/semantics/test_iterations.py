@@ -11,9 +11,9 @@ import pytest
 
 from torchlint.rules.autograd.clearing import clearings_around, uncleared
 from torchlint.semantics import model
+from torchlint.semantics.evalmode import left_evaluating
 from torchlint.semantics.iterations import Act, Event, Iterations, bound_in
 from torchlint.semantics.microbatches import unscaled
-from torchlint.semantics.modeswitches import left_evaluating
 from torchlint.semantics.module import Module, Settings
 from torchlint.semantics.spellings import last_name
 from torchlint.syntax import SyntaxTree

@@ -107,7 +107,7 @@ MODEL_LAYERS: Mapping[str, Sequence[str]] = {
             "remembered",
             "sequences",
         ),
-        *("sequences", "spellings", "words"),
+        *("sequences", "spellings"),
     ),
     "calls and values": ("api", "calls", "classes", "dtypes", "values"),
     "inference": (

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.semantics.constancy import same_later, unwritten
-from torchlint.semantics.dataflow import Dataflow
 from torchlint.semantics.operations import Operation
+from torchlint.semantics.wiring import Wiring
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
@@ -36,7 +36,7 @@ def product(
 
     Those names are added to ``names``.
     """
-    operations = Dataflow.of(module).operations
+    operations = Wiring.of(module).operations
     number = operations.number(node)
     if number is not None:
         return Product(number, ())
@@ -88,10 +88,10 @@ def plus_number(
     if operation is None or operation.name not in ("add", "sub") or operation.options or operation.in_place:
         return None
     left, right = operation.operands
-    number = Dataflow.of(module).operations.number(right)
+    number = Wiring.of(module).operations.number(right)
     if number is not None:
         return left, number if operation.name == "add" else -number
-    number = Dataflow.of(module).operations.number(left)
+    number = Wiring.of(module).operations.number(left)
     return (right, number) if number is not None and operation.name == "add" else None
 
 
@@ -99,7 +99,7 @@ def only_here(
     module: Module, node: cst.BaseExpression, names: list[cst.Name] | None = None
 ) -> Operation | None:
     """The operation behind an expression, or behind a name that is read nowhere else (added to ``names``)."""
-    operations = Dataflow.of(module).operations
+    operations = Wiring.of(module).operations
     if not isinstance(node, cst.Name):
         return operations.of(node)
     bindings = module.bindings(node)
@@ -137,8 +137,8 @@ def through_names(module: Module, node: cst.BaseExpression, steps: int) -> list[
         while isinstance(current, cst.Name):
             found.append(current)
             bindings = module.bindings(current)
-            current = Dataflow.of(module).operations.definition(bindings[0]) if len(bindings) == 1 else None
-        operation = Dataflow.of(module).operations.of(current) if current is not None else None
+            current = Wiring.of(module).operations.definition(bindings[0]) if len(bindings) == 1 else None
+        operation = Wiring.of(module).operations.of(current) if current is not None else None
         if operation is None:
             break
         current = operation.operands[0]
@@ -208,7 +208,7 @@ def loses_comment(module: Module, statement: cst.CSTNode) -> bool:
 
 def same_factors(module: Module, factors: Sequence[cst.BaseExpression]) -> bool:
     """Whether all factors are the same expression."""
-    return all(Dataflow.of(module).operations.same(factors[0], other) for other in factors[1:])
+    return all(Wiring.of(module).operations.same(factors[0], other) for other in factors[1:])
 
 
 def one_line(code: str) -> bool:

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint.semantics.dataflow import Dataflow
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.values import Kind
+from torchlint.semantics.wiring import Wiring
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
@@ -118,7 +118,7 @@ def known_shape(ones: set[int], rank: int) -> Shape:
 
 
 @dataclass(frozen=True, slots=True)
-class Repetition:
+class RepeatCall:
     """A call of ``repeat`` that only repeats dimensions of the size one.
 
     ``times`` are its arguments; those that are the literal 1 repeat nothing.
@@ -129,7 +129,7 @@ class Repetition:
     shape: Shape
 
 
-def repeated_view(module: Module, call: cst.Call) -> Repetition | None:
+def repeated_view(module: Module, call: cst.Call) -> RepeatCall | None:
     """The ``repeat`` that could be a view, going by the tensor and by what takes the result; else None."""
     if not isinstance(call.func, cst.Attribute) or call.func.attr.value != "repeat" or not call.args:
         return None
@@ -150,7 +150,7 @@ def repeated_view(module: Module, call: cst.Call) -> Repetition | None:
         return None
     if _is_for_export(module, call):
         return None
-    return Repetition(call, times, shape)
+    return RepeatCall(call, times, shape)
 
 
 def _times(call: cst.Call) -> tuple[cst.BaseExpression, ...] | None:
@@ -195,7 +195,7 @@ def _made_shape(module: Module, node: cst.BaseExpression, hops: int) -> Shape | 
                 return None
             return shape_of(module, binding.value, hops - 1)
         case cst.Attribute():
-            values = Dataflow.of(module).attributes.attribute_values(node, node.attr.value)
+            values = Wiring.of(module).attributes.attribute_values(node, node.attr.value)
             return shape_of(module, values[0], hops - 1) if len(values) == 1 else None
     return None
 
@@ -279,7 +279,7 @@ def _by_function(module: Module, call: cst.Call, name: str, hops: int) -> Shape 
 def _unsqueezed(
     module: Module, owner: cst.BaseExpression, arguments: Sequence[cst.Arg], hops: int
 ) -> Shape | None:
-    position = Dataflow.of(module).operations.integer(arguments[0].value) if len(arguments) == 1 else None
+    position = Wiring.of(module).operations.integer(arguments[0].value) if len(arguments) == 1 else None
     if position is None or arguments[0].star:
         return None
     return (_made_shape(module, owner, hops - 1) or Shape()).with_one_at(position)
@@ -308,7 +308,7 @@ def _reduced(module: Module, call: cst.Call, arguments: Sequence[cst.Arg]) -> Sh
         return None
     positional = [arg.value for arg in arguments if arg.keyword is None and not arg.star]
     dim = keywords.get("dim", positional[-1] if positional else None)
-    position = Dataflow.of(module).operations.integer(dim)
+    position = Wiring.of(module).operations.integer(dim)
     if position is None:
         return None
     return Shape(front=frozenset({position})) if position >= 0 else Shape(back=frozenset({position}))

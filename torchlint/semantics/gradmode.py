@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 import libcst as cst
 
 from torchlint.semantics.conventions import uses_model
+from torchlint.semantics.enums import IdentityEnum
 from torchlint.semantics.fixpoint import Answers
 from torchlint.semantics.lexicon import Role, has
 from torchlint.semantics.module import Module, Part
@@ -18,10 +19,9 @@ from torchlint.semantics.remembered import remembered
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.throttling import FUNCTIONS, Function
 from torchlint.semantics.values import MISSING, Kind
-from torchlint.semantics.words import Words
 
 
-class Grad(Words):
+class Grad(IdentityEnum):
     """Whether operations are recorded for a backward pass; UNKNOWN where it depends."""
 
     ON = "on"

@@ -22,6 +22,7 @@ from torchlint.semantics.api.compiler import ASKING, DRAWN_NUMBERS, LOGGING_METH
 from torchlint.semantics.api.results import READING_SCALARS, SIZED_BY_SCALARS
 from torchlint.semantics.callstate import grown
 from torchlint.semantics.compilation import Compilation
+from torchlint.semantics.enums import IdentityEnum
 from torchlint.semantics.evidence import is_test
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.spellings import last_name
@@ -35,14 +36,13 @@ from torchlint.semantics.synchronisation import (
 )
 from torchlint.semantics.throttling import FUNCTIONS
 from torchlint.semantics.values import Kind
-from torchlint.semantics.words import Words
 
 if TYPE_CHECKING:
     from torchlint.semantics.compilation import Region
     from torchlint.semantics.module import Module
 
 
-class Cause(Words):
+class Cause(IdentityEnum):
     """What it is that the compiler cannot keep in its graph."""
 
     NUMBER = "number"

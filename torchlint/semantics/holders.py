@@ -50,7 +50,7 @@ HARMLESS = (
     Role.PURE,
 )
 # Kinds of objects that hold no optimizer and no model.
-EMPTY_HANDED = frozenset(
+HOLD_NO_MODEL = frozenset(
     {
         *(Kind.TENSOR, Kind.BATCH, Kind.LOADER, Kind.DATASET, Kind.SAMPLER, Kind.SCHEDULER, Kind.SCALER),
         *(Kind.ACCELERATOR, Kind.NDARRAY, Kind.NUMBER, Kind.STRING, Kind.BOOL, Kind.NONE, Kind.SHAPE),
@@ -94,7 +94,7 @@ class Holders:
         value = self.module.value(node)
         if value.kind in kinds:
             return True
-        if value.kind in EMPTY_HANDED or value.kind is Kind.MODULE or hops == 0:
+        if value.kind in HOLD_NO_MODEL or value.kind is Kind.MODULE or hops == 0:
             return False
         match node:
             case cst.Tuple() | cst.List() | cst.Set():

@@ -17,10 +17,10 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from torchlint.semantics.words import Words
+from torchlint.semantics.enums import IdentityEnum
 
 
-class Role(Words):
+class Role(IdentityEnum):
     """What a name can suggest; the value lists the words, spelt as in identifiers.
 
     Words are given in the singular. One that ends in ``*`` stands for all that begin with it, and one with

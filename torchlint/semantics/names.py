@@ -20,7 +20,7 @@ from operator import itemgetter
 
 import libcst as cst
 
-from torchlint.semantics.words import Words
+from torchlint.semantics.enums import IdentityEnum
 from torchlint.syntax import SyntaxTree
 
 _BUILTINS = frozenset(dir(builtins))
@@ -38,7 +38,7 @@ _BLOCKS: frozenset[type] = frozenset(
 )
 
 
-class ScopeKind(Words):
+class ScopeKind(IdentityEnum):
     """The kinds of scope that Python has."""
 
     MODULE = "module"
@@ -47,7 +47,7 @@ class ScopeKind(Words):
     COMPREHENSION = "comprehension"
 
 
-class BindingKind(Words):
+class BindingKind(IdentityEnum):
     """How a name came to be bound."""
 
     ASSIGN = "assign"
@@ -133,7 +133,7 @@ class Names:
         self.module_scope = Scope(tree.root, ScopeKind.MODULE, None)
         self._scopes: dict[cst.CSTNode, Scope] = {tree.root: self.module_scope}
         self._order = tree.order
-        self._begins, self._reigns = [0], [self.module_scope]
+        self._begins, self._scopes_from = [0], [self.module_scope]
         self._reaching: dict[cst.CSTNode, tuple[Binding, ...]] = {}
         self._uses: dict[Binding, list[cst.Name]] = {}
         self._read_from: dict[str, dict[Scope, list[cst.Name]]] = {}
@@ -161,7 +161,7 @@ class Names:
         Defaults, decorators, annotations and base classes belong to the scope around the definition,
         and so does the first iterable of a comprehension.
         """
-        return self._reigns[bisect_right(self._begins, self._order.get(node, 0)) - 1]
+        return self._scopes_from[bisect_right(self._begins, self._order.get(node, 0)) - 1]
 
     def scope_of(self, node: cst.CSTNode) -> Scope:
         """The scope that a function, lambda, class, comprehension or the module makes."""
@@ -183,18 +183,18 @@ class Names:
         for begin, whole, maker in inner:
             while reigning[-1][0] < begin:
                 self._begins.append(reigning.pop()[0] + 1)
-                self._reigns.append(reigning[-1][1])
+                self._scopes_from.append(reigning[-1][1])
             # The first iterable of a comprehension is evaluated where the comprehension stands.
             scope = reigning[-2][1] if maker is None else Scope(maker, _kind_of(maker), reigning[-1][1])
             if maker is not None:
                 self._scopes[maker] = scope
             self._begins.append(begin)
-            self._reigns.append(scope)
+            self._scopes_from.append(scope)
             reigning.append((tree.last(whole), scope))
         for end, _ in reversed(reigning[1:]):
             self._begins.append(end + 1)
             reigning.pop()
-            self._reigns.append(reigning[-1][1])
+            self._scopes_from.append(reigning[-1][1])
 
     def close(self) -> None:
         """Forget everything; scopes and their bindings hold one another, and by them the tree."""

@@ -9,8 +9,8 @@ import libcst as cst
 
 from torchlint.semantics.algebra import assignments
 from torchlint.semantics.constancy import same_later, unwritten
-from torchlint.semantics.dataflow import Dataflow
 from torchlint.semantics.operations import Operation
+from torchlint.semantics.wiring import Wiring
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
@@ -49,7 +49,7 @@ class _Walk:
 
     def step(self, node: cst.BaseExpression) -> Operation | None:
         """The operation behind an expression, through names that have one definition."""
-        operations = Dataflow.of(self.module).operations
+        operations = Wiring.of(self.module).operations
         current: cst.CSTNode = node
         for _ in range(4):
             if not isinstance(current, cst.Name):
@@ -75,7 +75,7 @@ class _Walk:
 
 def normalization(module: Module, node: cst.BaseExpression) -> Normalization | None:
     """The normalisation whose last step is ``node``; None if it is none, or its steps serve another end."""
-    operation = Dataflow.of(module).operations.of(node)
+    operation = Wiring.of(module).operations.of(node)
     if operation is None or operation.name not in ("mul", "div") or operation.options or operation.in_place:
         return None
     left, right = operation.operands
@@ -113,7 +113,7 @@ def _under_root(walk: _Walk, node: cst.BaseExpression, *, inverse: bool) -> cst.
     operation = walk.step(node)
     if operation is None:
         return None
-    number = Dataflow.of(walk.module).operations.number
+    number = Wiring.of(walk.module).operations.number
     match operation.name:
         case "rsqrt":
             return operation.operands[0] if inverse else None
@@ -134,7 +134,7 @@ def _normalized(
     if total is None or total.name != "add" or total.options:
         return None
     for spread, eps in (total.operands, total.operands[::-1]):
-        if Dataflow.of(walk.module).operations.number(spread) is not None:
+        if Wiring.of(walk.module).operations.number(spread) is not None:
             continue
         operation = walk.step(spread)
         if operation is None:
@@ -160,7 +160,7 @@ def _of_squares(
     base = _squared(walk, squares)
     if base is None:
         return None
-    same = Dataflow.of(walk.module).operations.same
+    same = Wiring.of(walk.module).operations.same
     centred = walk.step(base) if _is_difference(walk, base) else None
     if centred is not None:
         x = centred.operands[0]
@@ -169,7 +169,7 @@ def _of_squares(
         return None
     if same(base, numerator):
         return False, base
-    operation = Dataflow.of(walk.module).operations.of(base)
+    operation = Wiring.of(walk.module).operations.of(base)
     if (
         operation is not None
         and operation.name in ("to", "float", "type")
@@ -181,10 +181,10 @@ def _of_squares(
 
 
 def _is_difference(walk: _Walk, node: cst.BaseExpression) -> bool:
-    operation = Dataflow.of(walk.module).operations.behind(node)
+    operation = Wiring.of(walk.module).operations.behind(node)
     if operation is None or operation.name != "sub":
         return False
-    mean = Dataflow.of(walk.module).operations.behind(operation.operands[1])
+    mean = Wiring.of(walk.module).operations.behind(operation.operands[1])
     return mean is not None and mean.name == "mean"
 
 
@@ -192,7 +192,7 @@ def _squared(walk: _Walk, node: cst.BaseExpression) -> cst.BaseExpression | None
     operation = walk.step(node)
     if operation is None or operation.options:
         return None
-    operations = Dataflow.of(walk.module).operations
+    operations = Wiring.of(walk.module).operations
     match operation.name:
         case "square":
             return operation.operands[0]
@@ -212,7 +212,7 @@ def _is_centred(walk: _Walk, node: cst.BaseExpression, x: cst.BaseExpression, di
     difference = walk.step(node)
     if difference is None or difference.name != "sub" or difference.options:
         return False
-    same = Dataflow.of(walk.module).operations.same
+    same = Wiring.of(walk.module).operations.same
     mean = walk.step(difference.operands[1])
     return (
         mean is not None
@@ -229,7 +229,7 @@ def _last_dimensions(walk: _Walk, operation: Operation) -> int:
     if not isinstance(keep, cst.Name) or keep.value != "True" or "dtype" in operation.options:
         return 0
     elements = [e.value for e in dim.elements] if isinstance(dim, (cst.Tuple, cst.List)) else [dim]
-    numbers = [Dataflow.of(walk.module).operations.integer(element) for element in elements]
+    numbers = [Wiring.of(walk.module).operations.integer(element) for element in elements]
     count = len(numbers)
     return count if sorted(n for n in numbers if n is not None) == list(range(-count, 0)) else 0
 
@@ -238,5 +238,5 @@ def _is_biased(walk: _Walk, operation: Operation) -> bool:
     """Whether a variance divides by the number of elements, as norms do."""
     unbiased, correction = operation.options.get("unbiased"), operation.options.get("correction")
     if correction is not None:
-        return Dataflow.of(walk.module).operations.number(correction) == 0
+        return Wiring.of(walk.module).operations.number(correction) == 0
     return isinstance(unbiased, cst.Name) and unbiased.value == "False"

@@ -2,7 +2,7 @@
 
 ``x.softmax(-1)``, ``torch.softmax(x, dim=-1)``, ``F.softmax(x, -1)``, ``nn.Softmax(-1)(x)`` and
 ``self.softmax(x)`` are one operation on one operand, and so are ``a * b``, ``torch.mul(a, b)``, ``a.mul_(b)``
-and ``a *= b``. ``Dataflow`` follows a result forwards to what takes it; this follows it backwards to what it
+and ``a *= b``. ``Wiring`` follows a result forwards to what takes it; this follows it backwards to what it
 is made of, through names, as long as each has one definition.
 """
 

@@ -59,7 +59,7 @@ def _is_state(node: cst.BaseExpression) -> bool:
 
 
 @remembered
-def tells_parameters_apart(module: Module) -> bool:
+def counts_parameters(module: Module) -> bool:
     """Whether a model of this file that has one parameter less would show."""
     return _Parameters(module).told_apart()
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import libcst as cst
 
 from torchlint.semantics.conventions import uses_model
+from torchlint.semantics.enums import IdentityEnum
 from torchlint.semantics.lexicon import Role, asks, begins, denotes, ends, has, names_loader, names_model
 from torchlint.semantics.module import Module, Part
 from torchlint.semantics.names import dotted_text
@@ -16,10 +17,9 @@ from torchlint.semantics.reach import components
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.throttling import FUNCTIONS, LOOPS, Function
 from torchlint.semantics.values import MISSING, Kind
-from torchlint.semantics.words import Words
 
 
-class Phase(Words):
+class Phase(IdentityEnum):
     """What the code around a place does; UNKNOWN where it serves several ends or none is shown."""
 
     TRAINING = "training"

@@ -19,7 +19,7 @@ import libcst as cst
 from torchlint.semantics import places
 from torchlint.semantics.attributes import part_of
 from torchlint.semantics.backpropagation import Backpropagation
-from torchlint.semantics.dataflow import Dataflow
+from torchlint.semantics.enums import IdentityEnum
 from torchlint.semantics.evidence import Evidence, evidence, is_test
 from torchlint.semantics.gradmode import Grad, grad
 from torchlint.semantics.iterations import Act, Iterations
@@ -35,7 +35,7 @@ from torchlint.semantics.repetition import may_repeat
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.throttling import Function
 from torchlint.semantics.values import Kind, Value
-from torchlint.semantics.words import Words
+from torchlint.semantics.wiring import Wiring
 
 StatementLoop = cst.For | cst.While
 
@@ -146,7 +146,7 @@ _SEQUENCES = ("torch.nn.Embedding", "torch.nn.LSTM", "torch.nn.GRU", "torch.nn.R
 _HOPS = 6
 
 
-class Precision(Words):
+class Precision(IdentityEnum):
     """In which precision a program computes, as far as its file shows."""
 
     SINGLE = "single"
@@ -384,7 +384,7 @@ class Program(Part):
                             # ``model, config = build(name)``
                             yield binding.value
             case cst.Attribute():
-                attributes = Dataflow.of(self.module).layers.attributes
+                attributes = Wiring.of(self.module).layers.attributes
                 if attributes.self_class(node) is not None:
                     for value in attributes.attribute_values(node, node.attr.value):
                         yield from self._made(value, hops - 1)
@@ -412,7 +412,7 @@ class Program(Part):
             yield from self._made(call.args[0].value, hops - 1)
         elif isinstance(call.func, cst.Attribute) and dotted is None and call.func.attr.value in RETURNS_SELF:
             yield from self._made(call.func.value, hops - 1)
-        elif returned := Dataflow.of(self.module).layers.returned(call):
+        elif returned := Wiring.of(self.module).layers.returned(call):
             for value in returned:
                 yield from self._made(value, hops - 1)
         else:

@@ -16,8 +16,8 @@ import libcst as cst
 
 from torchlint.semantics.attributes import SelfAttributes
 from torchlint.semantics.classes import ClassInfo
-from torchlint.semantics.dataflow import Dataflow
 from torchlint.semantics.spellings import last_name
+from torchlint.semantics.wiring import Wiring
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
@@ -88,7 +88,7 @@ class _Reach:
 
     def __init__(self, module: Module, info: ClassInfo, named_outside: frozenset[str]) -> None:
         self.module, self.tree = module, module.tree
-        self.attributes: SelfAttributes = Dataflow.of(module).layers.attributes
+        self.attributes: SelfAttributes = Wiring.of(module).layers.attributes
         self.classes = [part.node for part in info.lineage]
         self.methods = [(name, method) for part in info.lineage for name, method in part.methods.items()]
         special = {name for name, _ in self.methods if name.startswith("__")}

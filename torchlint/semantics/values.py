@@ -11,10 +11,10 @@ from typing import Final, NamedTuple
 
 import libcst as cst
 
-from torchlint.semantics.words import Words
+from torchlint.semantics.enums import IdentityEnum
 
 
-class Kind(Words):
+class Kind(IdentityEnum):
     """What sort of thing an expression evaluates to.
 
     ``BATCH`` is a structure of tensors whose shape the file does not show: what a loader yields, what a
@@ -52,7 +52,7 @@ class Kind(Words):
     UNKNOWN = "unknown"
 
 
-class Device(Words):
+class Device(IdentityEnum):
     """Where a tensor, module, batch or device value lives; ACCELERATOR also when it only may."""
 
     CPU = "cpu"
@@ -60,7 +60,7 @@ class Device(Words):
     UNKNOWN = "unknown"
 
 
-class Graph(Words):
+class Graph(IdentityEnum):
     """Whether a tensor drags an autograd graph along; ATTACHED also when it only may."""
 
     ATTACHED = "attached"
@@ -68,7 +68,7 @@ class Graph(Words):
     UNKNOWN = "unknown"
 
 
-class Missing(Words):
+class Missing(IdentityEnum):
     """The type of ``MISSING``: a constant that is not known (None is a constant)."""
 
     MISSING = "missing"

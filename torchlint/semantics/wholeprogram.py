@@ -18,7 +18,7 @@ from torchlint.semantics import places
 from torchlint.semantics.backpropagation import Backpropagation
 from torchlint.semantics.checkpoints import loads_weights
 from torchlint.semantics.evidence import is_test
-from torchlint.semantics.parameters import tells_parameters_apart
+from torchlint.semantics.parameters import counts_parameters
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import MISSING, Kind
@@ -242,7 +242,7 @@ def _runs_on_import(module: Module, call: cst.CSTNode) -> bool:
 @remembered
 def _observes_state(module: Module) -> bool:
     """Whether the file may save, load, list, count, name or show the state of a model."""
-    if loads_weights(module) or tells_parameters_apart(module):
+    if loads_weights(module) or counts_parameters(module):
         return True
     return any(
         asks(module)

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchlint.semantics.enums import IdentityEnum
 from torchlint.semantics.evidence import is_test
 from torchlint.semantics.flow.guards import guards
 from torchlint.semantics.spellings import given_as
-from torchlint.semantics.words import Words
 
 from ..parallelism import DATA_PARALLEL, Parallelism, Wrapping
 
@@ -24,7 +24,7 @@ _OFFERED = re.compile(r"Parallel")
 _FOR_NAMES = frozenset({"module", "load_state_dict", "state_dict"})
 
 
-class Replication(Words):
+class Replication(IdentityEnum):
     """What a program has besides the model that one process copies to several devices."""
 
     ONLY = "only"

@@ -15,6 +15,7 @@ import libcst as cst
 
 from torchlint.semantics.backpropagation import Backpropagation
 from torchlint.semantics.classes import ClassInfo
+from torchlint.semantics.enums import IdentityEnum
 from torchlint.semantics.evidence import is_test
 from torchlint.semantics.gradmode import Grad, grad
 from torchlint.semantics.layers import RETURNS_SELF
@@ -22,7 +23,6 @@ from torchlint.semantics.names import BindingKind
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import MISSING, Kind
-from torchlint.semantics.words import Words
 
 from ..parallelism import Parallelism, Wrapper, Wrapping
 
@@ -52,7 +52,7 @@ _LINES_ABOVE = 3
 _HOPS = 4
 
 
-class Outcome(Words):
+class Outcome(IdentityEnum):
     """What the search can find, as far as the file shows."""
 
     NOTHING = "nothing"

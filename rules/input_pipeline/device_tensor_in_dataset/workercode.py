@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchlint.semantics.epochs import usual_workers
 from torchlint.semantics.loaders import Loaders
 from torchlint.semantics.names import Binding, BindingKind
-from torchlint.semantics.passes import usual_workers
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import Device, Kind

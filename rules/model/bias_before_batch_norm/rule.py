@@ -10,12 +10,12 @@ import libcst as cst
 from torchlint.diagnostics import Fix
 from torchlint.fixes import safe, set_argument, unsafe
 from torchlint.rule import WARNING, Finding, rule
-from torchlint.semantics.dataflow import Consumer, Dataflow
 from torchlint.semantics.module import Module
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.wholeprogram import state_unobserved
+from torchlint.semantics.wiring import Consumer, Wiring
 
-from .evaluationmode import trains_in_evaluation_mode
+from .evalmode import trains_in_evaluation_mode
 
 _CONVOLUTION = re.compile(r"torch\.nn\.(Lazy)?Conv(Transpose)?[123]d")
 _LINEAR = re.compile(r"torch\.nn\.(Lazy)?Linear")
@@ -79,7 +79,7 @@ def bias_before_batch_norm(call: cst.Call, module: Module) -> Iterator[Finding]:
 
     - [PyTorch performance tuning guide: disable bias for convolutions directly followed by a batch norm](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html)
     """
-    name = Dataflow.of(module).layers.called(call)
+    name = Wiring.of(module).layers.called(call)
     if name is None:
         return
     functional = _FUNCTION.fullmatch(name) is not None
@@ -91,8 +91,8 @@ def bias_before_batch_norm(call: cst.Call, module: Module) -> Iterator[Finding]:
     if not functional and not bias.absent and not _is_true(bias.node):
         # An expression is somebody's choice.
         return
-    trail = Dataflow.of(module).after_result(call) if functional else Dataflow.of(module).after_layer(call)
-    biases = Dataflow.of(module).biases
+    trail = Wiring.of(module).after_result(call) if functional else Wiring.of(module).after_layer(call)
+    biases = Wiring.of(module).biases
     if (
         biases.norms_frozen
         or biases.norms_replaced
@@ -148,7 +148,7 @@ def _same_width(norm: cst.Call, linear: cst.Call, module: Module) -> bool:
 
 
 def _fix(call: cst.Call, layer: str, module: Module) -> Fix | None:
-    if Dataflow.of(module).biases.bias_needed(layer):
+    if Wiring.of(module).biases.bias_needed(layer):
         return None
     grade = safe if _unnoticed(call, module) else unsafe
     return grade(module, "Add `bias=False`", set_argument(module, call, "bias", "False"))
@@ -161,7 +161,7 @@ def _unnoticed(call: cst.Call, module: Module) -> bool:
         drawn
         and state_unobserved(module, call)
         and not trains_in_evaluation_mode(module)
-        and not Dataflow.of(module).biases.read
+        and not Wiring.of(module).biases.read
     )
 
 

@@ -23,12 +23,12 @@ from torchlint.fixes import insert_after, insert_before, replace, unsafe
 from torchlint.semantics import places
 from torchlint.semantics.api.memory import READING_METHODS
 from torchlint.semantics.api.results import TENSOR_METHODS
-from torchlint.semantics.dataflow import Dataflow
 from torchlint.semantics.evidence import is_test
 from torchlint.semantics.loops import loops_around
 from torchlint.semantics.names import Binding, BindingKind, ScopeKind, leaves
 from torchlint.semantics.sharing import Fate, fate, other_names
 from torchlint.semantics.spellings import last_name
+from torchlint.semantics.wiring import Wiring
 from torchlint.semantics.writes import writes_to
 
 if TYPE_CHECKING:
@@ -184,7 +184,7 @@ def _other_arguments(call: cst.Call, tensors: cst.BaseExpression) -> list[cst.CS
 
 def _bound_inside(module: Module, loop: cst.CSTNode, nodes: Iterable[cst.CSTNode]) -> bool:
     """Whether a name that one of these expressions reads is bound in a loop."""
-    names = (name for node in nodes for name in Dataflow.of(module).operations.read_names(node))
+    names = (name for node in nodes for name in Wiring.of(module).operations.read_names(node))
     return any(
         module.tree.contains(loop, binding.node) for name in names for binding in module.bindings(name)
     )
@@ -331,7 +331,7 @@ class _Item:
 
     def _names_of_keys(self) -> Iterator[cst.Name]:
         for key in self.keys:
-            yield from Dataflow.of(self.module).operations.read_names(key)
+            yield from Wiring.of(self.module).operations.read_names(key)
 
     def carried(self, loop: StatementLoop) -> bool:
         """Whether it is the same place in each round, and nothing but the concatenation is put there."""
@@ -556,7 +556,7 @@ def _joined(module: Module, growth: Growth, name: str | None) -> str | None:
         return None
     tensors = module.argument(call, "tensors").node
     rest = [arg for arg in call.args if arg.value is not tensors]
-    if any(not Dataflow.of(module).operations.at_hand(arg.value) for arg in rest):
+    if any(not Wiring.of(module).operations.at_hand(arg.value) for arg in rest):
         return None
     pieces = f"{name}[::-1]" if growth.in_front else name
     arguments = [pieces, *(module.source(arg).rstrip(", \n") for arg in rest)]
@@ -602,7 +602,7 @@ def _start(
         return None
     test, first, replaced = branches
     pieces = [piece.value for piece in growth.pieces]
-    if len(pieces) != 1 or not Dataflow.of(module).operations.same(first, pieces[0]):
+    if len(pieces) != 1 or not Wiring.of(module).operations.same(first, pieces[0]):
         return None
     if module.source(first) != module.source(pieces[0]):
         return None

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint.semantics.dataflow import Dataflow
+from torchlint.semantics.enums import IdentityEnum
 from torchlint.semantics.evidence import Evidence, accelerated, evidence, is_test
 from torchlint.semantics.names import Binding, BindingKind
 from torchlint.semantics.remembered import remembered
-from torchlint.semantics.words import Words
+from torchlint.semantics.wiring import Wiring
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
@@ -61,7 +61,7 @@ _GIVEN = re.compile(
 _KNOWN = re.compile(r"padded_vocab|pad_vocab|vocab_size_padded|make_vocab_size_divisible", re.IGNORECASE)
 
 
-class What(Words):
+class What(IdentityEnum):
     """What a number counts."""
 
     FEATURES = "features"
@@ -203,7 +203,7 @@ def _callers(module: Module, function: cst.CSTNode) -> Iterator[cst.Call]:
 
 
 def _attribute(module: Module, node: cst.Attribute, hops: int) -> cst.Integer | None:
-    values = Dataflow.of(module).attributes.attribute_values(node, node.attr.value)
+    values = Wiring.of(module).attributes.attribute_values(node, node.attr.value)
     return _written(module, values[0], hops - 1) if len(values) == 1 else None
 
 

@@ -21,12 +21,12 @@ from torchlint.fixes import remove_statement, replace, spell, unsafe
 from torchlint.semantics.algebra import argument as _code
 from torchlint.semantics.algebra import loses_comment
 from torchlint.semantics.constancy import same_later
-from torchlint.semantics.dataflow import Dataflow
 from torchlint.semantics.names import Binding
 from torchlint.semantics.operations import Operation
 from torchlint.semantics.remembered import remembered, solved
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import Kind
+from torchlint.semantics.wiring import Wiring
 
 from .causality import Triangle, causal
 
@@ -151,7 +151,7 @@ class _Walk:
             return self._through_name(node, weighted)
         if isinstance(node, cst.IfExp):
             return None
-        operation = Dataflow.of(self.module).operations.of(node)
+        operation = Wiring.of(self.module).operations.of(node)
         if operation is None:
             return self._through_layer(node, weighted) if isinstance(node, cst.Call) else None
         return self._through(operation, weighted)
@@ -248,14 +248,14 @@ class _Walk:
         return self._optional(chains)
 
     def _through_binding(self, binding: Binding, weighted: bool) -> _Chain | None:
-        definition = Dataflow.of(self.module).operations.definition(binding)
+        definition = Wiring.of(self.module).operations.definition(binding)
         if definition is None:
             return None
         self.bindings[binding] = None
         self.visiting.add(binding)
         try:
             if isinstance(definition, cst.AugAssign):
-                operation = Dataflow.of(self.module).operations.of(definition)
+                operation = Wiring.of(self.module).operations.of(definition)
                 return self._through(operation, weighted) if operation is not None else None
             assert isinstance(definition, cst.BaseExpression)
             return self.chain(definition, weighted)
@@ -297,7 +297,7 @@ class _Walk:
 
 def attention(module: Module, node: cst.BaseExpression) -> Attention | None:
     """The attention whose last product is ``node``; None if it is none, or its weights serve another end."""
-    product = Dataflow.of(module).operations.of(node)
+    product = Wiring.of(module).operations.of(node)
     if product is None or product.name not in _PRODUCTS:
         return None
     first = 1 if product.name == "einsum" else 0
@@ -365,7 +365,7 @@ def _condition_of(operation: Operation) -> int:
 def _over_keys(module: Module, softmax: Operation, chain: _Chain) -> bool:
     """Whether softmax runs over the last dimension of the scores, as far as the file shows."""
     dim = softmax.options.get("dim")
-    number = Dataflow.of(module).operations.integer(dim)
+    number = Wiring.of(module).operations.integer(dim)
     if number is None:
         return False
     scores = chain.scores
@@ -385,10 +385,10 @@ def _over_keys(module: Module, softmax: Operation, chain: _Chain) -> bool:
 
 def _of_three(module: Module, scores: Operation) -> bool:
     """``torch.matmul(q, k.transpose(1, 2))``: whether the keys show that scores have three dimensions."""
-    queries, keys = (Dataflow.of(module).operations.of(operand) for operand in scores.operands[:2])
+    queries, keys = (Wiring.of(module).operations.of(operand) for operand in scores.operands[:2])
     if keys is None or keys.name not in ("transpose", "permute"):
         return False
-    numbers = [Dataflow.of(module).operations.integer(o) for o in _dimensions(keys)]
+    numbers = [Wiring.of(module).operations.integer(o) for o in _dimensions(keys)]
     swapped = set(numbers) == {1, 2} if keys.name == "transpose" else numbers == [0, 2, 1]
     return swapped and (queries is None or queries.name not in ("transpose", "permute"))
 
@@ -451,10 +451,10 @@ def _is_table(module: Module, node: cst.BaseExpression) -> bool:
 
 def _is_transposed(module: Module, node: cst.BaseExpression) -> bool:
     """Whether an expression swaps the last two dimensions right here."""
-    operation = Dataflow.of(module).operations.of(node)
+    operation = Wiring.of(module).operations.of(node)
     if operation is None:
         return False
-    numbers = [Dataflow.of(module).operations.integer(o) for o in _dimensions(operation)]
+    numbers = [Wiring.of(module).operations.integer(o) for o in _dimensions(operation)]
     if operation.name == "transpose":
         return set(numbers) in ({-1, -2}, {1, 2}, {2, 3})
     if operation.name == "permute":
@@ -621,11 +621,11 @@ def _oriented(module: Module, node: cst.BaseExpression, labels: list[str], wante
 
 def _swapped(module: Module, key: cst.BaseExpression, batched: bool = False) -> str:
     """The code of the keys with their last two dimensions swapped; of three, if they are ``batched``."""
-    operation = Dataflow.of(module).operations.of(key)
+    operation = Wiring.of(module).operations.of(key)
     if operation is not None and operation.name == "mT":
         return _code(module, operation.operands[0])
     if operation is not None and operation.name == "transpose":
-        numbers = {Dataflow.of(module).operations.integer(o) for o in _dimensions(operation)}
+        numbers = {Wiring.of(module).operations.integer(o) for o in _dimensions(operation)}
         if numbers in ({-1, -2}, {2, 3}) or (numbers == {1, 2} and batched):
             return _code(module, operation.operands[0])
     if operation is not None and operation.name == "permute" and _is_transposed(module, key):
@@ -685,7 +685,7 @@ def _inverse(module: Module, node: cst.BaseExpression) -> cst.BaseExpression | N
     """``x`` of ``1 / x``."""
     match node:
         case cst.BinaryOperation(operator=cst.Divide()) if (
-            Dataflow.of(module).operations.number(node.left) == 1
+            Wiring.of(module).operations.number(node.left) == 1
         ):
             return node.right
         case _:
@@ -694,38 +694,38 @@ def _inverse(module: Module, node: cst.BaseExpression) -> cst.BaseExpression | N
 
 def _is_root_of_head_size(module: Module, node: cst.BaseExpression, found: Attention) -> bool:
     """Whether an expression is ``math.sqrt(q.size(-1))``, the default scale's inverse."""
-    origin = Dataflow.of(module).operations.origin(node)
+    origin = Wiring.of(module).operations.origin(node)
     match origin:
         case cst.Call(args=[cst.Arg(value=inner)]) if module.qualified(origin.func) in (
             "math.sqrt",
             "numpy.sqrt",
         ):
-            size = Dataflow.of(module).operations.origin(inner)
+            size = Wiring.of(module).operations.origin(inner)
         case cst.BinaryOperation(operator=cst.Power(), left=left, right=right):
-            size = Dataflow.of(module).operations.origin(left)
-            if Dataflow.of(module).operations.number(right) != 0.5:
+            size = Wiring.of(module).operations.origin(left)
+            if Wiring.of(module).operations.number(right) != 0.5:
                 return False
         case _:
             return False
     owner: cst.BaseExpression | None = None
     match size:
         case cst.Call(func=cst.Attribute(value=owner, attr=cst.Name("size")), args=[cst.Arg(value=dim)]):
-            if Dataflow.of(module).operations.integer(dim) != -1:
+            if Wiring.of(module).operations.integer(dim) != -1:
                 return False
         case cst.Subscript(
             value=cst.Attribute(value=owner, attr=cst.Name("shape")),
             slice=[cst.SubscriptElement(slice=cst.Index(value=dim))],
         ):
-            if Dataflow.of(module).operations.integer(dim) != -1:
+            if Wiring.of(module).operations.integer(dim) != -1:
                 return False
         case _:
             return False
     if owner is None or found.scores.name == "einsum":
         return False
     query, key = found.scores.operands
-    keys = Dataflow.of(module).operations.of(key) if _is_transposed(module, key) else None
+    keys = Wiring.of(module).operations.of(key) if _is_transposed(module, key) else None
     candidates = [query] if keys is None else [query, keys.operands[0]]
-    return any(Dataflow.of(module).operations.same(owner, candidate) for candidate in candidates)
+    return any(Wiring.of(module).operations.same(owner, candidate) for candidate in candidates)
 
 
 @remembered
@@ -749,7 +749,7 @@ def is_number(module: Module, node: cst.BaseExpression, depth: int = 6) -> bool:
             dotted = module.qualified(node.func) or ""
             return dotted.startswith("math.") or dotted in ("builtins.float", "builtins.int", "numpy.sqrt")
         case cst.Attribute():
-            values = Dataflow.of(module).attributes.attribute_values(node, node.attr.value)
+            values = Wiring.of(module).attributes.attribute_values(node, node.attr.value)
             return bool(values) and all(is_number(module, value, depth - 1) for value in values)
         case cst.Name():
             bindings = module.bindings(node)
@@ -767,7 +767,7 @@ def is_number(module: Module, node: cst.BaseExpression, depth: int = 6) -> bool:
 def _is_setting(module: Module, node: cst.BaseExpression) -> bool:
     """Whether a name is a parameter of a constructor, of which a number is computed: ``dim // heads``."""
     if isinstance(node, cst.Attribute):
-        values = Dataflow.of(module).attributes.attribute_values(node, node.attr.value)
+        values = Wiring.of(module).attributes.attribute_values(node, node.attr.value)
         return bool(values) and all(_is_setting(module, value) for value in values)
     if not isinstance(node, cst.Name):
         return False
@@ -801,7 +801,7 @@ def _casts_cancel(module: Module, found: Attention) -> bool:
         wanted = wanted.value
     elif back.name != "type_as":
         return False
-    operations = Dataflow.of(module).operations
+    operations = Wiring.of(module).operations
     if operations.origin(wanted) is found.scores.node:
         return all(cast is back or cast.name == "float" for cast in casts)
     candidates = (*found.scores.operands[-2:], found.product.operands[-1])
@@ -828,7 +828,7 @@ def _mask(module: Module, step: Step) -> str | None:
         condition = _condition_of(operation)
         rest = [o for i, o in enumerate(operation.operands) if i not in (condition, _carriers(operation)[0])]
         fill = rest[0] if len(rest) == 1 else None
-    if Dataflow.of(module).operations.number(fill) != -math.inf:
+    if Wiring.of(module).operations.number(fill) != -math.inf:
         return None
     shown = Triangle.KEPT if operation.name == "where" else Triangle.HIDDEN
     if step.optional is None and causal(module, mask) is shown:
@@ -983,7 +983,7 @@ def has_fused_form(module: Module, node: cst.CSTNode) -> bool:
     around: list[cst.CSTNode] = []
     owner = module.tree.enclosing(node, cst.ClassDef)
     if owner is not None:
-        around += Dataflow.of(module).attributes.family(owner)
+        around += Wiring.of(module).attributes.family(owner)
     function = module.function(node)
     if function is not None:
         around.append(function)

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint.semantics.dataflow import Dataflow
+from torchlint.semantics.enums import IdentityEnum
 from torchlint.semantics.sharing import Fate, fate_of_binding
-from torchlint.semantics.words import Words
+from torchlint.semantics.wiring import Wiring
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _HOPS = 12
 
 
-class Triangle(Words):
+class Triangle(IdentityEnum):
     """What a causal mask holds."""
 
     KEPT = "kept"
@@ -55,7 +55,7 @@ def causal(module: Module, node: cst.BaseExpression, hops: int = _HOPS) -> Trian
             value = _assigned(module, node)
             return None if value is None else causal(module, value, hops - 1)
         case cst.Attribute():
-            values = Dataflow.of(module).attributes.attribute_values(node, node.attr.value)
+            values = Wiring.of(module).attributes.attribute_values(node, node.attr.value)
             if len(values) != 1 or _is_written(module, node):
                 return None
             return causal(module, values[0], hops - 1)
@@ -144,7 +144,7 @@ def _cut(
 ) -> Triangle | None:
     """What is left of a matrix: ``tril`` what a query may see, ``triu`` from the next on the rest."""
     diagonal = keywords.get("diagonal", arguments[0] if arguments else None)
-    offset = 0 if diagonal is None else Dataflow.of(module).operations.integer(diagonal)
+    offset = 0 if diagonal is None else Wiring.of(module).operations.integer(diagonal)
     filled = _filled(module, matrix)
     if half == "tril":
         return Triangle.KEPT if offset == 0 and filled == _ONES else None
@@ -171,7 +171,7 @@ def _filled(module: Module, node: cst.BaseExpression, hops: int = 4) -> str | No
             pairs = ((left, right), (right, left))
             infinite = any(
                 _filled(module, ones, hops - 1) == _ONES
-                and Dataflow.of(module).operations.number(factor) == -math.inf
+                and Wiring.of(module).operations.number(factor) == -math.inf
                 for ones, factor in pairs
             )
             return _INFINITIES if infinite else None
@@ -180,7 +180,7 @@ def _filled(module: Module, node: cst.BaseExpression, hops: int = 4) -> str | No
             if name == "torch.ones":
                 return _ONES
             if name == "torch.full":
-                number = Dataflow.of(module).operations.number(module.argument(node, "fill_value").node)
+                number = Wiring.of(module).operations.number(module.argument(node, "fill_value").node)
                 return _ONES if number == 1 else _INFINITIES if number == -math.inf else None
             if name is None and isinstance(node.func, cst.Attribute) and node.func.attr.value in _CASTS:
                 return _filled(module, node.func.value, hops - 1)
@@ -197,7 +197,7 @@ def _is_bool(module: Module, node: cst.BaseExpression, hops: int = _HOPS) -> boo
             value = bindings[0].value if len(bindings) == 1 else None
             return value is not None and _is_bool(module, value, hops - 1)
         case cst.Attribute():
-            values = Dataflow.of(module).attributes.attribute_values(node, node.attr.value)
+            values = Wiring.of(module).attributes.attribute_values(node, node.attr.value)
             return len(values) == 1 and _is_bool(module, values[0], hops - 1)
         case cst.Subscript():
             return _is_bool(module, node.value, hops - 1)

@@ -16,7 +16,6 @@ import libcst as cst
 
 from torchlint.semantics.attributes import SEQUENTIAL
 from torchlint.semantics.conventions import OTHER_FRAMEWORKS
-from torchlint.semantics.dataflow import Dataflow
 from torchlint.semantics.gradmode import Grad, grad
 from torchlint.semantics.layers import MODULE_LIST, RETURNS_SELF, WRAPPERS
 from torchlint.semantics.lexicon import Role, has
@@ -24,6 +23,7 @@ from torchlint.semantics.names import AttributeBinding, Binding, BindingKind, Sc
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import MISSING, Kind
+from torchlint.semantics.wiring import Wiring
 
 if TYPE_CHECKING:
     from torchlint.semantics.classes import ClassInfo
@@ -122,7 +122,7 @@ class _Attribute:
     ) -> None:
         self.module, self.tree, self.info = module, module.tree, info
         self.target, self.value, self.name = target, value, target.attr.value
-        self.attributes = Dataflow.of(module).layers.attributes
+        self.attributes = Wiring.of(module).layers.attributes
         self.family = self.attributes.family(info.node)
         self.entered: set[tuple[cst.CSTNode, int]] = set()
 
@@ -223,7 +223,7 @@ class _Attribute:
 
     def _returned(self, call: cst.Call) -> list[cst.BaseExpression]:
         """What the function of the file that is called returns."""
-        return Dataflow.of(self.module).layers.returned(call) or []
+        return Wiring.of(self.module).layers.returned(call) or []
 
     def _members(self, value: cst.BaseExpression, hops: int = 4) -> Iterator[cst.BaseExpression]:
         """The elements that a list or the values that a dict is made with, and those that a variable gets."""

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.semantics.api.results import FUNCTIONS, TENSOR_METHODS
-from torchlint.semantics.dataflow import Dataflow
 from torchlint.semantics.evidence import on_device
 from torchlint.semantics.names import Binding, BindingKind
 from torchlint.semantics.values import Device, Kind
+from torchlint.semantics.wiring import Wiring
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
@@ -289,7 +289,7 @@ class _Rounds:
 
     def _is_outside(self, node: cst.Attribute) -> bool:
         """``self.weight``: what is the same in each round."""
-        names = list(Dataflow.of(self.module).operations.read_names(node))
+        names = list(Wiring.of(self.module).operations.read_names(node))
         return not any(name.value in self.counters | self.elements for name in names)
 
     def _works(self, node: cst.BaseExpression, operands: list[cst.BaseExpression]) -> bool:
@@ -301,7 +301,7 @@ class _Rounds:
 
     def _is_element(self, node: cst.BaseExpression) -> bool:
         """Whether an expression depends on the round."""
-        names = {name.value for name in Dataflow.of(self.module).operations.read_names(node)}
+        names = {name.value for name in Wiring.of(self.module).operations.read_names(node)}
         return bool(names & (self.elements | self.counters))
 
     def _takes_part(self, node: cst.Subscript) -> bool:

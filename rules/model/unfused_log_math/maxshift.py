@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint.semantics.dataflow import Dataflow
+from torchlint.semantics.wiring import Wiring
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
@@ -47,7 +47,7 @@ def shifted(
     keepdim: cst.BaseExpression | None,
 ) -> Shift | None:
     """The shift of what is summed up, in ``exponent``; None if nothing is taken away that is added again."""
-    operations = Dataflow.of(module).operations
+    operations = Wiring.of(module).operations
     difference = operations.behind(exponent)
     if difference is None or difference.name != "sub" or difference.options or difference.in_place:
         return None
@@ -95,23 +95,23 @@ def _added(
 
 
 def _variables(module: Module, node: cst.BaseExpression) -> set[str]:
-    return {name.value for name in Dataflow.of(module).operations.read_names(node) if module.bindings(name)}
+    return {name.value for name in Wiring.of(module).operations.read_names(node) if module.bindings(name)}
 
 
 def _read(module: Module, *nodes: cst.BaseExpression) -> tuple[cst.Name, ...]:
-    return tuple(name for node in nodes for name in Dataflow.of(module).operations.read_names(node))
+    return tuple(name for node in nodes for name in Wiring.of(module).operations.read_names(node))
 
 
 def _reshaped(
     module: Module, node: cst.BaseExpression, method: str, dim: int, inner: cst.BaseExpression
 ) -> bool:
     """Whether a node is ``inner.squeeze(dim)``, or ``inner.unsqueeze(dim)``."""
-    operation = Dataflow.of(module).operations.of(node)
+    operation = Wiring.of(module).operations.of(node)
     return (
         operation is not None
         and operation.name == method
-        and Dataflow.of(module).operations.integer(operation.options.get("dim")) == dim
-        and Dataflow.of(module).operations.same(operation.operands[0], inner)
+        and Wiring.of(module).operations.integer(operation.options.get("dim")) == dim
+        and Wiring.of(module).operations.same(operation.operands[0], inner)
     )
 
 
@@ -151,7 +151,7 @@ class _Maximum:
                     steps.add(name)
                     node = owner
                 case cst.Call():
-                    operation = Dataflow.of(module).operations.of(node)
+                    operation = Wiring.of(module).operations.of(node)
                     if operation is None or operation.name not in _LARGEST:
                         return None
                     given = dict(operation.options)
@@ -160,7 +160,7 @@ class _Maximum:
                     kept = given.get("keepdim", rest[1] if len(rest) > 1 else None)
                     return _Maximum(
                         operation.operands[0],
-                        Dataflow.of(module).operations.integer(dim),
+                        Wiring.of(module).operations.integer(dim),
                         isinstance(kept, cst.Name) and kept.value == "True",
                         frozenset(steps),
                     )

@@ -1,8 +1,8 @@
-"""How often the loaders of a file are gone through: the loops that make one pass after the other.
+"""The loops over epochs: which loops go through the same loader again and again.
 
 A loader is followed from the loops over it outwards: through the loops around them, and through the calls
-that hand the loader to the function they are in. A loop that makes the loader anew each time round is no
-loop over passes, and neither is one over the loaders themselves.
+that hand the loader to the function they are in. A loop that makes the loader anew in each iteration is no
+loop over epochs, and neither is one over the loaders themselves.
 """
 
 from __future__ import annotations
@@ -122,35 +122,35 @@ def option_default(module: Module, name: str) -> cst.BaseExpression | None:
     return found[0] if len(found) == 1 else None
 
 
-# --- passes -------------------------------------------------------------------------------------------
+# --- epochs -------------------------------------------------------------------------------------------
 
 
-def repeated_pass(module: Module, constructor: cst.Call) -> cst.For | cst.While | None:
+def repeated_epoch(module: Module, constructor: cst.Call) -> cst.For | cst.While | None:
     """The loop that goes through the loader made by ``constructor`` each time round, if there is one."""
-    return next((loop for _, loop in repeated_passes(module, constructor)), None)
+    return next((loop for _, loop in repeated_epochs(module, constructor)), None)
 
 
-def repeated_passes(
+def repeated_epochs(
     module: Module, constructor: cst.Call
 ) -> Iterator[tuple[cst.CSTNode, cst.For | cst.While]]:
-    """Where a pass over a loader begins that a loop makes again and again, with that loop."""
+    """Where an epoch of a loader begins that a loop makes again and again, with that loop."""
     search = _Search(module, constructor)
-    for place, iterated in search.passes():
+    for place, iterated in search.epochs():
         loop = search.around(place, iterated, 0)
         if loop is not None:
             yield place, loop
 
 
 class _Search:
-    """The way from the passes over one loader to the loops around them."""
+    """The way from the epochs of one loader to the loops around them."""
 
     def __init__(self, module: Module, constructor: cst.Call) -> None:
         self.module, self.tree, self.constructor = module, module.tree, constructor
         self.origin = module.function(constructor)
         self.making = self._making()
 
-    def passes(self) -> Iterator[tuple[cst.CSTNode, cst.BaseExpression]]:
-        """Where a pass over the loader begins, and what it goes through.
+    def epochs(self) -> Iterator[tuple[cst.CSTNode, cst.BaseExpression]]:
+        """Where an epoch of the loader begins, and what it goes through.
 
         That are loops, calls of ``iter``, and functions of other files that are called as those are which
         train or evaluate.
@@ -180,7 +180,7 @@ class _Search:
     ) -> cst.For | cst.While | None:
         """The innermost loop that runs ``place`` each time round with the same loader."""
         for outer in loops_around(self.module, place):
-            if isinstance(outer, (cst.For, cst.While)) and self._is_over_passes(outer, iterated):
+            if isinstance(outer, (cst.For, cst.While)) and self._is_over_epochs(outer, iterated):
                 return outer
         function = self.module.function(place)
         if function is None or function is self.origin or depth > _DEPTH:
@@ -207,7 +207,7 @@ class _Search:
                             return binding
         return None
 
-    def _is_over_passes(self, loop: cst.For | cst.While, iterated: cst.BaseExpression) -> bool:
+    def _is_over_epochs(self, loop: cst.For | cst.While, iterated: cst.BaseExpression) -> bool:
         others = Loaders.of(self.module).sources(iterated).calls
         if any(self.tree.contains(loop, made) for made in (*self.making, *others)):
             return False
@@ -263,11 +263,11 @@ def _zipped(iterated: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
         yield iterated
 
 
-# --- what changes between passes ------------------------------------------------------------------------
+# --- what changes between epochs ------------------------------------------------------------------------
 
 
 def data_changes(module: Module, constructor: cst.Call, loop: cst.For | cst.While) -> bool:
-    """Whether a loop over passes changes the dataset, of which workers that live on keep a copy."""
+    """Whether a loop over epochs changes the dataset, of which workers that live on keep a copy."""
     dataset = Loaders.of(module).dataset(constructor)
     known = {module.source(dataset)} if dataset is not None else set()
     for node in module.tree.descendants(loop):

@@ -95,6 +95,6 @@ PROGRAMS = {
 }
 
 
-def test_dataflow(expectation: Callable[[], None]) -> None:
+def test_wiring(expectation: Callable[[], None]) -> None:
     """Each expectation of the programs above holds."""
     expectation()

@@ -78,7 +78,7 @@ _HARMLESS_FUNCTIONS = frozenset(
 _INPUT_KEYWORDS = frozenset({"input", "x", "inputs", "X"})
 
 
-class Dataflow(Part):
+class Wiring(Part):
     """The layers of one file and what they feed; everything is worked out on demand."""
 
     def __init__(self, module: Module) -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint.semantics import modeswitches
+from torchlint.semantics import evalmode
 from torchlint.semantics.backpropagation import Backpropagation
 from torchlint.semantics.lexicon import Role, has
 from torchlint.semantics.loops import loops_around
@@ -33,7 +33,7 @@ def trains_in_evaluation_mode(module: Module) -> bool:
         return True
     if len(evaluating) < len(switched):
         # A `train()` somewhere ends it, but where nothing calls that before the next step.
-        return any(modeswitches.left_evaluating(module, call) is not None for call in evaluating)
+        return any(evalmode.left_evaluating(module, call) is not None for call in evaluating)
     order = module.tree.order
     return not all(
         module.function(call) is module.function(backward)

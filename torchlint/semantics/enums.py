@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 
 
-class Words(enum.Enum):
+class IdentityEnum(enum.Enum):
     """An enumeration whose members are hashed by identity; ``Enum`` hashes their names in Python code."""
 
     __hash__ = object.__hash__
