@@ -585,7 +585,7 @@ def conditions(n: int) -> str:
     ) + (f"print({', '.join(f'model.weight[{i}].item()' for i in range(n))})\n")
 
 
-@shape(50)
+@shape(250)
 def elif_chain(n: int) -> str:
     """One long chain of ``elif``."""
     chain = _many(n, "elif name == '$':\n    return nn.Linear($, $)\n", 4).replace("    elif", "    if", 1)
