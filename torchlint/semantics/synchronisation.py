@@ -222,7 +222,7 @@ def after_a_decision(module: Module, node: cst.CSTNode) -> bool:
     return any(
         isinstance(branch.construct, (cst.If, cst.While, cst.IfExp))
         and _decided_on_device(module, branch.test)
-        for branch in module.flow.branches(node)
+        for branch in module.flow.branches(node, loops=True)
     )
 
 

@@ -272,6 +272,7 @@ def holds_arrays(module: Module, target: cst.BaseExpression) -> bool:
     return binding is not None and accumulator_start(module, binding) is Effect.BREAKS
 
 
+@remembered
 def _on_many_devices(module: Module) -> bool:
     """Whether the file computes on several devices, whatever a value shows of it."""
     return len({index or "0" for index in _DEVICES.findall(module.tree.text)}) > 1

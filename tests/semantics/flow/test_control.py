@@ -418,7 +418,8 @@ BRANCHES = {
     "a branch": ("if a:\n    f()", ["a"]),
     "the other one": ("if a:\n    pass\nelse:\n    f()", ["not a"]),
     "a negation": ("if not a:\n    f()", ["not a"]),
-    "two of them": ("if a:\n    while b:\n        f()", ["b", "a"]),
+    "two of them": ("if a:\n    if b:\n        f()", ["b", "a"]),
+    "in a loop": ("if a:\n    while b:\n        f()", ["a"]),
     "what is left": ("if a:\n    raise ValueError\nf()", []),
     "an operator": ("a and f()", ["a"]),
     "a class": ("if a:\n    class C:\n        f()", ["a"]),
@@ -438,6 +439,12 @@ def test_branches(program: str, expected: list[str]) -> None:
         for branch in flow.branches(call, outward=True)
     ]
     assert told == expected
+
+
+def test_tests_of_loops_on_demand() -> None:
+    tree = SyntaxTree("if a:\n    while b:\n        f()")
+    branches = ControlFlow(tree).branches(called(tree, "f"), loops=True)
+    assert [tree.source(branch.test) for branch in branches] == ["b", "a"]
 
 
 def test_branches_within_a_loop() -> None:

@@ -131,17 +131,24 @@ class ControlFlow:
             yield decision
 
     def branches(
-        self, node: cst.CSTNode, within: cst.CSTNode | None = None, *, outward: bool = False
+        self,
+        node: cst.CSTNode,
+        within: cst.CSTNode | None = None,
+        *,
+        outward: bool = False,
+        loops: bool = False,
     ) -> Iterator[Decision]:
         """The decisions a branch of which holds a node, the nearest first.
 
         Others were made as well on every way to it, such as those behind which a function was left. With
-        ``outward``, the branches around the definitions that hold the node count, too.
+        ``outward``, the branches around the definitions that hold the node count, too; with ``loops``, the
+        tests of ``while``, which say how often the node runs.
         """
         place: cst.CSTNode = node
         while place is not self.tree.root:
             for decision in self.decisions(place, within):
-                if self.tree.contains(decision.construct, place):
+                repeats = isinstance(decision.construct, cst.While)
+                if (loops or not repeats) and self.tree.contains(decision.construct, place):
                     yield decision
             if not outward:
                 return
