@@ -50,7 +50,10 @@ def repeats_part(loop: cst.CSTNode, child: cst.CSTNode, grandchild: cst.CSTNode 
 
 def may_repeat(module: Module, node: cst.CSTNode) -> bool:
     """Whether a node can run again and again at all: a cheap question to ask before dearer ones."""
-    return Repetition.of(module).may_repeat(node)
+    # Most rules ask it of most nodes: what is known costs one look.
+    part = Repetition.of(module)
+    found = part.known.get(node)
+    return part.may_repeat(node) if found is None else found
 
 
 class Repetition(Part):
@@ -64,17 +67,15 @@ class Repetition(Part):
     def __init__(self, module: Module) -> None:
         super().__init__(module)
         self.names = module.names
-        self._repeating: dict[cst.CSTNode, bool] = {}
+        self.known: dict[cst.CSTNode, bool] = {}
         self._functions: dict[cst.CSTNode, bool] = {}
         self._around: dict[cst.CSTNode, cst.CSTNode | None] = {}
         self._callers: dict[str, list[cst.CSTNode] | None] = {}
         self._known_users: dict[str, list[cst.CSTNode | None]] = {}
 
     def may_repeat(self, node: cst.CSTNode) -> bool:
-        """Whether ``node`` can run again, which nothing in a file of unit tests counts as doing."""
-        found = self._repeating.get(node)
-        if found is None:
-            found = self._repeating[node] = not is_test(self.module) and self.possible(node)
+        """Work out whether ``node`` can run again, which nothing in a file of unit tests counts as doing."""
+        found = self.known[node] = not is_test(self.module) and self.possible(node)
         return found
 
     def possible(self, node: cst.CSTNode) -> bool:
