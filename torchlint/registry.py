@@ -33,6 +33,8 @@ ENTRY_POINT_GROUP = "torchlint.rules"
 _BUILT_IN = "torchlint.rules"
 # Bench cases live beside the rules and need torch; they are no rules.
 _CASES = "cases"
+# The module that declares the rule of a folder of its own.
+_RULE = "rule"
 
 
 class RegistryError(Exception):
@@ -243,8 +245,13 @@ def _modules_under(name: str) -> Iterator[str]:
     spec = importlib.util.find_spec(name)
     if spec is None:
         raise ModuleNotFoundError(f"no module named {name!r}")
+    modules = list(pkgutil.iter_modules(spec.submodule_search_locations or ()))
+    if name.startswith(_BUILT_IN) and any(module.name == _RULE for module in modules):
+        # What else stands in the folder of a rule is for that rule, and need not be read for the catalogue.
+        yield f"{name}.{_RULE}"
+        return
     yield name
-    for module in pkgutil.iter_modules(spec.submodule_search_locations or ()):
+    for module in modules:
         if module.name == _CASES:
             continue
         inner = f"{name}.{module.name}"

@@ -206,11 +206,6 @@ def loses_comment(module: Module, statement: cst.CSTNode) -> bool:
     return bool(module.tree.comments_between(span.start, end))
 
 
-def same_factors(module: Module, factors: Sequence[cst.BaseExpression]) -> bool:
-    """Whether all factors are the same expression."""
-    return all(Wiring.of(module).operations.same(factors[0], other) for other in factors[1:])
-
-
 def one_line(code: str) -> bool:
     """Whether code fits a line as it is: no comment in it, and no line end."""
     return "#" not in code and "\n" not in code

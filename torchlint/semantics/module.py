@@ -211,10 +211,6 @@ class Module:
                 self._bound[call] = found
         return found
 
-    def _accepted_as(self, node: cst.BaseExpression) -> str | None:
-        """What an argument is, in the words by which overloads are told apart (``x.to(device)``)."""
-        return calls.literal_kind(node) or _ACCEPTED_AS.get(self.value(node).kind)
-
     @cached_property
     def _bound(self) -> dict[cst.Call, calls.BoundCall]:
         return {}
@@ -356,20 +352,6 @@ class Part:
 
 
 Known = TypeVar("Known", bound=Part)
-
-_ACCEPTED_AS = {
-    Kind.TENSOR: "tensor",
-    Kind.NDARRAY: "ndarray",
-    Kind.DEVICE: "device",
-    Kind.DTYPE: "dtype",
-    Kind.NUMBER: "number",
-    Kind.STRING: "str",
-    Kind.BOOL: "bool",
-    Kind.NONE: "none",
-    Kind.SHAPE: "size",
-    Kind.LIST: "size",
-    Kind.TUPLE: "size",
-}
 _METHOD_OWNERS = {
     Kind.TENSOR: "torch.Tensor",
     Kind.BATCH: "torch.Tensor",
