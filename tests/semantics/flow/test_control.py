@@ -153,16 +153,6 @@ def programs(draw: Callable[[st.SearchStrategy[Any]], Any], with_finally: bool) 
 # --- runs -------------------------------------------------------------------------------------------
 
 
-class Value:
-    """What a mark gives: something to which anything may be done."""
-
-    def __call__(self, *_: object) -> Value:
-        return self
-
-    def __lt__(self, _: object) -> bool:
-        raise NotImplementedError
-
-
 @dataclass
 class Run:
     """One run of a program, which takes the choices of a script and then the first there is.
@@ -215,11 +205,14 @@ class Run:
         self.finish(number)
         run = self
 
-        class Compared(Value):
+        class Marked:
+            def __call__(self, *_: object) -> Marked:
+                return self
+
             def __lt__(self, _: object) -> bool:
                 return bool(run.choose(2))
 
-        return Compared()
+        return Marked()
 
     def failure(self, number: int) -> Exception:
         self.begin(number)
