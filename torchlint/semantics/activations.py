@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint.semantics.algebra import only_here, plus_number, product
+from torchlint.semantics.algebra import as_assigned, only_here, plus_number, product
 from torchlint.semantics.wiring import Wiring
 
 if TYPE_CHECKING:
@@ -138,7 +138,7 @@ class _Reading:
         options: str = "",
         since: str = "1.7",
     ) -> Activation | None:
-        if error > _MEANT:
+        if error > _MEANT or not as_assigned(self.module, self.names):
             return None
         return Activation(
             formula, function, self.x, tuple(dict.fromkeys(self.names)), options, since, error <= _EXACT

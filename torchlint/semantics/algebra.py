@@ -30,11 +30,11 @@ class Product:
 
 
 def product(
-    module: Module, node: cst.BaseExpression, names: list[cst.Name] | None = None, depth: int = _DEPTH
+    module: Module, node: cst.BaseExpression, names: list[cst.Name], depth: int = _DEPTH
 ) -> Product:
     """The number and the factors that an expression is the product of; names with one use are looked into.
 
-    Those names are added to ``names``.
+    Those names are added to ``names``, for `as_assigned`.
     """
     operations = Wiring.of(module).operations
     number = operations.number(node)
@@ -75,15 +75,17 @@ def product(
             found = Product(left.number**2, left.factors * 2)
     if found is None:
         return Product(1.0, (node,))
-    if names is not None:
-        names += through
+    names += through
     return found
 
 
 def plus_number(
-    module: Module, node: cst.BaseExpression, names: list[cst.Name] | None = None
+    module: Module, node: cst.BaseExpression, names: list[cst.Name]
 ) -> tuple[cst.BaseExpression, float] | None:
-    """The term and the number of ``x + 3`` or ``3 + x``; of ``x - 3`` the number is negative."""
+    """The term and the number of ``x + 3`` or ``3 + x``; of ``x - 3`` the number is negative.
+
+    A name that is looked into is added to ``names``, for `as_assigned`.
+    """
     operation = only_here(module, node, names)
     if operation is None or operation.name not in ("add", "sub") or operation.options or operation.in_place:
         return None
@@ -95,10 +97,12 @@ def plus_number(
     return (right, number) if number is not None and operation.name == "add" else None
 
 
-def only_here(
-    module: Module, node: cst.BaseExpression, names: list[cst.Name] | None = None
-) -> Operation | None:
-    """The operation behind an expression, or behind a name that is read nowhere else (added to ``names``)."""
+def only_here(module: Module, node: cst.BaseExpression, names: list[cst.Name]) -> Operation | None:
+    """The operation behind an expression, or behind a name that is read nowhere else (added to ``names``).
+
+    Whether such a name still stands for that operation is asked last, of all names of a formula that was
+    recognised: see `as_assigned`.
+    """
     operations = Wiring.of(module).operations
     if not isinstance(node, cst.Name):
         return operations.of(node)
@@ -106,11 +110,21 @@ def only_here(
     if len(bindings) != 1 or len(module.uses(bindings[0])) != 1:
         return None
     definition = operations.definition(bindings[0])
-    if definition is None or not same_later(module, definition, node, assignments(module, bindings)):
+    if definition is None:
         return None
-    if names is not None:
-        names.append(node)
+    names.append(node)
     return operations.of(definition)
+
+
+def as_assigned(module: Module, names: Iterable[cst.Name]) -> bool:
+    """Whether the expressions that were assigned to some names would give the same where those are read."""
+    operations = Wiring.of(module).operations
+    for name in names:
+        bindings = module.bindings(name)
+        definition = operations.definition(bindings[0]) if len(bindings) == 1 else None
+        if definition is None or not same_later(module, definition, name, assignments(module, bindings)):
+            return False
+    return True
 
 
 def argument(module: Module, node: cst.BaseExpression) -> str:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint.semantics.algebra import assignments
-from torchlint.semantics.constancy import same_later, unwritten
+from torchlint.semantics.algebra import as_assigned
+from torchlint.semantics.constancy import unwritten
 from torchlint.semantics.operations import Operation
 from torchlint.semantics.wiring import Wiring
 
@@ -44,6 +44,7 @@ class _Walk:
 
     module: Module
     consumed: set[cst.CSTNode] = field(default_factory=set)
+    followed: list[cst.Name] = field(default_factory=list)
     bindings: dict[Binding, None] = field(default_factory=dict)
     cast: bool = False
 
@@ -56,20 +57,22 @@ class _Walk:
                 break
             bindings = self.module.bindings(current)
             definition = operations.definition(bindings[0]) if len(bindings) == 1 else None
-            if definition is None or not self._as_made(current, definition):
+            if definition is None:
                 return None
             self.consumed.add(current)
+            self.followed.append(current)
             self.bindings[bindings[0]] = None
             current = definition
         found = operations.of(current)
         return None if found is None or found.in_place else found
 
-    def _as_made(self, name: cst.Name, definition: cst.CSTNode) -> bool:
-        """Whether a step, and what it was computed of, is where it is read what it was where it was made."""
-        made = assignments(self.module, self.module.bindings(name))
-        return unwritten(self.module, name) and same_later(self.module, definition, name, made)
+    def as_made(self) -> bool:
+        """Whether each step, and what it was computed of, is where it is read what it was where it was made."""
+        names = self.followed
+        return all(unwritten(self.module, name) for name in names) and as_assigned(self.module, names)
 
     def read_elsewhere(self) -> bool:
+        """Whether a step serves another end as well."""
         return any(use not in self.consumed for b in self.bindings for use in self.module.uses(b))
 
 
@@ -86,7 +89,7 @@ def normalization(module: Module, node: cst.BaseExpression) -> Normalization | N
         walk = _Walk(module)
         inner = _under_root(walk, root, inverse=operation.name == "mul")
         found = _normalized(walk, numerator, inner) if inner is not None else None
-        if found is not None and not walk.read_elsewhere():
+        if found is not None and not walk.read_elsewhere() and walk.as_made():
             centred, x, eps, dimensions = found
             statements = tuple(dict.fromkeys(module.tree.statement(b.node) for b in walk.bindings))
             return Normalization(centred, x, eps, dimensions, statements, walk.cast)

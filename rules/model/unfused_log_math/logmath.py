@@ -10,6 +10,7 @@ import libcst as cst
 
 from torchlint.semantics.algebra import (
     argument,
+    as_assigned,
     one_line,
     only_here,
     operand,
@@ -116,19 +117,25 @@ class _Search:
         return Fused(formula, qualified, code, exact, tuple(removed), whole, tuple(names), tuple(read))
 
     def _exp_minus_one(self) -> Fused | None:
-        found = plus_number(self.module, self.node)
+        through: list[cst.Name] = []
+        found = plus_number(self.module, self.node, through)
         if found is None or found[1] != -1:
             return None
-        operation = only_here(self.module, found[0])
+        operation = only_here(self.module, found[0], through)
         if operation is None or operation.name != "exp" or operation.in_place or operation.options:
+            return None
+        if not as_assigned(self.module, through):
             return None
         x = operation.operands[0]
         names = through_names(self.module, found[0], 0)
         return self._fused("exp(x) - 1", "torch.expm1", names, [x], argument(self.module, x))
 
     def _log_of_one_more(self, inner: cst.BaseExpression) -> Fused | None:
-        found = plus_number(self.module, inner)
+        through: list[cst.Name] = []
+        found = plus_number(self.module, inner, through)
         if found is None or found[1] != 1 or Wiring.of(self.module).operations.number(found[0]) is not None:
+            return None
+        if not as_assigned(self.module, through):
             return None
         names = through_names(self.module, inner, 0)
         return self._fused("log(1 + x)", "torch.log1p", names, [found[0]], argument(self.module, found[0]))
@@ -166,11 +173,12 @@ class _Search:
         found = operations.behind(inner)
         if found is not None and found.name == name and not found.in_place:
             return found, True, through_names(self.module, inner, 0)
-        guarded = plus_number(self.module, inner)
+        through: list[cst.Name] = []
+        guarded = plus_number(self.module, inner, through)
         if guarded is None or not 0 < guarded[1] <= _GUARD:
             return None, False, []
         found = operations.behind(guarded[0])
-        if found is None or found.name != name or found.in_place:
+        if found is None or found.name != name or found.in_place or not as_assigned(self.module, through):
             return None, False, []
         names = [*through_names(self.module, inner, 0), *through_names(self.module, guarded[0], 0)]
         return found, False, list(dict.fromkeys(names))
@@ -198,13 +206,16 @@ class _Search:
         return self._fused("log(1 - sigmoid(x))", name, names, [x], f"-{operand(self.module, x)}")
 
     def _log_of_sum(self, inner: cst.BaseExpression) -> Fused | None:
-        total = only_here(self.module, inner)
+        through: list[cst.Name] = []
+        total = only_here(self.module, inner, through)
         if total is None or total.name != "sum" or "dim" not in total.options or total.in_place:
             return None
         if set(total.options) - {"dim", "keepdim"}:
             return None
-        powers = only_here(self.module, total.operands[0])
+        powers = only_here(self.module, total.operands[0], through)
         if powers is None or powers.name != "exp" or powers.in_place or powers.options:
+            return None
+        if not as_assigned(self.module, through):
             return None
         dim, keep, x = total.options["dim"], total.options.get("keepdim"), powers.operands[0]
         if isinstance(dim, cst.Name) and dim.value == "None":
