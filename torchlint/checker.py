@@ -75,7 +75,7 @@ def check(
         given_up, wanted = wanted, []
     if wanted and not checked:
         checked = parsing.on_deep_stack(
-            _run, source, settings, wanted, given_up, screen and outline, parse or parsing.parse, pulse
+            _run, source, settings, wanted, given_up, screen, outline, parse or parsing.parse, pulse
         )
     if given_up and GIVEN_UP in settings.rules:
         checked.append(_unfinished(source, given_up, "is too large" if too_large else "takes too many steps"))
@@ -178,6 +178,7 @@ def _run(
     settings: LintSettings,
     codes: list[str],
     given_up: list[str],
+    screen: bool,
     outline: bool,
     parse: Callable[[str], SyntaxTree],
     pulse: Callable[[], None],
@@ -192,7 +193,7 @@ def _run(
 
     diagnostics: list[Diagnostic] = []
     effort = Effort.worth(len(source.text))
-    if outline:
+    if screen and outline:
         diagnostics, codes = _of_outline(source, settings, codes, given_up, effort, pulse)
         if not codes:
             return diagnostics
@@ -207,7 +208,7 @@ def _run(
         for rule in map(registry.rule, codes):
             pulse()
             try:
-                diagnostics += _found(rule, placing, module)
+                diagnostics += _found(rule, placing, module, screen)
             except ExhaustedError:
                 given_up.append(rule.code)
                 if effort.left:
@@ -277,8 +278,8 @@ class _RuleError(Exception):
         self.error, self.node, self.found = error, node, found
 
 
-def _found(rule: Rule, placing: _Placing, module: Module) -> list[Diagnostic]:
-    """What one rule finds in a file.
+def _found(rule: Rule, placing: _Placing, module: Module, screen: bool = True) -> list[Diagnostic]:
+    """What one rule finds in a file; without ``screen`` it is shown nodes of any name.
 
     Raises:
         _RuleError: it failed.
@@ -292,7 +293,7 @@ def _found(rule: Rule, placing: _Placing, module: Module) -> list[Diagnostic]:
         with stopwatch.of(rule.code):
             if rule.code.startswith(ABOUT_TORCH) and module.classes.of_other_framework:
                 return found
-            for node in placing.tree.nodes(*rule.on):
+            for node in _shown(rule, module) if screen else placing.tree.nodes(*rule.on):
                 for finding in check(node, module):
                     found.append(placing.diagnostic(rule, finding, module))
     except ExhaustedError:
@@ -300,6 +301,17 @@ def _found(rule: Rule, placing: _Placing, module: Module) -> list[Diagnostic]:
     except Exception as error:
         raise _RuleError(error, node, found) from error
     return found
+
+
+def _shown(rule: Rule, module: Module) -> list[cst.CSTNode]:
+    """The nodes that a rule is asked about, in source order."""
+    tree, named = module.tree, rule.named
+    if not named:
+        return tree.nodes(*rule.on)
+    found: list[cst.CSTNode] = []
+    for kind in rule.on:
+        found += tree.spelt(kind, named[kind], module.names.renamed) if kind in named else tree.nodes(kind)
+    return sorted(found, key=tree.order.__getitem__) if len(rule.on) > 1 else found
 
 
 class _Placing:

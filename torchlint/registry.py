@@ -55,8 +55,9 @@ def rules() -> Mapping[str, Rule]:
 def catalogue() -> Mapping[str, Rule]:
     """The same rules as their files declare them, read without importing LibCST.
 
-    What is needed to list, select, screen and document rules is there; ``on`` is empty and ``check``
-    carries the documentation only. A file whose declarations are not written as constants is imported.
+    What is needed to list, select, screen and document rules is there; ``on`` and ``named`` are empty and
+    ``check`` carries the documentation only. A file whose declarations are not written as constants is
+    imported.
 
     Raises:
         RegistryError: see ``rules``.
@@ -319,7 +320,7 @@ def _read(declaration: str, module: str) -> Rule:
         raise ValueError("no rule is declared")
     given: dict[str, Any] = dict(zip(("code", "name"), map(ast.literal_eval, decorator.args), strict=False))
     for keyword in decorator.keywords:
-        if keyword.arg == "on":
+        if keyword.arg in ("on", "named"):
             continue
         if keyword.arg == "severity":
             given["severity"] = Severity[_last_name(keyword.value)]

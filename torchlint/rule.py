@@ -68,6 +68,9 @@ class Rule:
     no fix: an imperative sentence without a full stop, what to write in backticks. ``follows`` are the codes
     of rules whose fixes may bring up a finding of this one that is as safe to fix as any, in the same run.
     What other fixes bring up is left to the user.
+    ``named`` are the names that calls, attributes or names have to be spelt with, at their end, for the rule
+    to be asked about them: the other nodes of that kind are passed over. Names that the file itself gives to
+    things of libraries are seen through. Like ``mentions``, they save time and change no finding.
     """
 
     code: str
@@ -80,6 +83,7 @@ class Rule:
     check: Callable[[Any, Module], Iterator[Finding]] = field(compare=False)
     remedy: str | None = None
     follows: tuple[str, ...] = ()
+    named: Mapping[type, frozenset[str]] = field(default_factory=dict, compare=False)
 
     @property
     def has_folder(self) -> bool:
@@ -151,11 +155,13 @@ def rule(
     opt_in: bool = False,
     remedy: str | None = None,
     follows: tuple[str, ...] = (),
+    named: Mapping[type, Iterable[str]] | None = None,
 ) -> Callable[[Callable[[Any, Module], Iterator[Finding]]], Rule]:
     """Declare a generator function as a rule; the registry finds it by its type."""
 
     def declare(check: Callable[[Any, Module], Iterator[Finding]]) -> Rule:
         kinds = on if isinstance(on, tuple) else (on,)
-        return Rule(code, name, severity, fix, kinds, mentions, opt_in, check, remedy, follows)
+        spelt = {kind: frozenset(names) for kind, names in (named or {}).items()}
+        return Rule(code, name, severity, fix, kinds, mentions, opt_in, check, remedy, follows, spelt)
 
     return declare

@@ -10,6 +10,7 @@ import re
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import fields
 from functools import cache, cached_property
 from typing import TypeVar
@@ -103,6 +104,13 @@ _STATEMENTS = (cst.SimpleStatementLine, cst.BaseCompoundStatement)
 _AROUND_STATEMENTS = COMPOUND_STATEMENTS | {cst.SimpleStatementLine, cst.SimpleStatementSuite}
 
 
+_BY_NAME: dict[type, str] = {
+    cst.Call: "calls_by_name",
+    cst.Attribute: "attributes_by_name",
+    cst.Name: "names_by_name",
+}
+
+
 @cache
 def _is_one_of(kind: type, kinds: tuple[type, ...]) -> bool:
     """``issubclass``, remembered for all files: LibCST's types are abstract, and ask slowly."""
@@ -181,6 +189,32 @@ class SyntaxTree:
                 found.setdefault(func.value, []).append(call)
             elif func.__class__ is cst.Attribute:
                 found.setdefault(func.attr.value, []).append(call)
+        return found
+
+    @cached_property
+    def attributes_by_name(self) -> dict[str, list[cst.Attribute]]:
+        """The attributes by their own names, in source order."""
+        found: dict[str, list[cst.Attribute]] = {}
+        for node in self.nodes(cst.Attribute):
+            found.setdefault(node.attr.value, []).append(node)
+        return found
+
+    @cached_property
+    def names_by_name(self) -> dict[str, list[cst.Name]]:
+        """The names by their spelling, in source order, those of attributes and keywords included."""
+        found: dict[str, list[cst.Name]] = {}
+        for node in self.nodes(cst.Name):
+            found.setdefault(node.value, []).append(node)
+        return found
+
+    def spelt(self, kind: type[cst.CSTNode], *names: AbstractSet[str]) -> list[cst.CSTNode]:
+        """The calls, attributes or names of any of these names, a call by the last word of what it calls."""
+        known: dict[str, list[cst.CSTNode]]
+        known = getattr(self, _BY_NAME[kind])
+        wanted = {name for each in names for name in known.keys() & each}
+        found = [node for name in wanted for node in known[name]]
+        found.sort(key=self.order.__getitem__)
+        self.effort.spend(len(found))
         return found
 
     def parent(self, node: cst.CSTNode) -> cst.CSTNode | None:

@@ -32,6 +32,7 @@ _CONSTANTS = frozenset({"None", "True", "False"})
     severity=WARNING,
     fix="safe",
     on=(cst.Call, cst.AugAssign, cst.Assign),
+    named={cst.Call: ("zero_grad", "zero_", "fill_", "mul_")},
     mentions=("grad",),
 )
 def grad_zeroed_in_place(node: cst.Call | cst.AugAssign | cst.Assign, module: Module) -> Iterator[Finding]:

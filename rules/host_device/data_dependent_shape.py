@@ -17,6 +17,7 @@ from torchlint.semantics.purpose import writes_results
 from torchlint.semantics.repetition import may_repeat
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.synchronisation import (
+    SHAPE_WAITS,
     after_a_decision,
     after_a_wait,
     indexed_by_number,
@@ -35,6 +36,7 @@ from .remedies import as_spelt, inline
     severity=WARNING,
     fix="unsafe",
     on=(cst.Call, cst.Subscript),
+    named={cst.Call: SHAPE_WAITS},
     mentions=("torch|lightning|accelerate",),
     remedy="Keep everything and let the mask choose, with `torch.where(…)`",
 )

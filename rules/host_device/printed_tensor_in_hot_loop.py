@@ -13,7 +13,13 @@ from torchlint.semantics.module import Module
 from torchlint.semantics.places import Hot
 from torchlint.semantics.purpose import writes_results
 from torchlint.semantics.repetition import may_repeat
-from torchlint.semantics.synchronisation import after_a_decision, only_on_failure, waiting_place, written_out
+from torchlint.semantics.synchronisation import (
+    WRITERS,
+    after_a_decision,
+    only_on_failure,
+    waiting_place,
+    written_out,
+)
 
 from .remedies import now_and_then, runs_as_function, without_graph
 
@@ -26,6 +32,7 @@ _PLACES = (cst.Call, cst.FormattedString, cst.BinaryOperation)
     severity=WARNING,
     fix="none",
     on=_PLACES,
+    named={cst.Call: WRITERS},
     mentions=("torch|lightning|accelerate",),
     remedy="Write it out every 100 steps, where `step % 100 == 0`",
 )

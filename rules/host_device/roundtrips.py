@@ -12,6 +12,7 @@ from torchlint.semantics.evidence import on_device
 from torchlint.semantics.names import BindingKind
 from torchlint.semantics.purpose import computes_on_host, offloads
 from torchlint.semantics.remembered import remembered
+from torchlint.semantics.spellings import last_words
 from torchlint.semantics.synchronisation import host_copy, waiting_place
 from torchlint.semantics.transfers import move_to_accelerator
 from torchlint.semantics.values import Kind
@@ -25,6 +26,8 @@ _MAKERS = frozenset(
     {"torch.from_numpy", "torch.tensor", "torch.as_tensor", "torch.asarray", "torch.Tensor"}
     | set(LEGACY_CONSTRUCTORS)
 )
+MOVES = last_words(_MAKERS) | {"to", "cuda"}
+"""What the calls are named that may bring something to the device."""
 
 
 def copied_back_from(module: Module, move: cst.Call) -> cst.Call | None:

@@ -8,7 +8,7 @@ import libcst as cst
 
 from torchlint.fixes import replace, safe, spell, unsafe
 from torchlint.rule import WARNING, Finding, rule
-from torchlint.semantics.arrays import same_through_one_array, tensor_from_list
+from torchlint.semantics.arrays import FROM_LISTS, same_through_one_array, tensor_from_list
 from torchlint.semantics.evidence import is_test
 from torchlint.semantics.module import Module
 
@@ -19,6 +19,7 @@ from torchlint.semantics.module import Module
     severity=WARNING,
     fix="safe",
     on=cst.Call,
+    named={cst.Call: FROM_LISTS},
     mentions=("tensor|Tensor|asarray", "numpy|cv2"),
     remedy="Make one array of them with `numpy.array(…)`, and a tensor of that",
 )

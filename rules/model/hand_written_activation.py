@@ -35,6 +35,7 @@ _TITLES = {
     severity=WARNING,
     fix="safe",
     on=(cst.BinaryOperation, cst.Call),
+    named={cst.Call: ("mul", "mul_", "multiply", "multiply_", "div", "div_")},
     mentions=("torch", "sigmoid|Sigmoid|erf|tanh|Tanh|relu6|ReLU6|clamp|clip|softplus|Softplus"),
 )
 def hand_written_activation(node: cst.BinaryOperation | cst.Call, module: Module) -> Iterator[Finding]:

@@ -25,6 +25,7 @@ from .fallbacks import known_to_author, with_fused_kernel
     severity=WARNING,
     fix="unsafe",
     on=(cst.BinaryOperation, cst.Call),
+    named={cst.Call: ("mul", "multiply", "div", "divide")},
     mentions=("torch", "mean(", "sqrt|0.5", "keepdim"),
 )
 def hand_written_normalization(node: cst.BinaryOperation | cst.Call, module: Module) -> Iterator[Finding]:

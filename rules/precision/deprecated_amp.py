@@ -9,12 +9,15 @@ import libcst as cst
 from torchlint.fixes import safe, unsafe
 from torchlint.fixes.replacements import upgraded
 from torchlint.rule import WARNING, Finding, rule
+from torchlint.semantics.api.upgrades import SYMBOLS
 from torchlint.semantics.module import Module
 from torchlint.semantics.releasechecks import ReleaseChecks
+from torchlint.semantics.spellings import last_words
 from torchlint.semantics.upgrading import only_names, upgrade_at
 
 _PLACES = ("torch.cuda.amp.", "torch.cpu.amp.")
 _APEX = ("apex.amp.initialize", "apex.amp.scale_loss")
+_NAMES = last_words((*_APEX, *(symbol for symbol in SYMBOLS if symbol.startswith(_PLACES))))
 
 
 @rule(
@@ -23,6 +26,7 @@ _APEX = ("apex.amp.initialize", "apex.amp.scale_loss")
     severity=WARNING,
     fix="safe",
     on=(cst.Name, cst.Attribute),
+    named={cst.Name: _NAMES, cst.Attribute: _NAMES},
     mentions=("amp", "cuda|cpu|apex", "autocast|GradScaler|custom_fwd|custom_bwd|initialize|scale_loss"),
 )
 def deprecated_amp(node: cst.Name | cst.Attribute, module: Module) -> Iterator[Finding]:

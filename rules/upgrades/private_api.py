@@ -8,6 +8,7 @@ import libcst as cst
 
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.module import Module
+from torchlint.semantics.upgrading import GIVEN_UP
 
 from .givenup import moved, said_of
 from .uses import guarded, uses_of_given_up
@@ -19,6 +20,7 @@ from .uses import guarded, uses_of_given_up
     severity=WARNING,
     fix="safe",
     on=(cst.Attribute, cst.ImportFrom),
+    named={cst.Attribute: GIVEN_UP},
     mentions=("torch", "torch._|_dynamo|_LRScheduler|data._utils|._tensor|_composable|er_base|_pytree_node"),
 )
 def private_api(node: cst.Attribute | cst.ImportFrom, module: Module) -> Iterator[Finding]:

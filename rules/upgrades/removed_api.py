@@ -8,6 +8,7 @@ import libcst as cst
 
 from torchlint.rule import ERROR, Finding, rule
 from torchlint.semantics.module import Module
+from torchlint.semantics.upgrading import GIVEN_UP
 
 from .givenup import arguments_given_up, dropped_or_renamed, moved, said_of
 from .uses import guarded, uses_of_given_up
@@ -19,6 +20,7 @@ from .uses import guarded, uses_of_given_up
     severity=ERROR,
     fix="safe",
     on=(cst.Attribute, cst.ImportFrom, cst.Call),
+    named={cst.Attribute: GIVEN_UP},
     mentions=(
         "torch",
         (

@@ -11,7 +11,7 @@ import libcst as cst
 from torchlint.semantics.api.upgrades import SYMBOLS, Upgrade
 from torchlint.semantics.names import canonical
 from torchlint.semantics.releasechecks import ReleaseChecks
-from torchlint.semantics.upgrading import last_part, may_be_given_up, root_of, upgrade_at
+from torchlint.semantics.upgrading import GIVEN_UP, last_part, root_of, upgrade_at
 from torchlint.syntax import alike
 from torchlint.target import TORCH
 
@@ -42,7 +42,7 @@ def uses_of_given_up(
             yield node, row
         return
     for alias in () if isinstance(node.names, cst.ImportStar) else node.names:
-        if not isinstance(alias.name, cst.Name) or not may_be_given_up(alias.name.value):
+        if not isinstance(alias.name, cst.Name) or alias.name.value not in GIVEN_UP:
             continue
         binding = module.binding_of(alias)
         row = SYMBOLS.get(canonical(binding.imported or "")) if binding is not None else None

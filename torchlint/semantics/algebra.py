@@ -29,9 +29,7 @@ class Product:
     factors: tuple[cst.BaseExpression, ...]
 
 
-def product(
-    module: Module, node: cst.BaseExpression, names: list[cst.Name], depth: int = _DEPTH
-) -> Product:
+def product(module: Module, node: cst.BaseExpression, names: list[cst.Name], depth: int = _DEPTH) -> Product:
     """The number and the factors that an expression is the product of; names with one use are looked into.
 
     Those names are added to ``names``, for `as_assigned`.

@@ -18,6 +18,7 @@ from torchlint.semantics.api.results import LEGACY_CONSTRUCTORS
 from torchlint.semantics.loaders import Loaders
 from torchlint.semantics.names import Binding, BindingKind
 from torchlint.semantics.remembered import remembered
+from torchlint.semantics.spellings import last_words
 from torchlint.semantics.values import Kind, item_of
 
 if TYPE_CHECKING:
@@ -68,6 +69,8 @@ _ASKING = frozenset({"copy", "count", "index", "reverse"})
 
 # Their parameter for the data.
 _FROM_DATA = {"torch.tensor": "data", "torch.as_tensor": "data", "torch.asarray": "obj"}
+FROM_LISTS = last_words(_FROM_DATA) | last_words(LEGACY_CONSTRUCTORS) | {"Tensor"}
+"""What the calls are named that may be a ``tensor_from_list``."""
 # Arrays of the other byte order: only from a list of them is a tensor made.
 _FOREIGN = re.compile(r"""["']>[iuf]\d""")
 

@@ -291,7 +291,7 @@ def _bound_after(module: Module, target: cst.CSTNode) -> int:
 
 def _reads_of(module: Module, variable: Variable) -> Iterator[cst.BaseExpression]:
     if isinstance(variable, str):
-        yield from _attributes(module).get(variable, ())
+        yield from module.tree.attributes_by_name.get(variable, ())
         return
     scope, name = variable
     bindings = scope.bindings.get(name, ())
@@ -306,14 +306,6 @@ def _reads_of(module: Module, variable: Variable) -> Iterator[cst.BaseExpression
         node = binding.node
         if binding.kind is BindingKind.AUGMENT and isinstance(node, cst.Name):
             yield node
-
-
-@remembered
-def _attributes(module: Module) -> dict[str, list[cst.Attribute]]:
-    found: dict[str, list[cst.Attribute]] = {}
-    for node in module.tree.nodes(cst.Attribute):
-        found.setdefault(node.attr.value, []).append(node)
-    return found
 
 
 def _written_by(module: Module, read: cst.BaseExpression) -> cst.CSTNode | None:

@@ -460,6 +460,7 @@ def asks(name: str | None, *wanted: Role) -> bool:
     return all(any(each.start <= at <= each.end for each in said) for at in range(len(spelt)))
 
 
+@lru_cache(_MOST_REMEMBERED)
 def names_device(name: str | None) -> bool:
     """Return whether a variable of this name is a device."""
     return denotes(name, Role.DEVICE)
@@ -487,6 +488,7 @@ def names_criterion(name: str | None) -> bool:
     return denotes(name, Role.CRITERION) or (begins(name, Role.CRITERION) and not ends(name, Role.FUNCTION))
 
 
+@lru_cache(_MOST_REMEMBERED)
 def names_loss(name: str | None) -> bool:
     """Return whether a variable of this name is a loss; ``use_aux_loss`` and ``compute_loss`` are not."""
     if begins(name, Role.LOGGING):

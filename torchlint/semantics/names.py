@@ -148,6 +148,8 @@ class Names:
         self.star_modules: list[str] = []
         self.attributes: dict[str, list[AttributeBinding]] = {}
         self.by_node: dict[cst.CSTNode, Binding] = {}
+        self.renamed: set[str] = set()
+        """What the file calls things that may be of libraries, and have another name there."""
         self._dotted_spellings: set[str] = set()
         """What the file calls things of libraries, if only somewhere: the names that can be qualified."""
         self._divide()
@@ -351,8 +353,13 @@ class Names:
     def _add(self, binding: Binding) -> None:
         binding.scope.bindings.setdefault(binding.name, []).append(binding)
         self.by_node[binding.node] = binding
+        value = binding.value
         if _gives_dotted(binding):
             self._dotted_spellings.add(binding.name)
+            if binding.name != _last_word(value, binding.imported):
+                self.renamed.add(binding.name)
+        elif value.__class__ is cst.IfExp:
+            self.renamed.add(binding.name)
 
     # ------------------------------------------------------------------ reading
 
@@ -640,6 +647,13 @@ def _kind_of(maker: cst.CSTNode) -> ScopeKind:
     if maker.__class__ is cst.ClassDef:
         return ScopeKind.CLASS
     return ScopeKind.COMPREHENSION if maker.__class__ in _COMPREHENSIONS else ScopeKind.FUNCTION
+
+
+def _last_word(value: cst.CSTNode | None, imported: str | None) -> str | None:
+    """The last word of what an import or a plain assignment gives a name."""
+    if imported is not None:
+        return imported.rpartition(".")[2]
+    return value.attr.value if isinstance(value, cst.Attribute) else getattr(value, "value", None)
 
 
 def _gives_dotted(binding: Binding) -> bool:

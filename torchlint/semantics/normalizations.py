@@ -67,7 +67,7 @@ class _Walk:
         return None if found is None or found.in_place else found
 
     def as_made(self) -> bool:
-        """Whether each step, and what it was computed of, is where it is read what it was where it was made."""
+        """Whether each step, where it is read, is still what was computed, and of what it was computed."""
         names = self.followed
         return all(unwritten(self.module, name) for name in names) and as_assigned(self.module, names)
 

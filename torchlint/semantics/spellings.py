@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import libcst as cst
 
 
@@ -31,3 +33,8 @@ def given_as(call: cst.Call, name: str, position: int | None) -> cst.BaseExpress
         if keyword == name or (keyword is None and index == position):
             return arg.value
     return None
+
+
+def last_words(dotted: Iterable[str]) -> frozenset[str]:
+    """The last words of some dotted names: what calls of them are spelt with, as a rule."""
+    return frozenset(name.rpartition(".")[2] for name in dotted)

@@ -15,6 +15,7 @@ copy with ``non_blocking=True`` does not.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING
@@ -38,7 +39,7 @@ from torchlint.semantics.loops import loops_around
 from torchlint.semantics.origins import computed_elsewhere, hands_over_model, runs_given_model
 from torchlint.semantics.phases import Phase, phase
 from torchlint.semantics.remembered import remembered
-from torchlint.semantics.spellings import given_as, last_name
+from torchlint.semantics.spellings import given_as, last_name, last_words
 from torchlint.semantics.values import Device, Kind, Value, item_of
 from torchlint.syntax import COMPOUND_STATEMENTS
 
@@ -57,6 +58,13 @@ _LINKS = frozenset(
     | {"squeeze", "to", "type"}
 )
 _NUMPY_COPIES = frozenset(name for name, sync in FUNCTION_SYNCS.items() if name.startswith("numpy."))
+
+CONVERSIONS = frozenset(
+    {"get_scale", *_CONVERTING_METHODS, *_CONVERTING_BUILTINS, *dir(math), *last_words(_CONVERTING_FUNCTIONS)}
+)
+"""What the calls are named that may be a ``conversion``."""
+HOST_COPIES = frozenset({"cpu", "to", "copy_", "numpy", "type", *last_words(_NUMPY_COPIES)})
+"""What the calls are named that may be a ``host_copy``."""
 
 
 def may_be_on_device(module: Module, node: cst.BaseExpression) -> bool:
@@ -651,6 +659,13 @@ _SHAPE_FUNCTIONS = frozenset(
 )
 
 
+SHAPE_WAITS = frozenset(
+    {"pad", *READING_SCALARS, *last_words(SIZED_BY_SCALARS), *last_words(_SHAPE_FUNCTIONS)}
+    | {name for name, sync in METHOD_SYNCS.items() if sync.reason == "shape"}
+)
+"""What the calls are named that may be a ``shape_wait``."""
+
+
 def _passed(module: Module, call: cst.Call, argument: tuple[str, int | None]) -> bool:
     """Whether an argument is, or may be, given something that spares the wait."""
     if any(arg.star for arg in call.args):
@@ -855,6 +870,13 @@ _CHART_FUNCTIONS = frozenset(
     {"wandb.log", "mlflow.log_metric", "mlflow.log_metrics", "swanlab.log", "trackio.log"}
 )
 _RUNS = frozenset({"wandb.init", "swanlab.init", "trackio.init"})
+_WRITING_BUILTINS = frozenset(f"builtins.{name}" for name in ("print", "str", "repr", "format"))
+
+WRITERS = frozenset(
+    {"format", "set_postfix", "log", "print", *_LOG_METHODS, *_CHART_METHODS}
+    | {*last_words(_CHART_FUNCTIONS), *last_words(_WRITING_BUILTINS)}
+)
+"""What the calls are named that may have ``written_arguments``."""
 
 
 def written_out(module: Module, node: cst.BaseExpression) -> cst.BaseExpression | None:
@@ -914,7 +936,7 @@ def written_arguments(module: Module, call: cst.Call) -> Iterator[cst.BaseExpres
     """The expressions that a call turns into text or numbers for people to read."""
     arguments = [arg.value for arg in call.args if not arg.star]
     qualified = module.qualified(call.func) or ""
-    if qualified in ("builtins.print", "builtins.str", "builtins.repr", "builtins.format"):
+    if qualified in _WRITING_BUILTINS:
         yield from arguments
     elif qualified in _CHART_FUNCTIONS:
         yield from _within(module, arguments)

@@ -8,16 +8,13 @@ import libcst as cst
 
 from torchlint.semantics.api.upgrades import SYMBOLS, Upgrade
 from torchlint.semantics.names import BindingKind
+from torchlint.semantics.spellings import last_words
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
 
-_LAST = frozenset(symbol.rpartition(".")[2] for symbol in SYMBOLS)
-
-
-def may_be_given_up(name: str) -> bool:
-    """Whether the last part of some name that was given up is spelt so."""
-    return name in _LAST
+GIVEN_UP = last_words(SYMBOLS)
+"""The last words of the names that were given up."""
 
 
 def upgrade_at(module: Module, node: cst.CSTNode) -> Upgrade | None:
@@ -25,7 +22,7 @@ def upgrade_at(module: Module, node: cst.CSTNode) -> Upgrade | None:
     if isinstance(node, cst.Name):
         if not module.names.may_be_qualified(node.value) or not module.names.is_read(node):
             return None
-    elif not isinstance(node, cst.Attribute) or not may_be_given_up(node.attr.value):
+    elif not isinstance(node, cst.Attribute) or node.attr.value not in GIVEN_UP:
         return None
     dotted = module.qualified(node) or _beside_stand_in(module, node)
     return SYMBOLS.get(dotted) if dotted is not None else None

@@ -22,6 +22,7 @@ from torchlint.semantics.purpose import (
 )
 from torchlint.semantics.repetition import may_repeat
 from torchlint.semantics.synchronisation import (
+    HOST_COPIES,
     after_a_decision,
     after_a_guard,
     host_copy,
@@ -60,6 +61,7 @@ from .collection import collect_on_device
     severity=WARNING,
     fix="unsafe",
     on=cst.Call,
+    named={cst.Call: HOST_COPIES},
     mentions=("torch|lightning|accelerate", "cpu|numpy|.type(|copy_(|.to("),
     remedy="Keep `x.detach()` and copy what is kept after the loop, all at once with `.cpu()`",
 )

@@ -14,7 +14,7 @@ from torchlint.semantics.phases import Phase, phase
 from torchlint.semantics.places import Hot
 from torchlint.semantics.purpose import below_saving, reads_items, writes_results
 from torchlint.semantics.repetition import may_repeat
-from torchlint.semantics.synchronisation import after_a_decision, conversion, waiting_place
+from torchlint.semantics.synchronisation import CONVERSIONS, after_a_decision, conversion, waiting_place
 from torchlint.semantics.usage import receivers, steps_environment, writes_out
 from torchlint.semantics.values import Kind
 from torchlint.semantics.writes import changed_later
@@ -41,6 +41,7 @@ from .accumulation import holds_arrays, keep_on_device
     severity=WARNING,
     fix="safe",
     on=cst.Call,
+    named={cst.Call: CONVERSIONS},
     mentions=(
         "torch|lightning|accelerate",
         "item(|tolist(|float(|int(|bool(|complex(|math|range(|index(|get_scale(",

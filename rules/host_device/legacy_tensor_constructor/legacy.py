@@ -15,6 +15,7 @@ from torchlint.fixes import add_argument, replace, safe, spell, unsafe
 from torchlint.semantics.api.results import LEGACY_CONSTRUCTORS
 from torchlint.semantics.evidence import accelerated, default_dtype_changes
 from torchlint.semantics.phases import Phase, phase
+from torchlint.semantics.spellings import last_words
 from torchlint.semantics.values import Device, Kind
 
 from ..factories import (
@@ -32,6 +33,9 @@ if TYPE_CHECKING:
 
 _ON_CUDA = {name.replace("torch.", "torch.cuda."): dtype for name, dtype in LEGACY_CONSTRUCTORS.items()}
 _DTYPES: dict[str, str | None] = {**LEGACY_CONSTRUCTORS, **_ON_CUDA, "torch.Tensor": None}
+
+LEGACY_NAMES = last_words(_DTYPES) | {"type"}
+"""What the calls are named that make, or cast to, a legacy tensor type."""
 
 
 def legacy_constructor(module: Module, call: cst.Call) -> str | None:

@@ -11,6 +11,7 @@ from torchlint.semantics.module import Module
 
 from ..remedies import as_spelt
 from .legacy import (
+    LEGACY_NAMES,
     cast_by_hand,
     constructor_by_hand,
     legacy_cast,
@@ -27,6 +28,7 @@ from .legacy import (
     severity=NOTE,
     fix="safe",
     on=cst.Call,
+    named={cst.Call: LEGACY_NAMES},
     mentions=("torch", "Tensor"),
     remedy="Write `torch.tensor(…)` for data, and `torch.empty(…)` for sizes",
 )

@@ -16,7 +16,7 @@ from torchlint.semantics.synchronisation import waiting_place
 from torchlint.semantics.values import Kind
 
 from ..remedies import inline, step_of
-from ..roundtrips import copied_back_from
+from ..roundtrips import MOVES, copied_back_from
 from .invariance import Repeated, hoisted, needless_move
 
 
@@ -26,6 +26,7 @@ from .invariance import Repeated, hoisted, needless_move
     severity=WARNING,
     fix="safe",
     on=cst.Call,
+    named={cst.Call: MOVES},
     mentions=("torch|lightning|accelerate", ".cuda(|.to(|device"),
     remedy="Move it once, before the loop",
 )

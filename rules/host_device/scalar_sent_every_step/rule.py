@@ -20,6 +20,7 @@ from .indexing import (
     sent_by_assignment,
 )
 from .scalars import (
+    SENDERS,
     filled_on_device,
     place_of_sending,
     sent_each_step,
@@ -33,6 +34,7 @@ from .scalars import (
     severity=WARNING,
     fix="safe",
     on=(cst.Call, cst.Subscript),
+    named={cst.Call: SENDERS},
     mentions=("torch", "tensor(|asarray(|["),
     remedy="Let the device fill it in, `torch.full((), …)`",
     follows=("TL201", "TL209"),

@@ -22,6 +22,7 @@ from torchlint.semantics.evidence import accelerated, on_device
 from torchlint.semantics.names import BindingKind
 from torchlint.semantics.phases import Phase, phase
 from torchlint.semantics.remembered import remembered
+from torchlint.semantics.spellings import last_words
 from torchlint.semantics.synchronisation import (
     after_a_decision,
     after_a_guard,
@@ -40,6 +41,8 @@ if TYPE_CHECKING:
 
 
 _MAKERS = frozenset({"torch.tensor", "torch.as_tensor", "torch.asarray"})
+SENDERS = last_words(_MAKERS) | {"new_tensor"}
+"""What the calls are named that may make a tensor of a number."""
 _KEYWORDS = frozenset({"data", "obj", "dtype", "device", "requires_grad"})
 # Dtypes that hold whatever a program works with.
 _ROOMY = frozenset(

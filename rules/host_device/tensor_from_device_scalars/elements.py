@@ -21,7 +21,7 @@ from torchlint.diagnostics import Edit, Fix, Span
 from torchlint.fixes import Edits, replace, safe, spell, unsafe
 from torchlint.semantics.api.results import LEGACY_CONSTRUCTORS, READING_ARGUMENTS, READING_FILL
 from torchlint.semantics.evidence import accelerated, on_device
-from torchlint.semantics.spellings import given_as, last_name
+from torchlint.semantics.spellings import given_as, last_name, last_words
 from torchlint.semantics.synchronisation import waiting_place
 from torchlint.semantics.transfers import moved_at_once
 from torchlint.semantics.values import Device, Graph, Kind, Value, item_of
@@ -51,6 +51,10 @@ _FLOATING = frozenset(
 _WHOLE = frozenset({"torch.bool", "torch.uint8", "torch.int8", "torch.int16", "torch.int32", "torch.int64"})
 _WIDE = frozenset({"torch.int64", "torch.long"})
 _READERS = _MAKERS | _LEGACY | _OF_NUMPY | _COMPARING
+_TAKING_NUMBERS = last_words(READING_ARGUMENTS)
+
+READERS = last_words(_READERS) | _TAKING_NUMBERS | READING_FILL
+"""What the calls are named that may read device tensors one by one, or one given as a number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,9 +148,6 @@ def taken_as_number(module: Module, call: cst.Call) -> tuple[str, cst.BaseExpres
         method = isinstance(call.func, cst.Attribute) and on_device(module, call.func.value)
         return (parameter[0], given) if method else None
     return parameter[0], given
-
-
-_TAKING_NUMBERS = frozenset(name.rpartition(".")[2] for name in READING_ARGUMENTS)
 
 
 def made_step_by_step(module: Module, items: cst.BaseExpression) -> Hot | None:

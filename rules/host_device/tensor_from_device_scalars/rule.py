@@ -15,6 +15,7 @@ from torchlint.semantics.synchronisation import after_a_guard, may_be_on_device,
 
 from ..remedies import as_spelt, inline, tight
 from .elements import (
+    READERS,
     ReadOneByOne,
     filled_in,
     made_step_by_step,
@@ -30,6 +31,7 @@ from .elements import (
     severity=WARNING,
     fix="safe",
     on=cst.Call,
+    named={cst.Call: READERS},
     mentions=(
         "torch|lightning|accelerate",
         "ensor(|asarray(|full|_fill|np.|numpy|max(|min(|sorted(|alpha=|value=|dropout(|leaky_relu(",

@@ -21,6 +21,7 @@ from .copies import copied
     severity=NOTE,
     fix="unsafe",
     on=cst.Call,
+    named={cst.Call: ("tensor",)},
     mentions=("tensor",),
     remedy="Call `torch.as_tensor`, and set on its result what it takes no argument for",
 )

@@ -8,8 +8,9 @@ import libcst as cst
 
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.module import Module
+from torchlint.semantics.spellings import last_words
 
-from .growth import collected, grown
+from .growth import CONCATENATIONS, collected, grown
 
 
 @rule(
@@ -18,6 +19,7 @@ from .growth import collected, grown
     severity=WARNING,
     fix="unsafe",
     on=cst.Call,
+    named={cst.Call: last_words(CONCATENATIONS)},
     mentions=("torch", "cat|hstack|vstack|dstack|column_stack|row_stack", "for |while "),
 )
 def concatenation_in_loop(call: cst.Call, module: Module) -> Iterator[Finding]:

@@ -24,6 +24,7 @@ _COMPLEX = re.compile(r"complex|\b\d+(\.\d*)?j\b|\bpolar\(")
     severity=WARNING,
     fix="safe",
     on=(cst.BinaryOperation, cst.Call),
+    named={cst.Call: ("log", "sub", "subtract")},
     mentions=("torch", "log(|log (|exp(|exp ("),
 )
 def unfused_log_math(node: cst.BinaryOperation | cst.Call, module: Module) -> Iterator[Finding]:

@@ -9,7 +9,7 @@ import libcst as cst
 from torchlint.fixes import safe
 from torchlint.rule import NOTE, WARNING, Finding, rule
 from torchlint.semantics.module import Module
-from torchlint.semantics.upgrading import only_names
+from torchlint.semantics.upgrading import GIVEN_UP, only_names
 
 from ..givenup import arguments_given_up, dropped_or_renamed, moved, said_of
 from ..uses import guarded, uses_of_given_up
@@ -22,6 +22,7 @@ from .reductions import legacy_reduction
     severity=WARNING,
     fix="safe",
     on=(cst.Attribute, cst.ImportFrom, cst.Call),
+    named={cst.Attribute: GIVEN_UP},
     mentions=(
         "torch",
         (
