@@ -108,6 +108,8 @@ class Evaluation(Part):
         Of several in the same code only the first one is told.
         """
         if not self._evaluates(call):
+            if not self._trains:
+                return None
             return self._of_untrained(call) or self._in_both_modes(call)
         function = self.module.function(call)
         if is_test(self.module):
@@ -216,6 +218,11 @@ class Evaluation(Part):
         return Asides(self.module)
 
     @cached_property
+    def _trains(self) -> bool:
+        """Whether the file backpropagates at all: without that it has no model beside those it trains."""
+        return bool(Backpropagation.of(self.module).passes)
+
+    @cached_property
     def _untrained(self) -> Untrained:
         return Untrained(self.module)
 
@@ -260,7 +267,7 @@ class Evaluation(Part):
 
     def _in_both_modes(self, call: cst.Call) -> Region | None:
         """The statement of a forward pass that a loop makes for training and for validation alike."""
-        if not Backpropagation.of(self.module).passes or phase(self.module, call) is not Phase.UNKNOWN:
+        if phase(self.module, call) is not Phase.UNKNOWN:
             return None
         training = self._asides.asked_before_training(call)
         if training is None or not self._is_forward_pass(call):

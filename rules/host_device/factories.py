@@ -54,6 +54,8 @@ _VIEWS = frozenset(
 _CASTS = frozenset(["bfloat16", "bool", "byte", "char", "double", "float", "half", "int", "long", "short"])
 _FILLS = frozenset(["fill_", "zero_"])
 _RANDOM_FILLS = frozenset(["normal_", "uniform_", "random_", "bernoulli_", "exponential_"])
+_PASSING_ON = _VIEWS | _CASTS | _FILLS | _RANDOM_FILLS
+_RETYPING = frozenset(["to", "type"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,12 +108,14 @@ def factory(module: Module, node: cst.BaseExpression) -> Factory | None:
     if not isinstance(node.func, cst.Attribute):
         return None
     name = node.func.attr.value
-    # ``.to(dtype)`` is a move to no other place.
-    typed = name in ("to", "type") and _casts(module, node)
-    if not (typed or name == "requires_grad_" or name in _VIEWS | _CASTS | _FILLS | _RANDOM_FILLS):
+    if not (name in _PASSING_ON or name in _RETYPING or name == "requires_grad_"):
         return None
     made = factory(module, node.func.value)
     if made is None:
+        return None
+    # ``.to(dtype)`` is a move to no other place.
+    typed = name in _RETYPING
+    if typed and not _casts(module, node):
         return None
     return dataclasses.replace(
         made,
@@ -201,7 +205,7 @@ def moved_later(module: Module, made: cst.BaseExpression) -> bool:
                 return False
             if move_to_accelerator(module, call) is not None:
                 return True
-            passed_on = name in _VIEWS | _CASTS | _FILLS | _RANDOM_FILLS
+            passed_on = name in _PASSING_ON
             passed_on = passed_on or (name in ("to", "type") and _casts(module, call))
             return passed_on and moved_later(module, call)
         case cst.Arg():

@@ -12,7 +12,7 @@ from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.algebra import argument, loses_comment, one_line
 from torchlint.semantics.constancy import same_later
 from torchlint.semantics.module import Module
-from torchlint.semantics.normalizations import Normalization, normalization
+from torchlint.semantics.normalizations import Normalization, as_made, normalization
 from torchlint.semantics.releasechecks import ReleaseChecks
 from torchlint.semantics.wiring import Wiring
 
@@ -77,12 +77,14 @@ def hand_written_normalization(node: cst.BinaryOperation | cst.Call, module: Mod
         if not isinstance(name, cst.Name) or name.value not in ("mul", "multiply", "div", "divide"):
             return
     found = normalization(module, node)
-    if found is None or ReleaseChecks.of(module).over(node) or with_fused_kernel(module, node):
+    if found is None or with_fused_kernel(module, node) or "onnx" in module.tree.lowered:
         return
     title, function = ("layer norm", "layer_norm") if found.centred else ("RMS norm", "rms_norm")
-    if known_to_author(module, node, function) or "onnx" in module.tree.text.lower():
-        return
     if not found.centred and not module.target.admits("2.4"):
+        return
+    if known_to_author(module, node, function) or ReleaseChecks.of(module).over(node):
+        return
+    if not as_made(module, found):
         return
     yield Finding(
         node,

@@ -127,18 +127,32 @@ class Fixpoint(Generic[Q, A]):
             self._merge(0)
             self._leaned[key] = answers.nothing
             return answers.nothing
-        self._bounds.append(number)
-        answer = self._work_out(key, work_out)
-        if self._bounds[-1] != number:
-            self._current[key] = answer
-            return answer
-        if len(self._open) == number + 1 and key not in self._leaned:
-            self._bounds.pop()
+        bounds = self._bounds
+        bounds.append(number)
+        # What `_work_out` does, without one more call for each question that is asked.
+        outer = self._asked
+        asked = self._asked = []
+        self._working.add(key)
+        try:
+            answer = work_out(key)
+        except BaseException:
+            self._abandon()
+            raise
+        finally:
+            self._asked = outer
+        self._working.discard(key)
+        if bounds[-1] == number and len(self._open) == number + 1 and key not in self._leaned:
+            bounds.pop()
             self._open.pop()
             del self._numbers[key]
-            if not self._open:
+            if not number:
                 self.leaning.clear()
             answer = self.settled[key] = answers.unknown if answer is answers.nothing else answer
+            return answer
+        if asked:
+            self._grounds[key] = asked, answer
+        if bounds[-1] != number:
+            self._current[key] = answer
             return answer
         self._current[key] = answer
         self._solve(number)

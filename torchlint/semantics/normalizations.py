@@ -26,6 +26,7 @@ class Normalization:
         x: what is normalised.
         eps: what is added under the root.
         dimensions: over how many dimensions.
+        names: the names by which the steps are read, for `as_made`.
         statements: the assignments that give names to the steps.
         cast: whether the squares are summed in another type than what is scaled.
     """
@@ -34,6 +35,7 @@ class Normalization:
     x: cst.BaseExpression
     eps: cst.BaseExpression
     dimensions: int
+    names: tuple[cst.Name, ...]
     statements: tuple[cst.CSTNode, ...]
     cast: bool = False
 
@@ -66,11 +68,6 @@ class _Walk:
         found = operations.of(current)
         return None if found is None or found.in_place else found
 
-    def as_made(self) -> bool:
-        """Whether each step, where it is read, is still what was computed, and of what it was computed."""
-        names = self.followed
-        return all(unwritten(self.module, name) for name in names) and as_assigned(self.module, names)
-
     def read_elsewhere(self) -> bool:
         """Whether a step serves another end as well."""
         return any(use not in self.consumed for b in self.bindings for use in self.module.uses(b))
@@ -89,11 +86,19 @@ def normalization(module: Module, node: cst.BaseExpression) -> Normalization | N
         walk = _Walk(module)
         inner = _under_root(walk, root, inverse=operation.name == "mul")
         found = _normalized(walk, numerator, inner) if inner is not None else None
-        if found is not None and not walk.read_elsewhere() and walk.as_made():
+        if found is not None and not walk.read_elsewhere():
             centred, x, eps, dimensions = found
             statements = tuple(dict.fromkeys(module.tree.statement(b.node) for b in walk.bindings))
-            return Normalization(centred, x, eps, dimensions, statements, walk.cast)
+            return Normalization(centred, x, eps, dimensions, tuple(walk.followed), statements, walk.cast)
     return None
+
+
+def as_made(module: Module, found: Normalization) -> bool:
+    """Whether each step, where it is read, is still what was computed, and of what it was computed.
+
+    It takes longer to find out than everything else, and is asked last.
+    """
+    return all(unwritten(module, name) for name in found.names) and as_assigned(module, found.names)
 
 
 def _may_be_root(module: Module, node: cst.BaseExpression) -> bool:

@@ -536,10 +536,10 @@ class Places(Part):
 
         A model that is used step by step, to sample or to decode, waits for itself long enough.
         """
-        work = self._work_of(function)
-        if not work.steps or work.trains or work.training_steps or work.batches:
+        if phase(self.module, node) is not Phase.EVALUATION:
             return False
-        return phase(self.module, node) is Phase.EVALUATION
+        work = self._work_of(function)
+        return work.steps and not (work.trains or work.training_steps or work.batches)
 
     def _hot_function(self, key: _Run) -> Hot | None:
         """As ``hot``, for what a function does when it is called (or when it yields) on some conditions."""
@@ -674,10 +674,7 @@ class Places(Part):
         if owner is not None:
             info = self.module.classes.info(owner)
             if info.kind is Kind.MODULE and name == "forward":
-                work = self._work_of(function)
-                # The forward of a trainer with its loop of steps is a whole run.
-                whole = work.training_steps and not work.trains
-                return None if whole else Reason(Cause.METHOD, name)
+                return None if self._is_whole_run(function) else Reason(Cause.METHOD, name)
             if info.lightning and (name in LIGHTNING_STEPS or LIGHTNING_BATCH_HOOK.match(name)):
                 return Reason(Cause.LIGHTNING, name)
             for base in info.bases:
@@ -686,6 +683,18 @@ class Places(Part):
         elif self._registered(function):
             return Reason(Cause.HOOK)
         return Reason(Cause.TRAINING_STEP, name) if self._is_step(function) else None
+
+    def _is_whole_run(self, forward: cst.FunctionDef) -> bool:
+        """Whether a ``forward`` is that of a trainer, with its loop of steps."""
+        if not self._trains:
+            return False
+        work = self._work_of(forward)
+        return work.training_steps and not work.trains
+
+    @cached_property
+    def _trains(self) -> bool:
+        """Whether the file has a step of training at all."""
+        return any(is_training_step(self.module, call) for call in self.tree.nodes(cst.Call))
 
     def _is_step(self, function: Function) -> bool:
         """Whether each call of a function that nothing in the file calls is one step of training.

@@ -432,7 +432,8 @@ def to_host(module: Module, call: cst.Call) -> bool:
         if keyword == "non_blocking" and module.value(arg.value).constant is not False:
             return False
         if keyword == "device" or (keyword is None and position == 0):
-            named = names_host(module, arg.value)
+            # What an attribute `dtype` holds is no device, whatever it takes to find out which it is.
+            named = last_name(arg.value) != "dtype" and names_host(module, arg.value)
     return named
 
 
