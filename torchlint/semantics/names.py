@@ -149,11 +149,14 @@ class Names:
         self.attributes: dict[str, list[AttributeBinding]] = {}
         self.by_node: dict[cst.CSTNode, Binding] = {}
         self.renamed: set[str] = set()
-        """What the file calls things that may be of libraries, and have another name there."""
+        """What the file calls things that may be of libraries, and end with another name there."""
         self._dotted_spellings: set[str] = set()
         """What the file calls things of libraries, if only somewhere: the names that can be qualified."""
+        self._named_after: dict[str, list[Binding]] = {}
+        """Plain assignments of names and attributes, by the name that those begin with."""
         self._divide()
         self._bind_all()
+        self._find_spellings()
 
     # ------------------------------------------------------------------ scopes
 
@@ -354,12 +357,26 @@ class Names:
         binding.scope.bindings.setdefault(binding.name, []).append(binding)
         self.by_node[binding.node] = binding
         value = binding.value
-        if _gives_dotted(binding):
+        if binding.imported is not None:
             self._dotted_spellings.add(binding.name)
-            if binding.name != _last_word(value, binding.imported):
+            if binding.name != binding.imported.rpartition(".")[2]:
                 self.renamed.add(binding.name)
+        elif _gives_dotted(binding):
+            self._named_after.setdefault(_first_word(value), []).append(binding)
         elif value.__class__ is cst.IfExp:
             self.renamed.add(binding.name)
+
+    def _find_spellings(self) -> None:
+        """Find what the file calls things of libraries: what it imports, and what is assigned from that."""
+        after = self._named_after
+        found = [*after] if self.star_modules else [*self._dotted_spellings, *(after.keys() & _BUILTINS)]
+        for name in found:
+            for binding in after.pop(name, ()):
+                value = binding.value
+                self._dotted_spellings.add(binding.name)
+                if not isinstance(value, cst.Attribute) or value.attr.value != binding.name:
+                    self.renamed.add(binding.name)
+                found.append(binding.name)
 
     # ------------------------------------------------------------------ reading
 
@@ -649,11 +666,11 @@ def _kind_of(maker: cst.CSTNode) -> ScopeKind:
     return ScopeKind.COMPREHENSION if maker.__class__ in _COMPREHENSIONS else ScopeKind.FUNCTION
 
 
-def _last_word(value: cst.CSTNode | None, imported: str | None) -> str | None:
-    """The last word of what an import or a plain assignment gives a name."""
-    if imported is not None:
-        return imported.rpartition(".")[2]
-    return value.attr.value if isinstance(value, cst.Attribute) else getattr(value, "value", None)
+def _first_word(value: cst.CSTNode | None) -> str:
+    """The name that a chain of attributes begins with; empty if it begins with no name."""
+    while isinstance(value, cst.Attribute):
+        value = value.value
+    return value.value if isinstance(value, cst.Name) else ""
 
 
 def _gives_dotted(binding: Binding) -> bool:
