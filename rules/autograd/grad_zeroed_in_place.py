@@ -76,15 +76,15 @@ def grad_zeroed_in_place(node: cst.Call | cst.AugAssign | cst.Assign, module: Mo
     - [PyTorch performance tuning guide](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html)
     - [zero_grad](https://docs.pytorch.org/docs/2.13/generated/torch.optim.Optimizer.zero_grad.html)
     """
-    if is_test(module):
-        return
     if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute):
         if node.func.attr.value == "zero_grad":
-            yield from _zero_grad(node, node.func.value, module)
+            if not is_test(module):
+                yield from _zero_grad(node, node.func.value, module)
             return
     owner = zeroed_gradient(module, node)
     if (
         owner is None
+        or is_test(module)
         or not Gradients.of(module).is_parameter(owner)
         or Gradients.of(module).needed_at(node, owner)
     ):

@@ -9,6 +9,7 @@ import libcst as cst
 from torchlint.fixes import set_argument, unsafe
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.module import Module
+from torchlint.semantics.spellings import last_words
 
 # Since which release each function takes ``use_reentrant``; read in the wheels of 1.10 to 2.15.
 _SINCE = {
@@ -23,6 +24,7 @@ _SINCE = {
     severity=WARNING,
     fix="unsafe",
     on=cst.Call,
+    named={cst.Call: last_words(_SINCE)},
     mentions=("checkpoint", "utils.checkpoint|utils import"),
 )
 def checkpoint_reentrancy_implicit(call: cst.Call, module: Module) -> Iterator[Finding]:

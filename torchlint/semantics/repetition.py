@@ -75,8 +75,12 @@ class Repetition(Part):
 
     def may_repeat(self, node: cst.CSTNode) -> bool:
         """Work out whether ``node`` can run again, which nothing in a file of unit tests counts as doing."""
-        found = self.known[node] = not is_test(self.module) and self.possible(node)
+        found = self.known[node] = not self._is_test and self.possible(node)
         return found
+
+    @cached_property
+    def _is_test(self) -> bool:
+        return is_test(self.module)
 
     def possible(self, node: cst.CSTNode) -> bool:
         """Whether ``node`` stands in a loop, or in a function that may be called from one."""

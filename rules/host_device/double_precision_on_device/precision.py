@@ -19,7 +19,7 @@ from torchlint.semantics import places
 from torchlint.semantics.evidence import Evidence, accelerated, evidence, on_device
 from torchlint.semantics.names import Binding, BindingKind
 from torchlint.semantics.remembered import remembered
-from torchlint.semantics.spellings import last_name
+from torchlint.semantics.spellings import last_name, last_words
 from torchlint.semantics.transfers import Move, move_to_accelerator, on_host
 from torchlint.semantics.values import Kind
 
@@ -33,6 +33,9 @@ _DEFAULTS = frozenset({"torch.set_default_dtype", "torch.set_default_tensor_type
 _DOUBLE_TYPES = frozenset({"torch.DoubleTensor", "torch.cuda.DoubleTensor"})
 _CASTING_METHODS = frozenset({"double", "to", "type"})
 _METHODS = _CASTING_METHODS | {"cuda", "register_buffer"}
+
+DOUBLING = _METHODS | last_words(_MAKERS | _KEEPERS | _DEFAULTS)
+"""What the calls are named that may bring double precision to an accelerator."""
 # What is done in double precision because the digits are needed.
 _EXACTING = re.compile(
     r"linalg|cholesky|gradcheck|LBFGS|\bsvd\b|\beigh?\b|\binverse\(|gpytorch|botorch|pyro\b|torchdiffeq|torchsde"

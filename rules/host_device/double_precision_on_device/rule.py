@@ -12,7 +12,7 @@ from torchlint.semantics.module import Module
 from torchlint.semantics.values import Kind
 
 from ..remedies import as_spelt, inline
-from .precision import Cause, doubled
+from .precision import DOUBLING, Cause, doubled
 
 
 @rule(
@@ -21,6 +21,7 @@ from .precision import Cause, doubled
     severity=NOTE,
     fix="none",
     on=cst.Call,
+    named={cst.Call: DOUBLING},
     mentions=("torch", "numpy|double|Double|float64"),
     remedy="Cast to single precision with `.float()`",
 )
