@@ -85,6 +85,27 @@ def test_identifiers_begin_and_end_where_a_word_says(word: str, here: str, not_h
     assert word not in words(not_here, word)
 
 
+@pytest.mark.parametrize(
+    ("text", "imported"),
+    [
+        ("import transformers", True),
+        ("import os, transformers.models as models", True),
+        ("if torch:\n    from transformers import (\n        Trainer,\n    )", True),
+        ("try: import transformers\nexcept ImportError: pass", True),
+        ("import os; from transformers import Trainer", True),
+        ("from \\\n    transformers import Trainer", True),
+        ('"""\n>>> from transformers import Trainer\n"""', False),
+        ("# import transformers", False),
+        ("import os  # transformers", False),
+        ("from .transformers_utils import x", False),
+        ("name = 'transformers'", False),
+    ],
+)
+def test_an_import_is_told_from_what_speaks_of_it(text: str, imported: bool) -> None:
+    word = "import:transformers"
+    assert (word in Words(text, Vocabulary([word]))) is imported
+
+
 def test_long_comments_are_no_burden() -> None:
     started = time.process_time()
     assert ".to(" not in words("x.to" + "#" * 100_000 + "\n" * 1000 + ".to # " * 20_000, ".to(")

@@ -59,18 +59,18 @@ def _groups(mentions: tuple[str, ...]) -> tuple[tuple[tuple[str, ...], frozenset
 class Rule:
     """One code of the catalogue.
 
-    ``fix`` is the best applicability that its fixes can have. ``mentions`` feeds the screen in front
-    of the parse: each item is a set of words separated by ``|``, and a file is only shown to the rule
-    if it contains at least one word of every item: a part of an identifier, or several with other signs,
-    at which they begin or end, in any layout. The items save time and change no finding, but for one
-    with ``torch`` in it: such a rule is about programs that use torch, and takes no other file's
-    ``loss.backward()`` for one of theirs. ``remedy`` is the edit that satisfies the rule where it offers
-    no fix: an imperative sentence without a full stop, what to write in backticks. ``follows`` are the codes
-    of rules whose fixes may bring up a finding of this one that is as safe to fix as any, in the same run.
-    What other fixes bring up is left to the user.
-    ``named`` are the names that calls, attributes or names have to be spelt with, at their end, for the rule
-    to be asked about them: the other nodes of that kind are passed over. Names that the file itself gives to
-    things of libraries are seen through. Like ``mentions``, they save time and change no finding.
+    ``fix`` is the best applicability that its fixes can have. ``mentions`` feeds the screen in front of the
+    parse: each item is a set of words separated by ``|``, and a file is only shown to the rule if it contains
+    at least one word of every item: a part of an identifier, or several with other signs, at which they begin
+    or end, in any layout; ``import:name`` is an import of that package. The items save time and change no
+    finding, but for one with ``torch`` in it: such a rule is about programs that use torch, and takes no
+    other file's ``loss.backward()`` for one of theirs. ``remedy`` is the edit that satisfies the rule where
+    it offers no fix: an imperative sentence without a full stop, what to write in backticks. ``follows`` are
+    the codes of rules whose fixes may bring up a finding of this one that is as safe to fix as any, in the
+    same run. What other fixes bring up is left to the user. ``named`` are the names that calls, attributes or
+    names have to be spelt with, at their end, for the rule to be asked about them: the other nodes of that
+    kind are passed over. Names that the file itself gives to things of libraries are seen through. Like
+    ``mentions``, they save time and change no finding.
     """
 
     code: str

@@ -9,6 +9,7 @@ from functools import cache
 # So many characters of identifiers are remembered, in ten times as much memory, before all are forgotten.
 _MOST_REMEMBERED = 1_000_000
 _IDENTIFIER = re.compile(r"[A-Za-z0-9_]+")
+_IMPORT = "import:"
 # What ends an identifier becomes a space; bytes beyond ASCII do not, for they may be of a letter.
 _APART = bytes(code if code >= 128 or _IDENTIFIER.match(chr(code)) else ord(" ") for code in range(256))
 
@@ -52,7 +53,11 @@ class Vocabulary:
 
 
 class Words:
-    """A text that is asked for words of a vocabulary, and often for the same: ``word in words``."""
+    """A text that is asked for words of a vocabulary, and often for the same: ``word in words``.
+
+    ``import:name`` is there if a line that looks like an import names the package; what documentation speaks
+    of, behind a prompt or within a sentence, is not imported.
+    """
 
     def __init__(self, text: str, vocabulary: Vocabulary) -> None:
         self._text = text
@@ -94,5 +99,10 @@ def _edge(beside: str) -> str:
 @cache
 def _loosely(word: str) -> re.Pattern[str]:
     """``word`` with white space, brackets and comments between its parts: `loss.item ()`, `(x.to)(y)`."""
+    if word.startswith(_IMPORT):
+        package = re.escape(word[len(_IMPORT) :])
+        return re.compile(
+            rf"(?:^|[;:\r])[ \t\f]*(?:from|import)\b(?:[^\r\n#\\]|\\\r?\n)*\b{package}\b", re.MULTILINE
+        )
     split = re.findall(r"\w+|[^\w\s]", word)
     return re.compile(r"(?:[\s()\\]|#[^\r\n]{0,200}[\r\n])*".join(map(re.escape, split)))

@@ -18,7 +18,7 @@ from .evaluation import Evaluation, Region
     severity=WARNING,
     fix="safe",
     on=cst.Call,
-    mentions=("torch|accelerate|transformers",),
+    mentions=("torch|accelerate|import:transformers",),
     remedy="Compute the pass, and nothing that suspends the function, in a block `with torch.no_grad():`",
 )
 def evaluation_with_autograd(call: cst.Call, module: Module) -> Iterator[Finding]:

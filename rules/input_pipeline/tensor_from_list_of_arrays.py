@@ -20,7 +20,7 @@ from torchlint.semantics.module import Module
     fix="safe",
     on=cst.Call,
     named={cst.Call: FROM_LISTS},
-    mentions=("tensor|Tensor|asarray", "numpy|cv2"),
+    mentions=("torch", "tensor|Tensor|asarray", "numpy|cv2"),
     remedy="Make one array of them with `numpy.array(…)`, and a tensor of that",
 )
 def tensor_from_list_of_arrays(call: cst.Call, module: Module) -> Iterator[Finding]:

@@ -25,7 +25,7 @@ _SINCE = {
     fix="unsafe",
     on=cst.Call,
     named={cst.Call: last_words(_SINCE)},
-    mentions=("checkpoint", "utils.checkpoint|utils import"),
+    mentions=("torch", "checkpoint", "utils.checkpoint|utils import"),
 )
 def checkpoint_reentrancy_implicit(call: cst.Call, module: Module) -> Iterator[Finding]:
     """

@@ -25,7 +25,7 @@ _TIGHT = (cst.Name, cst.Attribute, cst.Call, cst.Subscript)
     fix="safe",
     on=cst.Call,
     mentions=(
-        "transformers|accelerate|trl",
+        "import:transformers|import:accelerate|import:trl",
         "TrainingArguments|Trainer|from_pretrained|pipeline|Accelerator|Config",
     ),
 )

@@ -18,7 +18,7 @@ from torchlint.semantics.trainers import cache_beside_checkpointing, left_in_ful
     severity=NOTE,
     fix="none",
     on=cst.Call,
-    mentions=("transformers", "TrainingArguments|use_cache"),
+    mentions=("import:transformers", "TrainingArguments|use_cache"),
 )
 def trainer_precision(call: cst.Call, module: Module) -> Iterator[Finding]:
     """

@@ -22,7 +22,7 @@ from .copies import copied
     fix="unsafe",
     on=cst.Call,
     named={cst.Call: ("tensor",)},
-    mentions=("tensor",),
+    mentions=("torch", "tensor"),
     remedy="Call `torch.as_tensor`, and set on its result what it takes no argument for",
 )
 def tensor_copies_array(call: cst.Call, module: Module) -> Iterator[Finding]:
