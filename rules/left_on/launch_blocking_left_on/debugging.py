@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint.semantics.api.debugging import FUNCTIONS, VARIABLES, Aid
 from torchlint.semantics.environmentvariables import Setting, found_before, initialises_cuda, settings
 from torchlint.semantics.evidence import is_test
 from torchlint.semantics.spellings import given_as, last_name
 from torchlint.semantics.values import MISSING
 
 from ..switches import optional
+from .aids import FUNCTIONS, VARIABLES, Aid
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module

@@ -9,10 +9,10 @@ import libcst as cst
 from torchlint.diagnostics import Fix
 from torchlint.fixes import replace, safe, spell, unsafe
 from torchlint.rule import ERROR, Finding, rule
-from torchlint.semantics.api.modules import may_be_key
 from torchlint.semantics.module import Module
 from torchlint.semantics.wholeprogram import state_unobserved
 
+from .keys import may_be_key
 from .registration import Hidden, hidden_modules, registered_in_time
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint.semantics.api.weights import PRETRAINED, PRETRAINED_BACKBONE, QUANTIZED
+from .weights import PRETRAINED, PRETRAINED_BACKBONE, QUANTIZED
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module

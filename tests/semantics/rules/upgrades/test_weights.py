@@ -6,7 +6,7 @@ import ast
 from importlib.util import find_spec
 from pathlib import Path
 
-from torchlint.semantics.api.weights import PRETRAINED, PRETRAINED_BACKBONE, QUANTIZED
+from torchlint.rules.upgrades.torchvision_pretrained.weights import PRETRAINED, PRETRAINED_BACKBONE, QUANTIZED
 
 
 def _declared() -> dict[str, dict[str, str]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from torch import nn
 
-from torchlint.semantics.api.modules import TAKEN_NAMES, may_be_key
+from torchlint.rules.model.modules_in_plain_list.keys import TAKEN_NAMES, may_be_key
 
 PUBLIC = sorted(name for name in {*dir(nn.ModuleDict), *vars(nn.ModuleDict())} if not name.startswith("_"))
 
