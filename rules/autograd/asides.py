@@ -9,13 +9,11 @@ import libcst as cst
 
 from torchlint.semantics import places
 from torchlint.semantics.backpropagation import Backpropagation
-from torchlint.semantics.flow.graph import Decision
+from torchlint.semantics.flow.graph import Decision, Loop
 from torchlint.semantics.lexicon import Role, has
-from torchlint.semantics.loops import loops_around
 from torchlint.semantics.names import BindingKind
 from torchlint.semantics.phases import Phase, phase
 from torchlint.semantics.spellings import last_name
-from torchlint.semantics.throttling import Loop
 from torchlint.semantics.values import MISSING
 
 if TYPE_CHECKING:
@@ -50,7 +48,7 @@ class Asides:
         ``phase == "train"`` in a loop over the phases, ``train`` of a function that is called without.
         """
         loop = next(
-            (loop for loop in loops_around(self.module, call) if isinstance(loop, (cst.For, cst.While))), None
+            (loop for loop in self.module.flow.loops(call) if isinstance(loop, (cst.For, cst.While))), None
         )
         if loop is None:
             return None
@@ -170,7 +168,7 @@ class Asides:
     def _stands_aside(self, node: cst.CSTNode) -> bool:
         """Whether a place is run in few iterations of a loop that trains, or once beside such a loop."""
         gradients = Backpropagation.of(self.module)
-        loop = next((loop for loop in loops_around(self.module, node) if gradients.steps(loop)), None)
+        loop = next((loop for loop in self.module.flow.loops(node) if gradients.steps(loop)), None)
         if loop is not None:
             return not self._trains_directly(loop) or self._is_interlude(node, loop)
         function = self.module.function(node)

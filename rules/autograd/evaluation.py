@@ -18,7 +18,6 @@ from torchlint.semantics.evidence import is_test
 from torchlint.semantics.gradmode import Grad, grad
 from torchlint.semantics.iterations import Iterations
 from torchlint.semantics.lexicon import Role, begins, denotes, ends, has
-from torchlint.semantics.loops import loops_around
 from torchlint.semantics.module import Module, Part
 from torchlint.semantics.names import BindingKind
 from torchlint.semantics.phases import Phase, phase
@@ -164,8 +163,8 @@ class Evaluation(Part):
     def _is_tried_again(self, call: cst.Call) -> bool:
         """Whether a handler runs the same model once more: some compute gradients of their own."""
         spelt = self.tree.source(call.func)
-        around = self.tree.enclosing(call, cst.Try, cst.FunctionDef)
-        return isinstance(around, cst.Try) and any(
+        around = next(self.module.flow.tries(call), None)
+        return around is not None and any(
             isinstance(inner, cst.Call) and self.tree.source(inner.func) == spelt
             for handler in around.handlers
             for inner in self.tree.descendants(handler)
@@ -280,7 +279,7 @@ class Evaluation(Part):
         statement = self.tree.statement(call)
         if not isinstance(statement, cst.SimpleStatementLine):
             return None
-        loop = loops_around(self.module, call)[0]
+        loop = self.module.flow.loops(call)[0]
         first = next(
             inner
             for inner in self.tree.descendants(loop)
@@ -301,7 +300,7 @@ class Evaluation(Part):
             return False
         if is_test(self.module):
             return True
-        if not loops_around(self.module, call):
+        if not self.module.flow.loops(call):
             return not self._is_called_on_trained(function, call)
         # ``pytest`` needs no import; what it runs gets nothing to work on, and asserts.
         inside = self.tree.descendants(function.body)
@@ -549,7 +548,7 @@ class Evaluation(Part):
         """Whether a made-up input is tried out: to warm up, to count operations, to see what shape comes."""
         if self._is_inspected(call):
             return True
-        if loops_around(self.module, call):
+        if self.module.flow.loops(call):
             return False
         return self._is_dropped(call) or self._is_demonstration(call)
 
@@ -871,7 +870,7 @@ class Evaluation(Part):
     def _over_data(self, node: cst.CSTNode) -> bool:
         """Whether one of the loops around ``node`` goes over batches of data."""
         iterables: list[cst.CSTNode] = []
-        for loop in loops_around(self.module, node):
+        for loop in self.module.flow.loops(node):
             if isinstance(loop, cst.For):
                 iterables.append(loop.iter)
             elif not isinstance(loop, cst.While):
@@ -886,7 +885,7 @@ class Evaluation(Part):
     def _statements(self, call: cst.Call) -> tuple[cst.CSTNode, ...]:
         """The outermost loop around a forward pass that asks for no gradients, else the passes beside it."""
         gradients = Backpropagation.of(self.module)
-        loops = [loop for loop in loops_around(self.module, call) if isinstance(loop, (cst.For, cst.While))]
+        loops = self.module.flow.statement_loops(call)
         for loop in reversed(loops):
             if not gradients.computes_gradients(loop):
                 return (loop,)

@@ -10,7 +10,6 @@ from torchlint.rule import ERROR, WARNING, Finding, rule
 from torchlint.semantics import places
 from torchlint.semantics.backpropagation import Backpropagation
 from torchlint.semantics.gradmode import Grad, grad
-from torchlint.semantics.loops import loops_around
 from torchlint.semantics.module import Module
 from torchlint.semantics.names import BindingKind
 from torchlint.semantics.phases import Phase, phase
@@ -149,7 +148,7 @@ def _severity(node: cst.CSTNode, item: Kept, module: Module) -> Severity | None:
     if gradients.depends(item.stored, item.place):
         return None
     # A comprehension that is assigned keeps by itself; one that is handed on does so with the loop around it.
-    loops = loops_around(module, item.stored if isinstance(node, cst.Assign) else node)
+    loops = module.flow.loops(item.stored if isinstance(node, cst.Assign) else node)
     if gradients.freed(item.stored):
         loop: cst.CSTNode | None = next((loop for loop in loops if gradients.steps(loop)), None)
         if loop is None and isinstance(item.place, cst.Attribute):

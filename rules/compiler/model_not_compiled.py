@@ -10,7 +10,6 @@ from torchlint.diagnostics import Edit, Fix
 from torchlint.fixes import insert_after, spell, unsafe
 from torchlint.rule import NOTE, Finding, rule
 from torchlint.semantics.checkpoints import loads_weights
-from torchlint.semantics.loops import loops_around
 from torchlint.semantics.module import Module
 from torchlint.semantics.program import Program, Trained
 
@@ -124,7 +123,7 @@ def _replicated(module: Module) -> bool:
 
 def _compile(module: Module, model: Trained) -> tuple[Edit, ...] | None:
     placed = Program.of(module).put_on_device(model)
-    if placed is None or loops_around(module, placed):
+    if placed is None or module.flow.loops(placed):
         return None
     statement = module.tree.statement(placed)
     spelt = module.source(model.node)

@@ -12,7 +12,6 @@ from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.clocks import reads_clock
 from torchlint.semantics.evidence import accelerated
 from torchlint.semantics.lexicon import Role, has
-from torchlint.semantics.loops import loops_around
 from torchlint.semantics.module import Module
 from torchlint.semantics.phases import Phase, phase
 from torchlint.semantics.places import Hot
@@ -93,7 +92,7 @@ def explicit_synchronize_in_hot_loop(call: cst.Call, module: Module) -> Iterator
 
 def _is_timed(module: Module, call: cst.Call) -> bool:
     """Whether the loop around a wait reads a clock."""
-    around = loops_around(module, call)
+    around = module.flow.loops(call)
     return bool(around) and module.tree.holds(around[0], _readings(module))
 
 

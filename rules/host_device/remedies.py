@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchlint.semantics.flow.graph import FUNCTIONS
 from torchlint.semantics.names import BindingKind
 from torchlint.semantics.synchronisation import written_arguments
-from torchlint.semantics.throttling import FUNCTIONS
-from torchlint.syntax import STATEMENTS
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
@@ -111,22 +110,9 @@ def shown(module: Module, node: cst.BaseExpression) -> bool:
     return False
 
 
-_DECIDING = STATEMENTS | {cst.IfExp}
-
-
 def decides(module: Module, node: cst.BaseExpression) -> bool:
     """Whether a value is part of the condition of a statement or of a ternary."""
-    for child, outer in module.tree.edges(node, _DECIDING):
-        if isinstance(outer, (cst.If, cst.While, cst.IfExp, cst.Assert)) and child is outer.test:
-            return True
-        if outer.__class__ in STATEMENTS:
-            return False
-    return False
-
-
-def small_statement(module: Module, node: cst.CSTNode) -> cst.CSTNode:
-    """The ``return``, assignment or expression that ``node`` is part of; a compound statement if in none."""
-    return module.tree.parent(module.tree.climb(node, STATEMENTS)) or node
+    return isinstance(module.flow.condition(node), (cst.If, cst.While, cst.IfExp, cst.Assert))
 
 
 def _holds(module: Module, part: cst.BaseExpression, node: cst.BaseExpression) -> bool:

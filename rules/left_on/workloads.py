@@ -10,7 +10,6 @@ import libcst as cst
 
 from torchlint.semantics import places
 from torchlint.semantics.lexicon import Role, ends
-from torchlint.semantics.loops import loops_around
 from torchlint.semantics.places import is_epoch_loop
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import MISSING, Kind
@@ -50,7 +49,7 @@ def _training_in(
         if not isinstance(call, cst.Call) or (whole and ends_soon(module, call)):
             continue
         inner = next(
-            (loop for loop in loops_around(module, call) if module.tree.contains(blocks[0], loop)), None
+            (loop for loop in module.flow.loops(call) if module.tree.contains(blocks[0], loop)), None
         )
         loop: cst.CSTNode | None = inner if inner is not None else around
         if isinstance(call.func, cst.Attribute):
@@ -76,7 +75,7 @@ def _training_in(
 
 def ends_soon(module: Module, node: cst.CSTNode) -> bool:
     """Whether a loop around a node ends after few rounds, or may: a small count, a condition to leave it."""
-    return any(_is_short(module, loop) for loop in loops_around(module, node))
+    return any(_is_short(module, loop) for loop in module.flow.loops(node))
 
 
 def _is_short(module: Module, loop: cst.CSTNode) -> bool:

@@ -10,7 +10,6 @@ import libcst as cst
 from torchlint.rule import WARNING, Finding, rule
 from torchlint.semantics.evidence import is_test
 from torchlint.semantics.lexicon import Role, begins, has
-from torchlint.semantics.loops import loops_around
 from torchlint.semantics.module import Module
 
 _RECORDING = "torch.cuda.memory._record_memory_history"
@@ -104,7 +103,7 @@ def _half_of_a_pair(call: cst.Call, module: Module) -> bool:
 
 def _asked_for(call: cst.Call, module: Module) -> bool:
     """Whether an option asks for a record of the whole run: not of some of the rounds of a loop."""
-    if loops_around(module, call):
+    if module.flow.loops(call):
         return False
     branches = module.flow.branches(call, outward=True)
     return any(branch.holds and _ASKING.search(module.source(branch.test)) for branch in branches)

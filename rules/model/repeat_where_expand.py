@@ -11,7 +11,6 @@ from torchlint.fixes import replace, unsafe
 from torchlint.rule import NOTE, Finding, rule
 from torchlint.semantics.evidence import is_test
 from torchlint.semantics.expansion import RepeatCall, is_literal_one, repeated_view
-from torchlint.semantics.loops import loops_around
 from torchlint.semantics.module import Module
 
 
@@ -65,7 +64,7 @@ def repeat_where_expand(call: cst.Call, module: Module) -> Iterator[Finding]:
     if not isinstance(call.func, cst.Attribute) or call.func.attr.value != "repeat" or is_test(module):
         return
     function = module.function(call)
-    if function is None and not loops_around(module, call):
+    if function is None and not module.flow.loops(call):
         return
     if isinstance(function, cst.FunctionDef) and function.name.value in ("__init__", "reset_parameters"):
         return

@@ -12,9 +12,9 @@ from functools import cached_property
 
 import libcst as cst
 
+from torchlint.semantics.flow.graph import Function
 from torchlint.semantics.module import Part
 from torchlint.semantics.names import leaves
-from torchlint.semantics.throttling import Function
 from torchlint.semantics.values import MISSING
 
 BENCHMARK = "torch.backends.cudnn.benchmark"

@@ -77,8 +77,8 @@ def guarded(module: Module, node: cst.CSTNode, row: Upgrade) -> bool:
         bindings = module.bindings(root_of(node))
         if any(checks.over(binding.node, row.package) for binding in bindings if binding.imported):
             return True
-    around = module.tree.enclosing(node, cst.With)
-    return around is not None and any(_EXPECTS.search(module.source(item.item)) for item in around.items)
+    contexts = module.flow.contexts(node, outward=True)
+    return any(_EXPECTS.search(module.source(item.item)) for item in contexts)
 
 
 def _is_given(module: Module, row: Upgrade) -> bool:

@@ -45,7 +45,6 @@ from torchlint.semantics.compilation import compiled
 from torchlint.semantics.evidence import accelerated
 from torchlint.semantics.gradmode import grad
 from torchlint.semantics.loaders import Loaders
-from torchlint.semantics.loops import loops_around
 from torchlint.semantics.model import build
 from torchlint.semantics.module import Module, Settings
 from torchlint.semantics.operations import Operation
@@ -220,7 +219,7 @@ def _argument(name: str) -> Callable[[Module, cst.CSTNode], str]:
 
 
 def _loops(module: Module, node: cst.CSTNode) -> str:
-    return ",".join(_loop_name(loop) for loop in loops_around(module, node)) or "none"
+    return ",".join(_loop_name(loop) for loop in module.flow.loops(node)) or "none"
 
 
 def _feeds(module: Module, node: cst.CSTNode) -> str:

@@ -9,7 +9,6 @@ import pytest
 
 from torchlint.semantics import places
 from torchlint.semantics.gradmode import Grad, grad
-from torchlint.semantics.loops import loops_around
 from torchlint.semantics.module import Module
 from torchlint.semantics.phases import Phase, phase
 
@@ -1873,7 +1872,7 @@ def test_long_conditions(condition: str, semantic_model: Callable[[str], Module]
     """Conditions deeper than the stack of Python are answered, and what they guard is still in its loop."""
     module = semantic_model(f"for i, a in enumerate(x):\n    if {condition}:\n        f(a)\n")
     call = module.tree.nodes(cst.Call)[-1]
-    assert len(loops_around(module, call)) == 1
+    assert len(module.flow.loops(call)) == 1
     assert places.hot(module, call) is None
     assert phase(module, call) is Phase.SETUP
     assert grad(module, call) is Grad.ON

@@ -111,7 +111,6 @@ MODEL_LAYERS: Mapping[str, Sequence[str]] = {
             "compilation",
             "evidence",
             "gradmode",
-            "loops",
             "model",
             "origins",
             "phases",

@@ -16,12 +16,12 @@ from functools import cached_property
 import libcst as cst
 
 from torchlint.semantics.api.results import NN_LOSSES
+from torchlint.semantics.flow.graph import Function
 from torchlint.semantics.lexicon import Role, begins, ends, has, names_criterion
 from torchlint.semantics.module import Module, Part
 from torchlint.semantics.names import Binding, BindingKind, Scope
 from torchlint.semantics.reach import Reach
 from torchlint.semantics.spellings import last_name
-from torchlint.semantics.throttling import Function
 from torchlint.semantics.values import Graph, Kind, item_of
 
 Place = Binding | str | cst.CSTNode

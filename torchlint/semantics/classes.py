@@ -236,13 +236,10 @@ class Classes:
         return self._owners[function]
 
     def _owner(self, function: cst.CSTNode) -> cst.ClassDef | None:
-        block = self.tree.parent(function)
-        while isinstance(block, (cst.If, cst.Else, cst.IndentedBlock, cst.Try)):
-            up = self.tree.parent(block)
-            if isinstance(up, cst.ClassDef):
-                return up
-            block = up
-        return None
+        if not isinstance(function, cst.FunctionDef):
+            return None
+        maker = self.names.scope(function).node
+        return maker if isinstance(maker, cst.ClassDef) else None
 
     def heirs(self, node: cst.ClassDef) -> list[cst.ClassDef]:
         """The classes of this file that inherit from this one, however far down, and the class itself."""

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Final
 
 import libcst as cst
 
-from torchlint.semantics.loops import loops_around
 from torchlint.semantics.names import BindingKind
 from torchlint.semantics.spellings import last_name
 
@@ -109,7 +108,7 @@ def interval(module: Module, elapsed: cst.BinaryOperation) -> Interval | None:
     order = module.tree.order
     if module.function(start) is not module.function(end) or order[start] > order[end]:
         return None
-    return Interval(start, end, elapsed) if loops_around(module, start) == loops_around(module, end) else None
+    return Interval(start, end, elapsed) if module.flow.loops(start) == module.flow.loops(end) else None
 
 
 def _reading(module: Module, node: cst.BaseExpression) -> cst.Call | None:

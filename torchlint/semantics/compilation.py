@@ -17,9 +17,9 @@ import libcst as cst
 
 from torchlint.semantics.api.compiler import ASKS_COMPILER, DISABLERS
 from torchlint.semantics.api.frameworks import COMPILERS
+from torchlint.semantics.flow.graph import Function
 from torchlint.semantics.module import Module, Part
 from torchlint.semantics.spellings import last_name
-from torchlint.semantics.throttling import Function
 from torchlint.semantics.values import Kind, Value
 
 Maker: TypeAlias = "cst.Call | cst.Decorator"

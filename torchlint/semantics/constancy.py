@@ -21,8 +21,8 @@ from torchlint.semantics.sharing import Fate, fate
 from torchlint.semantics.values import Kind
 
 if TYPE_CHECKING:
+    from torchlint.semantics.flow.graph import Function
     from torchlint.semantics.module import Module
-    from torchlint.semantics.throttling import Function
 
 Variable: TypeAlias = "tuple[Scope, str] | str"
 """A name in its scope, or an attribute by its name alone, whoever's it is."""

@@ -16,7 +16,6 @@ import libcst as cst
 
 from torchlint.semantics.lexicon import Role, has
 from torchlint.semantics.loaders import Loaders
-from torchlint.semantics.loops import loops_around
 from torchlint.semantics.names import Binding, BindingKind
 from torchlint.semantics.remembered import remembered, solved
 from torchlint.semantics.spellings import last_name
@@ -179,7 +178,7 @@ class _Search:
         self, place: cst.CSTNode, iterated: cst.BaseExpression, depth: int
     ) -> cst.For | cst.While | None:
         """The innermost loop that runs ``place`` each time round with the same loader."""
-        for outer in loops_around(self.module, place):
+        for outer in self.module.flow.loops(place):
             if isinstance(outer, (cst.For, cst.While)) and self._is_over_epochs(outer, iterated):
                 return outer
         function = self.module.function(place)

@@ -14,7 +14,6 @@ from torchlint.semantics.flow.graph import Decision
 from torchlint.semantics.holders import HARMLESS, LIBRARIES, Holders
 from torchlint.semantics.iterations import Act, Event, Iteration, Iterations, Subject, bound_in
 from torchlint.semantics.lexicon import Role, has, names_criterion
-from torchlint.semantics.loops import loops_around
 from torchlint.semantics.names import Scope
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.spellings import last_name
@@ -199,7 +198,7 @@ class _Search:
 
     def _conditions(self, node: cst.CSTNode) -> Iterator[Decision]:
         """The decisions on the targets of inner loops that lead to a node."""
-        for loop in loops_around(self.module, node):
+        for loop in self.module.flow.loops(node):
             if not isinstance(loop, cst.For) or not self.tree.contains(self.iteration.loop, loop):
                 continue
             if loop is self.iteration.loop:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.semantics.backpropagation import Backpropagation
-from torchlint.semantics.loops import loops_around
 from torchlint.semantics.module import Module, Part
 from torchlint.semantics.names import Binding, BindingKind
 from torchlint.semantics.values import MISSING, Kind
@@ -164,7 +163,7 @@ class Gradients(Part):
 
     def _is_chosen(self, call: cst.Call) -> bool:
         """Whether a forward pass runs through one of several models: ``heads[task](x)``."""
-        if self.module.value(call.func).kind is not Kind.MODULE or not loops_around(self.module, call):
+        if self.module.value(call.func).kind is not Kind.MODULE or not self.module.flow.loops(call):
             return False
         if isinstance(call.func, cst.Subscript):
             index = call.func.slice[0].slice
@@ -198,7 +197,7 @@ class Gradients(Part):
         scope = self.module.names.lookup(node.value, node) if isinstance(node, cst.Name) else None
         if scope is None or not isinstance(node, cst.Name):
             return []
-        loops = loops_around(self.module, node)
+        loops = self.module.flow.loops(node)
         return [
             binding
             for binding in scope.bindings.get(node.value, ())
@@ -290,7 +289,7 @@ class Gradients(Part):
             return True
         if following is not None:
             return False
-        for loop in loops_around(self.module, node):
+        for loop in self.module.flow.loops(node):
             inside = self.tree.within(loop, backwards)
             if inside:
                 # The loop comes round: what stands above the backward sees the cleared gradient.

@@ -11,13 +11,13 @@ import libcst as cst
 from torchlint.semantics.conventions import uses_model
 from torchlint.semantics.enums import IdentityEnum
 from torchlint.semantics.fixpoint import Answers
+from torchlint.semantics.flow.graph import FUNCTIONS, Function
 from torchlint.semantics.lexicon import Role, has
 from torchlint.semantics.module import Module, Part
 from torchlint.semantics.names import BindingKind
 from torchlint.semantics.reach import gathered
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.spellings import last_name
-from torchlint.semantics.throttling import FUNCTIONS, Function
 from torchlint.semantics.values import MISSING, Kind
 
 

@@ -24,6 +24,7 @@ from torchlint.semantics.callstate import grown
 from torchlint.semantics.compilation import Compilation
 from torchlint.semantics.enums import IdentityEnum
 from torchlint.semantics.evidence import is_test
+from torchlint.semantics.flow.graph import FUNCTIONS
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.synchronisation import (
@@ -34,7 +35,6 @@ from torchlint.semantics.synchronisation import (
     shape_wait,
     truth_tests,
 )
-from torchlint.semantics.throttling import FUNCTIONS
 from torchlint.semantics.values import Kind
 
 if TYPE_CHECKING:

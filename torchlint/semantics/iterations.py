@@ -17,17 +17,15 @@ from functools import cached_property
 import libcst as cst
 
 from torchlint.semantics.backpropagation import Backpropagation
+from torchlint.semantics.flow.graph import Function, StatementLoop
 from torchlint.semantics.gradients import gradient_owner
 from torchlint.semantics.lexicon import Role, has, names_optimizer
-from torchlint.semantics.loops import loops_around
 from torchlint.semantics.module import Module, Part
 from torchlint.semantics.names import Binding, BindingKind, Scope
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.spellings import last_name
-from torchlint.semantics.throttling import Function
 from torchlint.semantics.values import MISSING, Kind, Value
 
-StatementLoop = cst.For | cst.While
 Path = tuple[cst.Call, ...]
 
 _DEPTH = 6
@@ -249,7 +247,7 @@ class Iterations(Part):
         return found
 
     def _loops(self, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
-        return (loop for loop in loops_around(self.module, node) if not self._goes_through_parts(loop))
+        return (loop for loop in self.module.flow.loops(node) if not self._goes_through_parts(loop))
 
     def _goes_through_parts(self, loop: cst.CSTNode) -> bool:
         """Whether a loop goes through optimizers, models or parameters, and not through steps."""

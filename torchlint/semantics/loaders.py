@@ -20,7 +20,6 @@ from torchlint.semantics import places
 from torchlint.semantics.datasets import Datasets
 from torchlint.semantics.evidence import accelerated, is_test, on_device
 from torchlint.semantics.lexicon import names_criterion
-from torchlint.semantics.loops import loops_around
 from torchlint.semantics.module import Module, Part
 from torchlint.semantics.names import Binding, BindingKind
 from torchlint.semantics.remembered import solved
@@ -753,7 +752,7 @@ class Loaders(Part):
             return False
         taken = self._sampled.get(call, [])
         return bool(taken) and not any(
-            not self.tree.contains(loop, call) for node in taken for loop in loops_around(self.module, node)
+            not self.tree.contains(loop, call) for node in taken for loop in self.module.flow.loops(node)
         )
 
     def feeds_accelerator(self, call: cst.Call) -> bool:
@@ -861,7 +860,7 @@ class Loaders(Part):
         for binding in self.names.bindings(name):
             if binding.kind is not BindingKind.LOOP or not binding.path:
                 return False
-            loop = self.tree.enclosing(binding.node, cst.For)
+            loop = self.names.loop(binding)
             parts = self.tree.descendants(loop.target) if isinstance(loop, cst.For) else ()
             for part in parts:
                 other = self.module.binding_of(part) if isinstance(part, cst.Name) else None

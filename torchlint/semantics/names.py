@@ -21,6 +21,7 @@ from operator import itemgetter
 import libcst as cst
 
 from torchlint.semantics.enums import IdentityEnum
+from torchlint.semantics.flow.graph import Comprehension
 from torchlint.syntax import SyntaxTree
 
 _BUILTINS = frozenset(dir(builtins))
@@ -450,6 +451,14 @@ class Names:
         every = self.definitions(scope, name)
         return every if len(every) <= MANY else self._in_place_of_all(scope, name)
 
+    def loop(self, binding: Binding) -> cst.For | Comprehension | None:
+        """The loop or comprehension whose target a definition is; None for all other definitions."""
+        if binding.kind is BindingKind.COMPREHENSION:
+            return binding.scope.node  # type: ignore[return-value]
+        if binding.kind is BindingKind.LOOP and binding.value is not None:
+            return self.tree.parents[binding.value]  # type: ignore[return-value]
+        return None
+
     def definitions(self, scope: Scope, name: str) -> tuple[Binding, ...]:
         """All definitions of a name in a scope, deletions left out, in source order.
 
@@ -655,8 +664,8 @@ class Names:
     def _is_in_force(self, binding: Binding, at: cst.CSTNode) -> bool:
         """Whether an import of the module level has been made whenever code at ``at`` runs."""
         later = self.tree.order[binding.node] > self.tree.order[at]
-        conditional = self.tree.enclosing(binding.node, cst.If, cst.Try, cst.TryStar) is not None
-        return not conditional and not (later and self.scope(at) is self.module_scope)
+        always = self.tree.parents[self.tree.statement(binding.node)] is self.tree.root
+        return always and not (later and self.scope(at) is self.module_scope)
 
 
 def _kind_of(maker: cst.CSTNode) -> ScopeKind:

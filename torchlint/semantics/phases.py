@@ -10,12 +10,12 @@ import libcst as cst
 
 from torchlint.semantics.conventions import uses_model
 from torchlint.semantics.enums import IdentityEnum
+from torchlint.semantics.flow.graph import FUNCTIONS, LOOPS, Function
 from torchlint.semantics.lexicon import Role, asks, begins, denotes, ends, has, names_loader, names_model
 from torchlint.semantics.module import Module, Part
 from torchlint.semantics.names import dotted_text
 from torchlint.semantics.reach import components
 from torchlint.semantics.spellings import last_name
-from torchlint.semantics.throttling import FUNCTIONS, LOOPS, Function
 from torchlint.semantics.values import MISSING, Kind
 
 

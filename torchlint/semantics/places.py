@@ -30,9 +30,9 @@ from torchlint.semantics.api.frameworks import (
 )
 from torchlint.semantics.api.results import TENSOR_METHODS
 from torchlint.semantics.evidence import is_test
+from torchlint.semantics.flow.graph import COMPREHENSIONS, FUNCTIONS, Function, Loop
 from torchlint.semantics.gradmode import Grad, grad
 from torchlint.semantics.lexicon import Role, begins, has
-from torchlint.semantics.loops import Loops
 from torchlint.semantics.module import Module, Part
 from torchlint.semantics.names import BindingKind
 from torchlint.semantics.origins import hands_over_model, runs_given_model
@@ -40,13 +40,7 @@ from torchlint.semantics.phases import Phase, is_training_step, phase
 from torchlint.semantics.reach import components, gathered
 from torchlint.semantics.remembered import remembered, solved
 from torchlint.semantics.spellings import last_name
-from torchlint.semantics.throttling import (
-    COMPREHENSIONS,
-    FUNCTIONS,
-    Function,
-    Loop,
-    Throttling,
-)
+from torchlint.semantics.throttling import Throttling
 from torchlint.semantics.values import MISSING, Device, Kind
 
 
@@ -196,7 +190,7 @@ class Places(Part):
 
     def __init__(self, module: Module) -> None:
         super().__init__(module)
-        self.loops = Loops.of(module).around
+        self.loops = module.flow.loops
         self.names = module.names
         self._throttling = Throttling(module.tree, module.names, module.callee)
         self._work: dict[cst.CSTNode, _Work] = {}
@@ -662,7 +656,7 @@ class Places(Part):
             function = self.module.function(node)
             if function is not None:
                 yielding = found.setdefault(function, [])
-                yielding.extend(loop for loop in self.loops(node) if isinstance(loop, (cst.For, cst.While)))
+                yielding.extend(self.module.flow.statement_loops(node))
         return found
 
     def _every_step(self, function: Function) -> Reason | None:

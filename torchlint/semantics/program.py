@@ -21,11 +21,11 @@ from torchlint.semantics.attributes import part_of
 from torchlint.semantics.backpropagation import Backpropagation
 from torchlint.semantics.enums import IdentityEnum
 from torchlint.semantics.evidence import Evidence, evidence, is_test
+from torchlint.semantics.flow.graph import Function, StatementLoop
 from torchlint.semantics.gradmode import Grad, grad
 from torchlint.semantics.iterations import Act, Iterations
 from torchlint.semantics.layers import RETURNS_SELF
 from torchlint.semantics.lexicon import Role, ends, has
-from torchlint.semantics.loops import loops_around
 from torchlint.semantics.module import Part
 from torchlint.semantics.names import Binding, BindingKind
 from torchlint.semantics.phases import Phase, phase
@@ -33,11 +33,8 @@ from torchlint.semantics.reachedlayers import ReachedLayers
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.repetition import may_repeat
 from torchlint.semantics.spellings import last_name
-from torchlint.semantics.throttling import Function
 from torchlint.semantics.values import Kind, Value
 from torchlint.semantics.wiring import Wiring
-
-StatementLoop = cst.For | cst.While
 
 # They choose the precision, the device and the loop themselves, or by a configuration outside of the file.
 _FRAMEWORKS = (
@@ -334,7 +331,7 @@ class Program(Part):
         """Whether the iterations of a loop, or of one around it, change parameters, if only by hand."""
         around = [
             loop,
-            *(outer for outer in loops_around(self.module, loop) if isinstance(outer, StatementLoop)),
+            *(outer for outer in self.module.flow.loops(loop) if isinstance(outer, StatementLoop)),
         ]
         if any(Iterations.of(self.module).iteration(one).of(Act.STEP) for one in around):
             return True

@@ -15,7 +15,6 @@ import libcst as cst
 from torchlint.semantics import places
 from torchlint.semantics.gradmode import Grad, grad
 from torchlint.semantics.lexicon import Role, begins, has
-from torchlint.semantics.loops import loops_around
 from torchlint.semantics.names import BindingKind
 from torchlint.semantics.phases import Phase, evaluated_only, phase
 from torchlint.semantics.remembered import remembered
@@ -24,9 +23,9 @@ from torchlint.semantics.usage import WRITING, receivers, writes_out
 from torchlint.semantics.values import Kind
 
 if TYPE_CHECKING:
+    from torchlint.semantics.flow.graph import Loop
     from torchlint.semantics.module import Module
     from torchlint.semantics.places import Hot
-    from torchlint.semantics.throttling import Loop
 
 _HOPS = 4
 
@@ -149,7 +148,7 @@ def _clears(module: Module, node: cst.CSTNode) -> bool:
     """Whether the loop or function around collects garbage or empties caches each time, too."""
     if phase(module, node) is Phase.TRAINING:
         return False
-    loops = loops_around(module, node)
+    loops = module.flow.loops(node)
     around = loops[0] if loops else module.function(node)
     if around is None:
         return False
@@ -343,7 +342,7 @@ def _picked_apart(module: Module, use: cst.BaseExpression, loops: list[Loop]) ->
     part = module.tree.parent(use)
     if not isinstance(part, cst.Subscript) or part.value is not use:
         return False
-    around = [loop for loop in loops_around(module, part) if loop not in loops]
+    around = [loop for loop in module.flow.loops(part) if loop not in loops]
     return any(
         isinstance(name, cst.Name)
         and any(
@@ -389,7 +388,7 @@ def _iterated(module: Module, node: cst.BaseExpression, hops: int) -> bool:
             case cst.Yield():
                 return True
             case cst.Assign(targets=[cst.AssignTarget(target=cst.Name() | cst.Tuple() as target)]) if hops:
-                loops = loops_around(module, parent)
+                loops = module.flow.loops(parent)
                 return any(
                     _iterated(module, use, hops - 1) or _picked_apart(module, use, loops)
                     for name in module.tree.descendants(target)

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 import libcst as cst
 
-from torchlint.semantics.loops import loops_around
+from torchlint.semantics.flow.graph import FUNCTIONS
 from torchlint.semantics.remembered import remembered
-from torchlint.semantics.throttling import FUNCTIONS
 
 if TYPE_CHECKING:
     from torchlint.semantics.evaluator import Function
@@ -61,7 +60,7 @@ class Reach:
         waiting = list(self._marks)
         while waiting:
             call = waiting.pop()
-            loop = next(iter(loops_around(self.module, call)), None)
+            loop = next(iter(self.module.flow.loops(call)), None)
             for around in self.tree.ancestors(call):
                 if around not in found:
                     found.add(around)

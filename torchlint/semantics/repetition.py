@@ -16,15 +16,15 @@ from torchlint.semantics.api.frameworks import (
     METHODS_OF_STEPS,
 )
 from torchlint.semantics.evidence import is_test
+from torchlint.semantics.flow.control import repeats_part
+from torchlint.semantics.flow.graph import FUNCTIONS, LOOPS
 from torchlint.semantics.lexicon import Role, has
 from torchlint.semantics.module import Module, Part
 from torchlint.semantics.names import Scope, ScopeKind
 from torchlint.semantics.spellings import last_name
 
-_LOOPS: frozenset[type] = frozenset(
-    {cst.For, cst.While, cst.ListComp, cst.SetComp, cst.DictComp, cst.GeneratorExp}
-)
-_BODIES: frozenset[type] = frozenset({cst.FunctionDef, cst.Lambda})
+_LOOPS: frozenset[type] = frozenset(LOOPS)
+_BODIES: frozenset[type] = frozenset(FUNCTIONS)
 # What runs the function that it is given: at once, at every step, or as the closure of an optimizer.
 _RUNNERS = APPLYING_FUNCTIONS | HOOK_REGISTRATIONS | {"step"}
 
@@ -34,18 +34,6 @@ _HOOKS = LIGHTNING_STEPS.union(*METHODS_OF_STEPS.values())
 def _is_hook(name: str) -> bool:
     """Whether some framework calls methods of this name at every step, without a call in the file."""
     return name in _HOOKS or LIGHTNING_BATCH_HOOK.match(name) is not None
-
-
-def repeats_part(loop: cst.CSTNode, child: cst.CSTNode, grandchild: cst.CSTNode | None) -> bool:
-    """Whether a loop or comprehension runs this part of it, of which ``grandchild`` is a part, repeatedly."""
-    kind = loop.__class__
-    if kind is cst.For:
-        return child is loop.body or child is loop.target  # type: ignore[attr-defined]
-    if kind is cst.While:
-        return child is not loop.orelse  # type: ignore[attr-defined]
-    # Of a comprehension only the first iterable is evaluated once.
-    first: cst.CompFor = loop.for_in  # type: ignore[attr-defined]
-    return not (child is first and grandchild is first.iter)
 
 
 def may_repeat(module: Module, node: cst.CSTNode) -> bool:

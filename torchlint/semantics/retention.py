@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.semantics.backpropagation import Backpropagation
-from torchlint.semantics.loops import loops_around
 from torchlint.semantics.names import AttributeBinding, Binding, BindingKind
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.spellings import last_name
@@ -213,9 +212,7 @@ def _differs(module: Module, key: cst.BaseExpression, step: cst.CSTNode | None =
     if any(isinstance(part, (cst.Call, cst.Attribute)) for part in parts):
         return True
     if step is None:
-        step = next(
-            (loop for loop in loops_around(module, key) if isinstance(loop, (cst.For, cst.While))), None
-        )
+        step = next((loop for loop in module.flow.loops(key) if isinstance(loop, (cst.For, cst.While))), None)
     if step is None:
         return True
     bindings = (b for part in parts if isinstance(part, cst.Name) for b in module.bindings(part))

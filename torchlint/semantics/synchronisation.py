@@ -35,13 +35,11 @@ from torchlint.semantics.api.results import (
 from torchlint.semantics.dimensions import has_no_dimension
 from torchlint.semantics.evidence import accelerated, for_accelerator, on_device
 from torchlint.semantics.lexicon import Role, ends
-from torchlint.semantics.loops import loops_around
 from torchlint.semantics.origins import computed_elsewhere, hands_over_model, runs_given_model
 from torchlint.semantics.phases import Phase, phase
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.spellings import given_as, last_name, last_words
 from torchlint.semantics.values import Device, Kind, Value, item_of
-from torchlint.syntax import COMPOUND_STATEMENTS
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
@@ -123,7 +121,7 @@ def _generates(module: Module, node: cst.CSTNode, hot: Hot) -> bool:
         model = call.func.value
         if module.value(model).kind is not Kind.MODULE and not ends(last_name(model), *_GENERATOR):
             continue
-        loops = loops_around(module, call)
+        loops = module.flow.loops(call)
         holder = loops[0] if loops else module.function(call)
         if holder in regions and not places.throttled(module, call):
             return True
@@ -143,7 +141,7 @@ def _searches_lines(module: Module, node: cst.CSTNode) -> bool:
     if owner is None or module.classes.info(owner).kind is not Kind.OPTIMIZER:
         return False
     return any(
-        isinstance(call, cst.Call) and last_name(call.func) == "closure" and loops_around(module, call)
+        isinstance(call, cst.Call) and last_name(call.func) == "closure" and module.flow.loops(call)
         for call in module.tree.descendants(owner)
     )
 
@@ -187,14 +185,12 @@ def _processes_dataset(module: Module, place: cst.CSTNode) -> bool:
     return False
 
 
-_FAILURES = COMPOUND_STATEMENTS | {cst.SimpleStatementLine, cst.Raise, cst.Assert}
-
-
 def only_on_failure(module: Module, node: cst.CSTNode) -> bool:
     """Whether ``node`` belongs to the text of an error or to the message of an assertion."""
-    child = module.tree.climb(node, _FAILURES)
-    parent = module.tree.parent(child)
-    return isinstance(parent, cst.Raise) or (isinstance(parent, cst.Assert) and child is parent.msg)
+    statement = module.flow.statement(node)
+    if isinstance(statement, cst.Assert) and statement.msg is not None:
+        return module.tree.contains(statement.msg, node)
+    return isinstance(statement, cst.Raise)
 
 
 def _in_optimizer_closure(module: Module, node: cst.CSTNode) -> bool:

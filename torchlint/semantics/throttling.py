@@ -18,18 +18,11 @@ import libcst as cst
 
 from torchlint.semantics.attributes import part_of
 from torchlint.semantics.fixpoint import Answers, Fixpoint
+from torchlint.semantics.flow.graph import COMPREHENSIONS, FUNCTIONS, LOOPS, Comprehension, Function, Loop
 from torchlint.semantics.lexicon import Role, begins, ends, has
 from torchlint.semantics.names import Binding, BindingKind, Names, dotted_text
 from torchlint.semantics.spellings import last_name
 from torchlint.syntax import SyntaxTree
-
-Comprehension: TypeAlias = cst.ListComp | cst.SetComp | cst.DictComp | cst.GeneratorExp
-Loop: TypeAlias = cst.For | cst.While | Comprehension
-Function: TypeAlias = cst.FunctionDef | cst.Lambda
-
-COMPREHENSIONS = (cst.ListComp, cst.SetComp, cst.DictComp, cst.GeneratorExp)
-LOOPS = (cst.For, cst.While, *COMPREHENSIONS)
-FUNCTIONS = (cst.FunctionDef, cst.Lambda)
 
 _DEPTH = 6
 """How many definitions are followed from one flag to the next."""

@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, TypeAlias
 import libcst as cst
 
 from torchlint.semantics.lexicon import Role, begins, ends, has
-from torchlint.semantics.loops import loops_around
 from torchlint.semantics.names import Binding, BindingKind, Scope, ScopeKind, dotted_text
 from torchlint.semantics.reach import gathered
 from torchlint.semantics.remembered import remembered
@@ -128,7 +127,7 @@ def _uses_of_target(
     if collected and isinstance(target, cst.Attribute):
         yield from _reads_of_attribute(module, target)
         return
-    loops = [] if collected else loops_around(module, target)
+    loops = [] if collected else module.flow.loops(target)
     bound: Iterable[Binding]
     if isinstance(target, cst.Subscript) and isinstance(target.value, cst.Name):
         # What goes into a dictionary or an array is handed on with it.
@@ -383,7 +382,7 @@ def _gives_array(module: Module, attribute: cst.Attribute) -> bool:
     if (
         not isinstance(function, cst.FunctionDef)
         or function.name.value == "training_step"
-        or loops_around(module, attribute)
+        or module.flow.loops(attribute)
     ):
         return False
     node: cst.CSTNode | None = module.tree.parent(attribute)

@@ -16,12 +16,11 @@ import libcst as cst
 
 from torchlint.semantics import places
 from torchlint.semantics.backpropagation import Backpropagation, Backward
+from torchlint.semantics.flow.graph import Function
 from torchlint.semantics.lexicon import Role, ends, has
-from torchlint.semantics.loops import loops_around
 from torchlint.semantics.names import Binding, BindingKind
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.spellings import last_name
-from torchlint.semantics.throttling import Function
 from torchlint.semantics.values import Graph, Kind, Value
 
 if TYPE_CHECKING:
@@ -100,7 +99,7 @@ def retained_for_nothing(call: cst.Call, module: Module) -> bool:
 
 def _region(call: cst.Call, module: Module) -> cst.CSTNode | None:
     """The loop, or the function that a loop calls, each round of which makes the graph anew."""
-    loops = [loop for loop in loops_around(module, call) if isinstance(loop, (cst.For, cst.While))]
+    loops = module.flow.statement_loops(call)
     if loops:
         return loops[0]
     function = module.function(call)

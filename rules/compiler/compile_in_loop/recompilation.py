@@ -16,10 +16,9 @@ import libcst as cst
 from torchlint.semantics import places
 from torchlint.semantics.compilation import Compilation
 from torchlint.semantics.evidence import is_test
-from torchlint.semantics.loops import loops_around
+from torchlint.semantics.flow.graph import FUNCTIONS
 from torchlint.semantics.phases import Phase, phase
 from torchlint.semantics.spellings import last_name
-from torchlint.semantics.throttling import FUNCTIONS
 from torchlint.syntax import alike
 
 if TYPE_CHECKING:
@@ -53,7 +52,7 @@ def repeated_compilation(module: Module, node: cst.Call | cst.Decorator) -> Repe
         return None
     if places.throttled(module, node) or _kept(module, node):
         return None
-    loops = [loop for loop in loops_around(module, node) if isinstance(loop, (cst.For, cst.While))]
+    loops = module.flow.statement_loops(node)
     if loops:
         return _in_loop(module, node, given, loops[0], hot)
     if hot is None or _resets(module, module.function(node)) or not _same_on_the_way(module, given, hot):

@@ -203,9 +203,9 @@ def _comes_from_loader(module: Module, node: cst.BaseExpression, hops: int = _HO
 
 
 def _binds_batch(module: Module, binding: Binding, hops: int) -> bool:
-    if binding.kind is BindingKind.LOOP:
-        loop = module.tree.enclosing(binding.node, cst.For)
-        return loop is not None and places.over_loader(module, loop)
+    loop = module.names.loop(binding)
+    if isinstance(loop, cst.For):
+        return places.over_loader(module, loop)
     if binding.kind is BindingKind.ASSIGN and binding.value is not None:
         return _comes_from_loader(module, binding.value, hops - 1)
     return False

@@ -37,7 +37,6 @@ _KEEP_MEMORY = frozenset(
     | {"squeeze", "swapaxes", "t", "transpose", "unflatten", "unsqueeze", "view", "view_as"}
 )
 _HOPS = 4
-_LOOPS = (cst.For, cst.While, cst.ListComp)
 
 
 def collect_on_device(module: Module, copy: cst.Call, tensor: cst.BaseExpression) -> Fix | None:
@@ -157,7 +156,7 @@ def _is_append(module: Module, use: cst.Name, item: cst.Call) -> bool:
 
 def _shares_loop(module: Module, join: cst.Call, item: cst.Call) -> bool:
     """Whether the innermost loop that collects also joins."""
-    loop = module.tree.enclosing(item, *_LOOPS)
+    loop = next(iter(module.flow.loops(item)), None)
     return loop is None or module.tree.contains(loop, join)
 
 

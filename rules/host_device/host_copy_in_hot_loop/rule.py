@@ -47,7 +47,6 @@ from ..remedies import (
     now_and_then,
     runs_as_function,
     shown,
-    small_statement,
     step_of,
     without_graph,
 )
@@ -176,7 +175,7 @@ def _remedy(module: Module, call: cst.Call, tensor: cst.BaseExpression, hot: Hot
     if in_forward(hot):
         return f"Remove `{step_of(module, call)}` and compute on the device"
     kept = without_graph(module, tensor, copied=changed_later(module, tensor))
-    if isinstance(small_statement(module, call), cst.Return):
+    if isinstance(module.flow.statement(call), cst.Return):
         return f"Return {kept} and let the caller copy it, once at the end, with `.cpu()`"
     if _handed_over(module, call):
         return f"Collect {kept} in a list and hand it over after the loop, copied at once with `.cpu()`"
@@ -194,7 +193,7 @@ def _handed_over(module: Module, call: cst.Call) -> bool:
 
 
 def _up_to_statement(module: Module, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
-    statement = small_statement(module, node)
+    statement = module.flow.statement(node)
     for outer in module.tree.ancestors(node):
         if outer is statement:
             return

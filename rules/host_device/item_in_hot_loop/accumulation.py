@@ -16,7 +16,6 @@ import libcst as cst
 
 from torchlint.diagnostics import Edit, Fix, Span
 from torchlint.fixes import Edits, replace, safe, unsafe
-from torchlint.semantics.loops import loops_around
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.retention import may_be_no_tensor
 from torchlint.semantics.usage import Effect, accumulator_start, tensor_at, tensor_instead_of_number
@@ -355,7 +354,7 @@ def _grows_after(module: Module, read: cst.CSTNode, add: cst.AugAssign, resets: 
     direct = [a for a in resets if not tree.contains(a, read)]
     if start < end and not any(start < order[a] < end for a in direct):
         return True
-    around = next((loop for loop in loops_around(module, add) if tree.contains(loop, read)), None)
+    around = next((loop for loop in module.flow.loops(add) if tree.contains(loop, read)), None)
     if not isinstance(around, (cst.For, cst.While)):
         return False
     block = tree.parent(tree.statement(read))

@@ -28,7 +28,6 @@ from ..remedies import (
     now_and_then,
     runs_as_function,
     shown,
-    small_statement,
     step_of,
     without_graph,
 )
@@ -170,7 +169,7 @@ def _remedy(module: Module, call: cst.Call, tensor: cst.BaseExpression, hot: Hot
         assert isinstance(tensor, cst.Attribute)
         once = f"{tensor.attr.value} = {inline(module, call)}"
         return f"Read it once, before the loop, if the steps leave it alone: `{once}`"
-    statement = small_statement(module, call)
+    statement = module.flow.statement(call)
     if isinstance(statement, cst.Return):
         return f"Return {kept} and let the caller read it, now and then or once at the end"
     if isinstance(statement, cst.AugAssign):

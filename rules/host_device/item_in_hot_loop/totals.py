@@ -15,7 +15,6 @@ import libcst as cst
 from torchlint.diagnostics import Edit, Span
 from torchlint.semantics.api.results import FUNCTIONAL_LOSSES, NN_LOSSES
 from torchlint.semantics.backpropagation import Backpropagation
-from torchlint.semantics.loops import loops_around
 from torchlint.semantics.names import Binding, BindingKind, Scope, ScopeKind
 from torchlint.semantics.reach import gathered
 from torchlint.semantics.remembered import remembered
@@ -231,7 +230,7 @@ def _is_importable(module: Module, total: Binding) -> bool:
 
 def read_with(module: Module, call: cst.Call, use: cst.CSTNode) -> bool:
     """Whether the host reads a total as often as something is added to it, so that nothing is gained."""
-    loops = loops_around(module, call)
+    loops = module.flow.loops(call)
     around = loops[0] if loops else module.function(call)
     return (
         waiting_place(module, use) is not None

@@ -13,26 +13,21 @@ import libcst as cst
 from torchlint.diagnostics import Fix
 from torchlint.fixes import insert_before, remove_statement, replace, safe, unsafe
 from torchlint.semantics.api.results import NN_LOSSES
+from torchlint.semantics.flow.graph import FUNCTIONS
 from torchlint.semantics.names import BindingKind, ScopeKind
 from torchlint.semantics.sharing import Fate, fate_of_binding, fresh, other_names
 from torchlint.semantics.synchronisation import to_host, waiting_place
-from torchlint.semantics.throttling import FUNCTIONS
 from torchlint.semantics.transfers import transferred
 from torchlint.semantics.values import Device, Graph, Kind
 from torchlint.semantics.writes import writes_at, writes_to
 from torchlint.syntax import alike
 
 if TYPE_CHECKING:
+    from torchlint.semantics.flow.graph import StatementLoop
     from torchlint.semantics.module import Module
     from torchlint.semantics.names import Binding
     from torchlint.semantics.places import Hot
 
-_LOOPS = (cst.For, cst.While)
-# Inside of these, a loop may not reach what it holds, or not in its own variables.
-_CONDITIONS = (
-    *(cst.If, cst.IfExp, cst.BooleanOperation, cst.Try, cst.TryStar, cst.With, cst.Match),
-    *(cst.ListComp, cst.SetComp, cst.DictComp, cst.GeneratorExp, *FUNCTIONS),
-)
 # What gives the same again when it is given the same.
 _PURE_METHODS = frozenset(
     {
@@ -168,9 +163,8 @@ def _may_come_between(module: Module, node: cst.CSTNode, hot: Hot) -> bool:
     function = module.function(node)
     if isinstance(hot.loop, FUNCTIONS) or function is not module.function(hot.loop):
         return True
-    around = [loop for loop in module.tree.ancestors(hot.loop) if isinstance(loop, _LOOPS)]
-    inside = [loop for loop in around if module.function(loop) is function]
-    return module.tree.contains(inside[-1] if inside else hot.loop, node)
+    outermost = [hot.loop, *module.flow.statement_loops(hot.loop)][-1]
+    return module.tree.contains(outermost, node)
 
 
 def _set_up_once(module: Module, attribute: cst.Attribute) -> bool:
@@ -228,7 +222,11 @@ def hoisted(module: Module, repeated: Repeated) -> Fix | None:
     """The fix that moves once, in front of the outermost loop in which nothing of it changes."""
     call, moved = repeated.call, repeated.moved
     root = _root(moved)
-    if repeated.hot.path or not isinstance(repeated.hot.loop, _LOOPS) or not isinstance(root, cst.Name):
+    if (
+        repeated.hot.path
+        or not isinstance(repeated.hot.loop, (cst.For, cst.While))
+        or not isinstance(root, cst.Name)
+    ):
         return None
     bindings = [b for b in module.bindings(root) if b.value is not call]
     if len(bindings) != 1 or module.function(bindings[0].node) is not module.function(call):
@@ -288,17 +286,23 @@ def _root(node: cst.BaseExpression) -> cst.BaseExpression:
 
 def _outermost(module: Module, call: cst.Call, binding: Binding) -> cst.For | cst.While | None:
     """The outermost loop that always runs ``call``, and changes nothing that it names."""
-    found: cst.For | cst.While | None = None
-    child: cst.CSTNode = call
-    for parent in module.tree.ancestors(call):
-        if isinstance(parent, _LOOPS):
-            if child is not parent.body or not _known_before(module, call, binding, parent):
-                return found
-            found = parent
-        elif isinstance(parent, _CONDITIONS):
-            return found
-        child = parent
+    found: StatementLoop | None = None
+    for loop in module.flow.loops(call):
+        if not isinstance(loop, (cst.For, cst.While)) or not _always_runs(module, loop, call):
+            break
+        if not _known_before(module, call, binding, loop):
+            break
+        found = loop
     return found
+
+
+def _always_runs(module: Module, loop: StatementLoop, call: cst.Call) -> bool:
+    """Whether each iteration of a loop comes to a call, and leaves no context behind it."""
+    flow = module.flow
+    around = (*flow.tries(call), *flow.alternatives(call), *flow.contexts(call))
+    return next(flow.branches(call, within=loop), None) is None and not any(
+        module.tree.contains(loop, holder) for holder in around
+    )
 
 
 def _known_before(module: Module, call: cst.Call, binding: Binding, loop: cst.For | cst.While) -> bool:

@@ -185,7 +185,7 @@ def _was_read(module: Module, node: cst.BaseExpression, hops: int = _HOPS) -> bo
 
 def _stands_in(module: Module, node: cst.CSTNode) -> bool:
     """Whether ``node`` is in the branch for the case that there is nothing: ``x.mean() if len(x) else …``."""
-    loop = module.tree.enclosing(node, cst.For, cst.While)
+    loop = next(iter(module.flow.statement_loops(node)), None)
     for branch in module.flow.branches(node, within=loop):
         if _true_for_nothing(module, branch.test) is branch.holds:
             return True

@@ -76,9 +76,12 @@ def trains_with_one_thread(module: Module, call: cst.Call) -> bool:
         return False
     if not Backpropagation.of(module).happens or _for_others(module) or _may_run_elsewhere(module, call):
         return False
-    if evaluated_only(module, call) or module.tree.enclosing(call, cst.Try) is not None:
+    flow = module.flow
+    if evaluated_only(module, call):
         return False
-    return all(is_main_guard(branch.construct) for branch in module.flow.branches(call, outward=True))
+    if any(flow.tries(call, outward=True)) or any(flow.alternatives(call, outward=True)):
+        return False
+    return all(is_main_guard(branch.construct) for branch in flow.branches(call, outward=True))
 
 
 def _for_others(module: Module) -> bool:

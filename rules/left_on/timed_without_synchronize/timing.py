@@ -26,8 +26,8 @@ from torchlint.semantics.clocks import (
     timer,
 )
 from torchlint.semantics.evidence import Evidence, evidence, is_test
+from torchlint.semantics.flow.graph import Loop
 from torchlint.semantics.lexicon import Role, has
-from torchlint.semantics.loops import loops_around
 from torchlint.semantics.phases import Phase, phase
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.spellings import given_as, last_name
@@ -40,7 +40,6 @@ from torchlint.semantics.synchronisation import (
     truth_tests,
     written_out,
 )
-from torchlint.semantics.throttling import Loop
 from torchlint.semantics.values import Device, Kind, Value
 
 if TYPE_CHECKING:
@@ -113,7 +112,7 @@ def ends_too_early(module: Module, elapsed: cst.BinaryOperation) -> tuple[Interv
         return None
     if _is_deadline(module, elapsed) or _is_other_time(module, measured):
         return None
-    around = frozenset(loops_around(module, measured.start))
+    around = frozenset(module.flow.loops(measured.start))
     work = _unawaited(module, evaluated_within(module, measured), around)
     return None if work is None or _waits_beside(module, measured) else (measured, work)
 
@@ -134,7 +133,7 @@ def timed_by_call(module: Module, call: cst.Call) -> cst.CSTNode | None:
     timed = given_as(call, "stmt", 0)
     if not isinstance(timed, cst.Lambda) or evidence(module) is not Evidence.ACCELERATOR:
         return None
-    return _unawaited(module, evaluated(module, timed.body), frozenset(loops_around(module, timed.body)))
+    return _unawaited(module, evaluated(module, timed.body), frozenset(module.flow.loops(timed.body)))
 
 
 def timed_by_block(module: Module, made: cst.Call) -> tuple[cst.Call, cst.CSTNode] | None:
@@ -153,7 +152,7 @@ def timed_by_block(module: Module, made: cst.Call) -> tuple[cst.Call, cst.CSTNod
         return None
     if _OTHER_TIMES.search(module.source(item)) or any("profiler" in module.source(i) for i in block.items):
         return None
-    work = _unawaited(module, evaluated(module, block.body), frozenset(loops_around(module, block.body)))
+    work = _unawaited(module, evaluated(module, block.body), frozenset(module.flow.loops(block.body)))
     return None if work is None else (end, work)
 
 
@@ -205,8 +204,8 @@ def _unawaited(module: Module, nodes: Iterable[cst.CSTNode], around: frozenset[L
             first = node
     if first is None:
         return None
-    loops = [loop for loop in loops_around(module, first) if loop not in around]
-    return None if any(loop in loops for wait in waits for loop in loops_around(module, wait)) else first
+    loops = [loop for loop in module.flow.loops(first) if loop not in around]
+    return None if any(loop in loops for wait in waits for loop in module.flow.loops(wait)) else first
 
 
 def _effect(module: Module, node: cst.CSTNode, depth: int) -> _Effect:

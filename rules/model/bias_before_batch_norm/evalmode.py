@@ -9,7 +9,6 @@ import libcst as cst
 from torchlint.semantics import evalmode
 from torchlint.semantics.backpropagation import Backpropagation
 from torchlint.semantics.lexicon import Role, has
-from torchlint.semantics.loops import loops_around
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import Kind
@@ -38,7 +37,7 @@ def trains_in_evaluation_mode(module: Module) -> bool:
     return not all(
         module.function(call) is module.function(backward)
         and order[backward] < order[call]
-        and not any(module.tree.contains(loop, backward) for loop in loops_around(module, call))
+        and not any(module.tree.contains(loop, backward) for loop in module.flow.loops(call))
         for call in evaluating
         for backward in backwards
     )

@@ -24,7 +24,7 @@ from torchlint.semantics import places
 from torchlint.semantics.api.memory import READING_METHODS
 from torchlint.semantics.api.results import TENSOR_METHODS
 from torchlint.semantics.evidence import is_test
-from torchlint.semantics.loops import loops_around
+from torchlint.semantics.flow.graph import StatementLoop
 from torchlint.semantics.names import Binding, BindingKind, ScopeKind, leaves
 from torchlint.semantics.sharing import Fate, fate, other_names
 from torchlint.semantics.spellings import last_name
@@ -34,7 +34,6 @@ from torchlint.semantics.writes import writes_to
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
 
-StatementLoop = cst.For | cst.While
 
 CONCATENATIONS = frozenset(
     f"torch.{name}"
@@ -94,7 +93,7 @@ def grown(module: Module, call: cst.Call) -> Growth | None:
     if module.qualified(call.func) not in CONCATENATIONS or is_test(module):
         return None
     tensors, out = module.argument(call, "tensors").node, module.argument(call, "out")
-    loops = [loop for loop in loops_around(module, call) if isinstance(loop, (cst.For, cst.While))]
+    loops = module.flow.statement_loops(call)
     if (
         not loops
         or _is_set_up(module, call)
@@ -608,7 +607,7 @@ def _start(
         return None
     if _asks_for_none(test, binding.name):
         before = [b for read in asked for b in module.bindings(read) if not tree.contains(loop, b.node)]  # type: ignore[arg-type]
-        around = loops_around(module, loop)
+        around = module.flow.loops(loop)
         fresh = all(
             _is_none(b.value) and not b.path and all(tree.contains(outer, b.node) for outer in around)
             for b in before

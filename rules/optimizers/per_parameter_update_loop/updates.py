@@ -22,7 +22,6 @@ from torchlint.semantics.backpropagation import Backpropagation
 from torchlint.semantics.compilation import compiled
 from torchlint.semantics.evidence import accelerated
 from torchlint.semantics.lexicon import Role, ends, has
-from torchlint.semantics.loops import loops_around
 from torchlint.semantics.names import BindingKind
 from torchlint.semantics.phases import evaluated_only
 from torchlint.semantics.remembered import remembered
@@ -183,7 +182,7 @@ def _trains_beside(function: cst.FunctionDef, node: cst.CSTNode, module: Module)
         loop
         for backward in Backpropagation.of(module).passes
         if module.function(backward.call) is function
-        for loop in loops_around(module, backward.call)
+        for loop in module.flow.loops(backward.call)
     ]
     return bool(loops) and not any(module.tree.contains(loop, node) for loop in loops)
 

@@ -478,6 +478,85 @@ def test_contexts(program: str, expected: list[str]) -> None:
     assert [tree.source(item.item) for item in items] == expected
 
 
+TRIES = {
+    "two of them": ("try:\n    try:\n        f()\n    except B:\n        pass\nfinally:\n    a", 2),
+    "a handler": ("try:\n    pass\nexcept E:\n    f()", 0),
+    "behind the block": ("try:\n    pass\nexcept E:\n    pass\nelse:\n    f()\nfinally:\n    f()", 0),
+    "a function": ("try:\n    def g():\n        f()\nexcept E:\n    pass", 0),
+    "a default": ("try:\n    def g(x=f()):\n        pass\nexcept E:\n    pass", 1),
+}
+
+
+@pytest.mark.parametrize(("program", "expected"), TRIES.values(), ids=TRIES)
+def test_tries(program: str, expected: int) -> None:
+    tree = SyntaxTree(program)
+    assert len(list(ControlFlow(tree).tries(called(tree, "f")))) == expected
+
+
+def test_tries_around_a_function() -> None:
+    tree = SyntaxTree("try:\n    def g():\n        f()\nexcept E:\n    pass")
+    assert list(ControlFlow(tree).tries(called(tree, "f"), outward=True)) == tree.nodes(cst.Try)
+
+
+LOOPS = {
+    "two of them": ("for a in b:\n    while c:\n        f()", "while for"),
+    "an iterable": ("for a in f():\n    pass", ""),
+    "a test": ("while f():\n    pass", "while"),
+    "behind a loop": ("while a:\n    pass\nelse:\n    f()", ""),
+    "a comprehension": ("for a in b:\n    [f() for c in d]", "[ for"),
+    "the first iterable": ("[a for a in f()]", ""),
+    "the second iterable": ("[a for a in b for c in f()]", "["),
+    "a function": ("for a in b:\n    def g():\n        f()", ""),
+}
+
+
+@pytest.mark.parametrize(("program", "expected"), LOOPS.values(), ids=LOOPS)
+def test_loops(program: str, expected: str) -> None:
+    tree = SyntaxTree(program)
+    flow, call = ControlFlow(tree), called(tree, "f")
+    spelt = {cst.For: "for", cst.While: "while", cst.ListComp: "["}
+    assert " ".join(spelt[type(loop)] for loop in flow.loops(call)) == expected
+    statements = [loop for loop in flow.loops(call) if not isinstance(loop, cst.ListComp)]
+    assert flow.statement_loops(call) == statements
+
+
+STATEMENTS = {
+    "a small one": ("if a:\n    x = [f()]", cst.Assign),
+    "a header": ("if a:\n    pass\nelif f():\n    pass", cst.If),
+    "a context": ("with f():\n    pass", cst.With),
+    "a default": ("def g(x=f()):\n    pass", cst.FunctionDef),
+    "a lambda": ("lambda: f()", cst.Expr),
+}
+
+
+@pytest.mark.parametrize(("program", "expected"), STATEMENTS.values(), ids=STATEMENTS)
+def test_statement(program: str, expected: type) -> None:
+    tree = SyntaxTree(program)
+    flow = ControlFlow(tree)
+    statement = flow.statement(called(tree, "f"))
+    assert type(statement) is expected
+    assert flow.statement(statement) is statement
+
+
+CONDITIONS = {
+    "none": ("x = f() > 0", None),
+    "a branch": ("if a and not f():\n    pass", cst.If),
+    "a body": ("if a:\n    f()", None),
+    "an assertion": ("assert f(), a", cst.Assert),
+    "its message": ("assert a, f()", None),
+    "a ternary": ("if a if f() else b:\n    pass", cst.IfExp),
+    "a part of one": ("if f() if a else b:\n    pass", cst.If),
+    "a filter": ("[a for a in b if f()]", cst.CompIf),
+}
+
+
+@pytest.mark.parametrize(("program", "expected"), CONDITIONS.values(), ids=CONDITIONS)
+def test_condition(program: str, expected: type | None) -> None:
+    tree = SyntaxTree(program)
+    decided = ControlFlow(tree).condition(called(tree, "f"))
+    assert (None if decided is None else type(decided)) is expected
+
+
 def test_what_may_follow_in_one_iteration() -> None:
     tree = SyntaxTree("for x in y:\n    if x:\n        f()\n    else:\n        g()\n    h()")
     flow, loop = ControlFlow(tree), tree.nodes(cst.For)[0]

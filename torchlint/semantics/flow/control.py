@@ -8,11 +8,27 @@ from functools import cached_property
 import libcst as cst
 
 from torchlint.semantics.flow.dominance import NONE, DominatorTree
-from torchlint.semantics.flow.graph import Block, Decision, Graph, Root, build, choices
-from torchlint.syntax import SyntaxTree
+from torchlint.semantics.flow.graph import (
+    FUNCTIONS,
+    LOOPS,
+    Block,
+    Decision,
+    Graph,
+    Loop,
+    Root,
+    StatementLoop,
+    build,
+    choices,
+)
+from torchlint.syntax import STATEMENTS, SyntaxTree
 
-_FUNCTIONS: frozenset[type] = frozenset({cst.FunctionDef, cst.Lambda})
+_FUNCTIONS: frozenset[type] = frozenset(FUNCTIONS)
+_LOOPS: frozenset[type] = frozenset(LOOPS)
+_SUITES: frozenset[type] = frozenset({cst.IndentedBlock, cst.SimpleStatementSuite})
+_AROUND_LOOPS = _SUITES | _FUNCTIONS | _LOOPS | {cst.CompFor}
 _CONTEXTS: frozenset[type] = _FUNCTIONS | {cst.With}
+_TRIES: frozenset[type] = _FUNCTIONS | {cst.Try, cst.TryStar}
+_TESTING = STATEMENTS | {cst.IfExp, cst.CompIf}
 # Fields that are evaluated before those in front of them.
 _FIRST = {cst.Assign: "value", cst.AnnAssign: "value", cst.NamedExpr: "value", cst.IfExp: "test"}
 
@@ -86,6 +102,7 @@ class ControlFlow:
     def __init__(self, tree: SyntaxTree) -> None:
         self.tree = tree
         self._flows: dict[Root, FunctionFlow] = {}
+        self._loops_of_suites: dict[cst.CSTNode, list[Loop]] = {}
 
     @cached_property
     def _branching(self) -> frozenset[cst.CSTNode]:
@@ -178,6 +195,77 @@ class ControlFlow:
                 yield from reversed(around.items[:entered])
             elif not outward and child is around.body:  # type: ignore[attr-defined]
                 return
+
+    def tries(self, node: cst.CSTNode, *, outward: bool = False) -> Iterator[cst.Try | cst.TryStar]:
+        """The ``try`` statements whose first block holds a node, the innermost first, in its function only.
+
+        With ``outward``, those around the definitions that hold the node count, too.
+        """
+        for child, around in self.tree.edges(node, _TRIES):
+            if isinstance(around, (cst.Try, cst.TryStar)):
+                if child is around.body:
+                    yield around
+            elif not outward and child is around.body:  # type: ignore[attr-defined]
+                return
+
+    def loops(self, node: cst.CSTNode) -> list[Loop]:
+        """The loops and comprehensions around a node within its function, the innermost first.
+
+        The iterable of a ``for`` and its ``else`` are outside of it; the test of a ``while`` is inside.
+        """
+        found: list[Loop] = []
+        parents = self.tree.parents
+        before: cst.CSTNode | None = None
+        while True:
+            child = self.tree.climb(node, _AROUND_LOOPS)
+            parent = parents.get(child)
+            # Exact types instead of isinstance: few walks are as frequent.
+            kind = parent.__class__
+            if parent is None or (kind in _FUNCTIONS and getattr(parent, "body", None) is child):
+                return found
+            if kind in _SUITES:
+                return [*found, *self._loops_of_suite(parent)]
+            # Of a comprehension the first iterable is told by the node before.
+            if kind in _LOOPS and repeats_part(parent, child, before if child is node else None):
+                found.append(parent)  # type: ignore[arg-type]
+            before, node = child, parent
+
+    def _loops_of_suite(self, suite: cst.CSTNode) -> list[Loop]:
+        found = self._loops_of_suites.get(suite)
+        if found is None:
+            found = []
+            parent = self.tree.parents.get(suite)
+            if parent is not None and parent.__class__ not in _FUNCTIONS:
+                if parent.__class__ in _LOOPS and repeats_part(parent, suite, None):
+                    found.append(parent)  # type: ignore[arg-type]
+                found.extend(self.loops(parent))
+            self._loops_of_suites[suite] = found
+        return found
+
+    def statement_loops(self, node: cst.CSTNode) -> list[StatementLoop]:
+        """The ``for`` and ``while`` statements among the loops around a node, the innermost first."""
+        return [loop for loop in self.loops(node) if isinstance(loop, (cst.For, cst.While))]
+
+    def statement(self, node: cst.CSTNode) -> cst.CSTNode:
+        """The small statement that evaluates a node, or the compound one in whose header it stands.
+
+        A statement is its own, and so is what stands in none.
+        """
+        tree = self.tree
+        return node if node.__class__ in STATEMENTS else tree.parent(tree.climb(node, STATEMENTS)) or node
+
+    def condition(self, node: cst.CSTNode) -> cst.CSTNode | None:
+        """What decides by a test that a node is part of; None if the node is in no test.
+
+        That is an ``if``, ``while`` or ``assert``, a conditional expression, or a condition of a
+        comprehension: the innermost of them within the statement.
+        """
+        for child, around in self.tree.edges(node, _TESTING):
+            if getattr(around, "test", None) is child:
+                return around
+            if around.__class__ in STATEMENTS:
+                break
+        return None
 
     def may_follow(self, one: cst.CSTNode, other: cst.CSTNode, within: cst.CSTNode | None = None) -> bool:
         """Whether ``other`` may run when ``one`` has begun, in the same run of their function.
@@ -272,6 +360,18 @@ class ControlFlow:
         if first is not None and (first is child or tree.contains(first, other)):
             return first is child
         return tree.order[child] < tree.order[other]
+
+
+def repeats_part(loop: cst.CSTNode, child: cst.CSTNode, grandchild: cst.CSTNode | None) -> bool:
+    """Whether a loop or comprehension runs this part of it, of which ``grandchild`` is a part, repeatedly."""
+    kind = loop.__class__
+    if kind is cst.For:
+        return child is loop.body or child is loop.target  # type: ignore[attr-defined]
+    if kind is cst.While:
+        return child is not loop.orelse  # type: ignore[attr-defined]
+    # Of a comprehension only the first iterable is evaluated once.
+    first: cst.CompFor = loop.for_in  # type: ignore[attr-defined]
+    return not (child is first and grandchild is first.iter)
 
 
 def _reachable(successors: list[list[Block]], *roots: Block, without: Block = NONE) -> list[bool]:

@@ -25,9 +25,15 @@ import libcst as cst
 
 from torchlint.syntax import STATEMENTS, SyntaxTree
 
-Root: TypeAlias = "cst.FunctionDef | cst.Lambda | cst.Module"
+Function: TypeAlias = cst.FunctionDef | cst.Lambda
+Comprehension: TypeAlias = cst.ListComp | cst.SetComp | cst.DictComp | cst.GeneratorExp
+StatementLoop: TypeAlias = cst.For | cst.While
+Loop: TypeAlias = StatementLoop | Comprehension
+Root: TypeAlias = Function | cst.Module
 Block: TypeAlias = int
+FUNCTIONS = (cst.FunctionDef, cst.Lambda)
 COMPREHENSIONS = (cst.ListComp, cst.SetComp, cst.GeneratorExp, cst.DictComp)
+LOOPS = (cst.For, cst.While, *COMPREHENSIONS)
 _COMPREHENSIONS: frozenset[type] = frozenset(COMPREHENSIONS)
 _CHOICES = (cst.BooleanOperation, cst.IfExp, cst.Yield, *COMPREHENSIONS)
 # The fields of nodes that are not evaluated in the order in which they are written.
