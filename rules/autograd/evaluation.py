@@ -21,8 +21,9 @@ from torchlint.semantics.lexicon import Role, begins, denotes, ends, has
 from torchlint.semantics.module import Module, Part
 from torchlint.semantics.names import BindingKind
 from torchlint.semantics.phases import Phase, phase
-from torchlint.semantics.remembered import remembered, solved
+from torchlint.semantics.remembered import remembered
 from torchlint.semantics.retention import kept
+from torchlint.semantics.sinks import ONWARD, Use, UseKind, Verdict, verdicts
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import Graph, Kind, Value, item_of
 
@@ -546,11 +547,11 @@ class Evaluation(Part):
 
     def _tries_out(self, call: cst.Call) -> bool:
         """Whether a made-up input is tried out: to warm up, to count operations, to see what shape comes."""
-        if self._is_inspected(call):
-            return True
+        parent = self.tree.parent(call)
+        inspected = False not in verdicts(self.module, call, _inspects)
         if self.module.flow.loops(call):
-            return False
-        return self._is_dropped(call) or self._is_demonstration(call)
+            return inspected and not isinstance(parent, (cst.Expr, cst.Assign))
+        return inspected or isinstance(parent, cst.Expr) or self._is_demonstration(call)
 
     def _is_demonstration(self, call: cst.Call) -> bool:
         """Whether a file that defines a model shows, when it is run by itself, that the model runs.
@@ -577,44 +578,6 @@ class Evaluation(Part):
                 if binding.value is not None and self._is_random(binding.value, hops - 1):
                     return True
         return False
-
-    def _is_dropped(self, call: cst.Call) -> bool:
-        """Whether nothing is read of a result but its shape and type."""
-        parent = self.tree.parent(call)
-        if isinstance(parent, cst.Expr):
-            return True
-        reads: list[cst.CSTNode] = [call]
-        match parent:
-            case cst.Assign(targets=[cst.AssignTarget(target=target)]):
-                names = [target] if isinstance(target, cst.Name) else self.tree.descendants(target)
-                bindings = [self.module.names.by_node.get(n) for n in names if isinstance(n, cst.Name)]
-                if None in bindings:
-                    return False  # an attribute, or an item of something
-                reads = [use for b in bindings if b is not None for use in self.module.uses(b)]
-            case _:
-                pass
-        return all(self._is_inspected(read) for read in reads)
-
-    @solved(True)
-    def _is_inspected(self, read: cst.CSTNode) -> bool:
-        """``y.shape``, ``y[0].size()``, ``type(y)``; a loop over a result looks at its parts."""
-        parent = self.tree.parent(read)
-        while isinstance(parent, cst.Subscript) and parent.value is read:
-            read, parent = parent, self.tree.parent(parent)
-        match parent:
-            case cst.Attribute(attr=cst.Name(name)):
-                return name in _OF_SHAPES
-            case cst.Arg():
-                call = self.tree.parent(parent)
-                asked = self.module.qualified(call.func) if isinstance(call, cst.Call) else None
-                return asked in ("builtins.len", "builtins.type", "builtins.isinstance")
-            case cst.For(target=cst.Name() as target) | cst.CompFor(target=cst.Name() as target) if (
-                parent.iter is read
-            ):
-                binding = self.module.binding_of(target)
-                return binding is None or all(self._is_inspected(use) for use in self.module.uses(binding))
-            case _:
-                return False
 
     def _is_switched_on(self, call: cst.Call) -> bool:
         """Whether autograd is meant: switched on around a forward pass, or what failed without it.
@@ -1098,6 +1061,19 @@ class Evaluation(Part):
             binding.kind is BindingKind.PARAMETER
             for binding in self.module.names.bindings_at(place.value, place)
         )
+
+
+def _inspects(module: Module, use: Use) -> Verdict[bool]:
+    """Whether a use of a result, or of parts of it, only asks for shape and type: ``y[0].size()``."""
+    match use.kind:
+        case UseKind.ASSIGNED | UseKind.UNPACKED | UseKind.ITEM | UseKind.ITERATED:
+            return ONWARD
+        case UseKind.ATTRIBUTE | UseKind.METHOD:
+            return use.name in _OF_SHAPES
+        case UseKind.ARGUMENT:
+            asked = module.qualified(use.call.func)
+            return asked in ("builtins.len", "builtins.type", "builtins.isinstance")
+    return False
 
 
 def _first_statement(function: cst.FunctionDef) -> cst.CSTNode:

@@ -8,7 +8,7 @@ import libcst as cst
 import pytest
 
 from torchlint.semantics.module import Module
-from torchlint.semantics.sharing import Fate, fate_of_binding, fresh
+from torchlint.semantics.sharing import Fate, fate, fresh
 
 HEAD = """
 import numpy as np
@@ -97,7 +97,7 @@ USES = {
 def test_fate(use: str, semantic_model: Callable[[str], Module]) -> None:
     module = semantic_model(HEAD + use + "\n")
     (binding,) = module.names.module_scope.bindings["w"]
-    assert fate_of_binding(module, binding) is USES[use]
+    assert fate(module, binding) is USES[use]
 
 
 MADE = {

@@ -115,7 +115,7 @@ MODEL_LAYERS: Mapping[str, Sequence[str]] = {
             "origins",
             "phases",
         ),
-        *("places", "reach", "repetition", "throttling"),
+        *("places", "reach", "repetition", "sinks", "throttling"),
     ),
 }
 

@@ -11,6 +11,7 @@ import libcst as cst
 from torchlint.semantics.attributes import SelfAttributes
 from torchlint.semantics.flow.guards import Guard, guards, unchanged
 from torchlint.semantics.names import Binding, BindingKind
+from torchlint.semantics.sinks import ONWARD, Use, UseKind, Verdict, verdicts
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import Kind
 
@@ -167,7 +168,9 @@ class Biases:
 
     def bias_guarded(self, attribute: cst.Attribute) -> bool:
         """Whether ``x.bias`` is only asked for, or stands where it is known not to be None."""
-        return self._only_asked(attribute) or self._known_present(attribute, attribute)
+        return self._known_present(attribute, attribute) or False not in verdicts(
+            self.module, attribute, self._is_guarded
+        )
 
     def _known_present(self, bias: cst.BaseExpression, at: cst.CSTNode) -> bool:
         """Whether what was tested before a place says that ``bias`` is not None there."""
@@ -209,37 +212,26 @@ class Biases:
                 return named is not None and named.value is not None and self._is_same(named.value, bias)
         return unchanged(self.module, tested, bias)
 
-    def _only_asked(self, node: cst.BaseExpression) -> bool:
-        """Whether an expression is only asked whether it is None, here or under the name that it gets."""
-        parent = self.tree.parent(node)
-        match parent:
-            case cst.Comparison(comparisons=[cst.ComparisonTarget(operator=cst.Is() | cst.IsNot())]):
+    def _is_guarded(self, module: Module, use: Use) -> Verdict[bool]:
+        """Whether a use only asks for None, or stands, by the name that it gives, where it is known."""
+        if isinstance(use.node, cst.Name) and self._known_present(use.node, use.node):
+            return True
+        match use.kind:
+            case UseKind.TESTED:
                 return True
-            case cst.Comparison(
-                left=left, comparisons=[cst.ComparisonTarget(cst.Equal() | cst.NotEqual(), right)]
-            ):
-                return left is node and self.module.value(right).kind is Kind.NONE
-            case cst.If() | cst.IfExp() | cst.While() | cst.Assert():
-                return parent.test is node
-            case cst.CompIf() | cst.UnaryOperation(operator=cst.Not()):
-                return True
-            case cst.BooleanOperation():
-                return parent.left is node or self._only_asked(parent)
-            case cst.Arg():
-                call = self.tree.parent(parent)
-                asking = ("builtins.isinstance", "builtins.bool")
-                return isinstance(call, cst.Call) and self.module.qualified(call.func) in asking
-            case cst.NamedExpr(target=cst.Name() as target) if parent.value is node:
-                return self._only_asked(parent) and self._uses_guarded(target)
-            case cst.Assign(targets=[cst.AssignTarget(target=cst.Name() as target)]):
-                return self._uses_guarded(target)
+            case UseKind.COMPARED if isinstance(use.by, cst.Comparison):
+                operator, right = use.by.comparisons[0].operator, use.by.comparisons[0].comparator
+                if isinstance(operator, (cst.Is, cst.IsNot)):
+                    return True
+                asks = isinstance(operator, (cst.Equal, cst.NotEqual)) and use.node is use.by.left
+                return asks and module.value(right).kind is Kind.NONE
+            case UseKind.CHOICE if isinstance(use.by, cst.BooleanOperation):
+                return True if use.by.left is use.node else ONWARD
+            case UseKind.ARGUMENT:
+                return module.qualified(use.call.func) in ("builtins.isinstance", "builtins.bool")
+            case UseKind.ASSIGNED:
+                return ONWARD
         return False
-
-    def _uses_guarded(self, target: cst.Name) -> bool:
-        """Whether every use of a variable is a question whether it is None, or stands behind one."""
-        binding = self.module.binding_of(target)
-        uses = self.module.uses(binding) if binding is not None else []
-        return all(self._only_asked(use) or self._known_present(use, use) for use in uses)
 
 
 def _found_under(name: Binding, layer: Binding) -> bool:

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint.semantics.remembered import remembered
+from torchlint.semantics.remembered import remembered, solved
+from torchlint.semantics.sinks import ONWARD, Standing, Use, UseKind, Verdict, verdicts
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
@@ -46,7 +47,6 @@ _KEEPING = frozenset(
     {"append", "extend", "add", "insert", "update", "write", "info", "debug", "log", "print"}
 )
 _OBSERVING = frozenset({"register_forward_hook", "register_forward_pre_hook", "create_feature_extractor"})
-_HOPS = 3
 
 
 def _is_state(node: cst.BaseExpression) -> bool:
@@ -78,9 +78,9 @@ class _Parameters:
                 return True
             if not isinstance(func, cst.Attribute) or self._is_foreign(func.value):
                 continue
-            if name in _SOURCES and self._tells(call, _HOPS):
+            if name in _SOURCES and True in verdicts(self.module, call, self._tells):
                 return True
-            if name in _CHILDREN and self._takes_by_place(call, _HOPS):
+            if name in _CHILDREN and True in verdicts(self.module, call, _takes_by_place):
                 return True
         return False
 
@@ -92,50 +92,40 @@ class _Parameters:
 
     # ------------------------------------------------------------------ one collection of parameters
 
-    @remembered
-    def _tells(self, node: cst.BaseExpression, hops: int) -> bool:
-        parent = self.tree.parent(node)
-        match parent:
-            case cst.Arg():
-                return self._tells_as_argument(node, parent, hops)
-            case cst.Attribute(attr=cst.Name(value=name)) if name in _VIEWS:
-                outer = self.tree.parent(parent)
-                return isinstance(outer, cst.Call) and outer.func is parent and self._tells(outer, hops)
-            case cst.Subscript() if parent.value is node:
-                index = parent.slice[0].slice
+    def _tells(self, module: Module, use: Use) -> Verdict[bool]:
+        """Whether a use of all parameters tells how many there are, or which."""
+        match use.kind, use.by:
+            case UseKind.ARGUMENT, _:
+                return self._tells_as_argument(use)
+            case UseKind.METHOD, _ if use.name in _VIEWS:
+                return ONWARD
+            case ((UseKind.ITEM | UseKind.SET), cst.Subscript(slice=[cst.SubscriptElement(slice=index), *_])):
                 return isinstance(index, cst.Slice) or isinstance(
                     index.value if isinstance(index, cst.Index) else None, (cst.Integer, cst.UnaryOperation)
                 )
-            case cst.For() if parent.iter is node:
-                return self._loop_tells(parent.target, parent.body, stored=_is_state(node))
-            case cst.CompFor() if parent.iter is node:
-                return self._comprehension_tells(parent, hops)
-            case cst.Assign(targets=[cst.AssignTarget(target=cst.Name() as target)]) if hops:
-                binding = self.module.binding_of(target)
-                uses = self.module.uses(binding) if binding is not None else []
-                return any(self._tells(use, hops - 1) for use in uses)
-            case cst.Assign(targets=[cst.AssignTarget(target=cst.Subscript(value=owner))]):
+            case UseKind.ITERATED, cst.For(target=target, body=body):
+                return self._loop_tells(target, body, stored=_is_state(use.node))
+            case UseKind.ITERATED, cst.CompFor() as loop:
+                return self._comprehension_tells(loop)
+            case UseKind.ASSIGNED, _:
+                return ONWARD
+            case UseKind.STORED, cst.Subscript(value=owner):
                 # ``results["weights"] = [p.detach().clone() for p in net.parameters()]``; a state is a
                 # checkpoint, and an optimizer's groups take any number.
-                return not _is_state(node) and "param" not in self.tree.source(owner)
-            case cst.FormattedStringExpression():
-                return True
-        return False
+                return not _is_state(use.node) and "param" not in self.tree.source(owner)
+        return use.kind is UseKind.FORMATTED
 
-    def _tells_as_argument(self, node: cst.BaseExpression, arg: cst.Arg, hops: int) -> bool:
-        call = self.tree.parent(arg)
-        if not isinstance(call, cst.Call):
-            return False
-        func = call.func
+    def _tells_as_argument(self, use: Use) -> Verdict[bool]:
+        func = use.call.func
         name = func.attr.value if isinstance(func, cst.Attribute) else getattr(func, "value", "")
         if name in _TELLING:
             return True
         if name == "zip":
-            return any(a is not arg and not self._goes_along(a.value, hops) for a in call.args)
-        return name in _SAME and self._tells(call, hops)
+            return any(a is not use.argument and not self._goes_along(a.value) for a in use.call.args)
+        return Standing(use.call) if name in _SAME else False
 
-    @remembered
-    def _goes_along(self, node: cst.BaseExpression, hops: int) -> bool:
+    @solved(True)
+    def _goes_along(self, node: cst.BaseExpression) -> bool:
         """Whether what is zipped with parameters comes from parameters, one each."""
         if re.search(r"param|grad|state_dict", self.tree.source(node)):
             return True
@@ -143,7 +133,7 @@ class _Parameters:
             # Kept by an object, or made by a call: by its name it should fit.
             return not isinstance(node, (cst.List, cst.Tuple, cst.ListComp))
         values = [binding.value for binding in self.module.bindings(node)]
-        return all(value is None or (hops > 0 and self._goes_along(value, hops - 1)) for value in values)
+        return all(value is None or self._goes_along(value) for value in values)
 
     # ------------------------------------------------------------------ one by one
 
@@ -210,7 +200,7 @@ class _Parameters:
                     return True
         return False
 
-    def _comprehension_tells(self, loop: cst.CompFor, hops: int) -> bool:
+    def _comprehension_tells(self, loop: cst.CompFor) -> Verdict[bool]:
         whole = self.tree.parent(loop)
         names, told = self._visited(loop.target)
         if isinstance(whole, cst.DictComp):
@@ -221,7 +211,7 @@ class _Parameters:
             return True
         if not self._copies(whole.elt, names):
             return not self._is_question(whole)
-        return self._tells(whole, hops)
+        return Standing(whole)
 
     def _copies(self, node: cst.BaseExpression, names: set[str]) -> bool:
         """Whether an element is the parameter itself, or a copy of it."""
@@ -250,23 +240,13 @@ class _Parameters:
             "builtins.all",
         )
 
-    # ------------------------------------------------------------------ layers by their place
 
-    @remembered
-    def _takes_by_place(self, node: cst.BaseExpression, hops: int) -> bool:
-        """Whether some of the layers are cut out of a model: ``list(net.children())[:-1]``."""
-        parent = self.tree.parent(node)
-        match parent:
-            case cst.Arg():
-                call = self.tree.parent(parent)
-                name = (
-                    call.func.value if isinstance(call, cst.Call) and isinstance(call.func, cst.Name) else ""
-                )
-                return name in _SAME and isinstance(call, cst.Call) and self._takes_by_place(call, hops)
-            case cst.Subscript():
-                return parent.value is node
-            case cst.Assign(targets=[cst.AssignTarget(target=cst.Name() as target)]) if hops:
-                binding = self.module.binding_of(target)
-                uses = self.module.uses(binding) if binding is not None else []
-                return any(self._takes_by_place(use, hops - 1) for use in uses)
-        return False
+def _takes_by_place(module: Module, use: Use) -> Verdict[bool]:
+    """Whether some of the layers are cut out of a model: ``list(net.children())[:-1]``."""
+    match use.kind:
+        case UseKind.ARGUMENT:
+            func = use.call.func
+            return Standing(use.call) if isinstance(func, cst.Name) and func.value in _SAME else False
+        case UseKind.ASSIGNED:
+            return ONWARD
+    return use.kind in (UseKind.ITEM, UseKind.SET)

@@ -21,12 +21,11 @@ from torchlint.semantics.api.results import (
     TENSOR_METHODS,
 )
 from torchlint.semantics.names import Binding, BindingKind
-from torchlint.semantics.remembered import remembered
+from torchlint.semantics.remembered import solved
+from torchlint.semantics.sinks import ONWARD, Use, UseKind, Verdict, verdicts
 from torchlint.semantics.values import Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from torchlint.semantics.module import Module
 
 
@@ -41,7 +40,6 @@ class Fate(IntEnum):
     """It is written to, or told to need a gradient."""
 
 
-_HOPS = 4
 _READING_BUILTINS = frozenset(f"builtins.{name}" for name in ("float", "int", "isinstance", "len", "print"))
 # Attributes that are tensors of the same memory, or hang on the tensor.
 _PARTS = frozenset({"data", "grad", "T", "mT", "H", "mH", "real", "imag"})
@@ -66,122 +64,66 @@ _MOST_NAMES = 20
 _LITERALS = (cst.List, cst.ListComp, cst.Tuple, cst.Integer, cst.Float)
 
 
-def fate(module: Module, node: cst.BaseExpression, hops: int = _HOPS) -> Fate:
-    """What comes of the tensor that ``node`` evaluates to, where ``node`` stands."""
-    tree = module.tree
-    parent = tree.parent(node)
-    match parent:
+def fate(module: Module, value: cst.BaseExpression | Binding) -> Fate:
+    """What comes of the tensor that an expression evaluates to, or that a name is bound to."""
+    return max(verdicts(module, value, _fate), default=Fate.READ)
+
+
+def _fate(module: Module, use: Use) -> Verdict[Fate]:
+    """What one use does to a tensor, or to one in a list or tuple that is written out."""
+    if use.path and use.kind not in (UseKind.INDEX, UseKind.ARGUMENT):
+        return Fate.HELD
+    match use.kind:
         case (
-            cst.BinaryOperation()
-            | cst.UnaryOperation()
-            | cst.Comparison()
-            | cst.ComparisonTarget()
-            | cst.FormattedStringExpression()
-            | cst.Index()
-            | cst.Expr()
-            | cst.Assert()
-            | cst.If()
-            | cst.While()
+            UseKind.OPERAND
+            | UseKind.COMPARED
+            | UseKind.TESTED
+            | UseKind.FORMATTED
+            | UseKind.INDEX
+            | UseKind.AUGMENTS
+            | UseKind.DISCARDED
         ):
             return Fate.READ
-        case cst.BooleanOperation():
-            return fate(module, parent, hops)
-        case cst.IfExp():
-            return Fate.READ if parent.test is node else fate(module, parent, hops)
-        case cst.AugAssign():
-            return Fate.WRITTEN if parent.target is node else Fate.READ
-        case cst.AssignTarget() | cst.Del():
+        case UseKind.AUGMENTED | UseKind.SET:
             return Fate.WRITTEN
-        case cst.Attribute():
-            return _of_attribute(module, parent, hops)
-        case cst.Subscript():
-            return fate(module, parent, hops)
-        case cst.Arg():
-            return _of_argument(module, parent, hops)
-        case cst.Assign():
-            return max(_of_target(module, target.target, hops) for target in parent.targets)
-        case cst.AnnAssign() if parent.value is node:
-            return _of_target(module, parent.target, hops)
-        case cst.NamedExpr() if parent.value is node:
-            return max(_of_target(module, parent.target, hops), fate(module, parent, hops))
-        case cst.For() | cst.CompFor() if parent.iter is node:
-            return _of_target(module, parent.target, hops)
-        case cst.Element():
-            return _of_element(module, parent, hops)
+        case UseKind.CHOICE | UseKind.ITEM | UseKind.ITERATED | UseKind.ASSIGNED | UseKind.UNPACKED:
+            return ONWARD
+        case UseKind.ELEMENT if isinstance(use.by, (cst.List, cst.Tuple)):
+            return ONWARD
+        case UseKind.ATTRIBUTE:
+            if use.name in _PARTS:
+                return ONWARD
+            return Fate.READ if use.name in TENSOR_ATTRIBUTES else Fate.HELD
+        case UseKind.METHOD:
+            return _of_method(use.name)
+        case UseKind.ARGUMENT:
+            return _of_argument(module, use)
+        case UseKind.STORED if isinstance(use.by, cst.Subscript) and module.is_tensor(use.by.value):
+            return Fate.READ
     return Fate.HELD
 
 
-@remembered
-def fate_of_binding(module: Module, binding: Binding, hops: int = _HOPS) -> Fate:
-    """What comes of the tensor that a name is bound to, wherever the name is read."""
-    if hops <= 0:
-        return Fate.HELD
-    return max((fate(module, use, hops - 1) for use in module.uses(binding)), default=Fate.READ)
-
-
-def _of_attribute(module: Module, attribute: cst.Attribute, hops: int) -> Fate:
-    """``x.add_(1)``, ``x.sum()``, ``x.view(-1)``, ``x.shape``, ``x.data``."""
-    name = attribute.attr.value
-    outer = module.tree.parent(attribute)
-    if isinstance(outer, cst.Call) and outer.func is attribute:
-        if name.endswith("_") and not name.endswith("__"):
-            return Fate.WRITTEN
-        if name in READING_METHODS:
-            return Fate.READ
-        return fate(module, outer, hops) if name in TENSOR_METHODS or name == "astype" else Fate.HELD
-    if isinstance(outer, (cst.AssignTarget, cst.AugAssign)) and outer.target is attribute:
+def _of_method(name: str) -> Verdict[Fate]:
+    """``x.add_(1)``, ``x.sum()``, ``x.view(-1)``."""
+    if name.endswith("_") and not name.endswith("__"):
         return Fate.WRITTEN
-    if name in _PARTS:
-        return fate(module, attribute, hops)
-    return Fate.READ if name in TENSOR_ATTRIBUTES else Fate.HELD
-
-
-def _of_target(module: Module, target: cst.BaseExpression, hops: int) -> Fate:
-    """What comes of a tensor that is assigned, or whose rows are."""
-    match target:
-        case cst.Name():
-            binding = module.binding_of(target)
-            return Fate.HELD if binding is None else fate_of_binding(module, binding, hops)
-        case cst.Tuple() | cst.List():
-            return max((_of_target(module, e.value, hops) for e in target.elements), default=Fate.READ)
-        case cst.Subscript() if module.is_tensor(target.value):
-            return Fate.READ
-    return Fate.HELD
-
-
-def _of_element(module: Module, element: cst.Element, hops: int) -> Fate:
-    """A tensor in a list or tuple that is written out: of ``torch.cat([x, y])``, or of ``a, b = x, y``."""
-    display = module.tree.parent(element)
-    if not isinstance(display, (cst.List, cst.Tuple)):
-        return Fate.HELD
-    if isinstance(module.tree.parent(display), cst.SubscriptElement | cst.Index):
+    if name in READING_METHODS:
         return Fate.READ
-    holder = module.tree.parent(display)
-    match holder:
-        case cst.Arg(keyword=None):
-            call = module.tree.parent(holder)
-            name = module.qualified(call.func) if isinstance(call, cst.Call) else None
-            return Fate.READ if name in READING_FUNCTIONS else Fate.HELD
-        case cst.Assign(targets=[cst.AssignTarget(target=(cst.Tuple() | cst.List()) as target)]):
-            index = list(display.elements).index(element)
-            targets = [e.value for e in target.elements]
-            starred = any(isinstance(e, cst.StarredElement) for e in (*target.elements, *display.elements))
-            if not starred and len(targets) == len(display.elements):
-                return _of_target(module, targets[index], hops)
-    return Fate.HELD
+    return ONWARD if name in TENSOR_METHODS or name == "astype" else Fate.HELD
 
 
-def _of_argument(module: Module, arg: cst.Arg, hops: int) -> Fate:
-    """What a call does to the tensor that it is given."""
-    call = module.tree.parent(arg)
-    if not isinstance(call, cst.Call) or arg.star:
-        return Fate.HELD
+def _of_argument(module: Module, use: Use) -> Verdict[Fate]:
+    """What a call does to the tensor that it is given, or to one of a list of them."""
+    call, argument = use.call, use.argument
     name = module.qualified(call.func)
+    if use.path:
+        return Fate.READ if argument.keyword is None and name in READING_FUNCTIONS else Fate.HELD
+    if argument.star:
+        return Fate.HELD
     if name is not None:
-        return _by_library(module, call, arg, name, hops)
-    function = module.callee(call)
-    if isinstance(function, cst.FunctionDef):
-        return _by_function(module, call, arg, function, hops)
+        return _by_library(module, call, argument, name)
+    if isinstance(module.callee(call), cst.FunctionDef):
+        return ONWARD
     if isinstance(call.func, cst.Attribute) and call.func.attr.value in TENSOR_METHODS:
         if module.is_tensor(call.func.value):
             return Fate.READ  # ``y.add_(x)`` and ``y.view_as(x)`` change ``y``, if any.
@@ -190,7 +132,7 @@ def _of_argument(module: Module, arg: cst.Arg, hops: int) -> Fate:
     return Fate.READ if known else Fate.HELD
 
 
-def _by_library(module: Module, call: cst.Call, arg: cst.Arg, name: str, hops: int) -> Fate:
+def _by_library(module: Module, call: cst.Call, arg: cst.Arg, name: str) -> Verdict[Fate]:
     if name in _READING_BUILTINS:
         return Fate.READ
     if arg.keyword is not None and arg.keyword.value in WRITTEN_PARAMETERS:
@@ -206,21 +148,8 @@ def _by_library(module: Module, call: cst.Call, arg: cst.Arg, name: str, hops: i
         return Fate.READ if module.argument(call, "max_norm").absent else Fate.HELD
     function = name.removeprefix("torch.")
     if "." not in function and function in TENSOR_METHODS:
-        return fate(module, call, hops)
-    return fate(module, call, hops) if name in _FROM_MEMORY else Fate.HELD
-
-
-def _by_function(module: Module, call: cst.Call, arg: cst.Arg, function: cst.FunctionDef, hops: int) -> Fate:
-    """What a function of the file does to its argument."""
-    bound = module.call(call)
-    for name, bindings in module.names.scope_of(function).bindings.items():
-        if bound.get(name).node is arg.value:
-            return _worst(module, (b for b in bindings if b.kind is BindingKind.PARAMETER), hops)
-    return Fate.HELD
-
-
-def _worst(module: Module, bindings: Iterable[Binding], hops: int) -> Fate:
-    return max((fate_of_binding(module, binding, hops) for binding in bindings), default=Fate.HELD)
+        return ONWARD
+    return ONWARD if name in _FROM_MEMORY else Fate.HELD
 
 
 def other_names(module: Module, binding: Binding) -> tuple[list[Binding], list[cst.Attribute]]:
@@ -298,24 +227,22 @@ def _kept_as(module: Module, use: cst.Name) -> list[Binding | cst.Attribute]:
     ]
 
 
-@remembered
-def fresh(module: Module, node: cst.BaseExpression, hops: int = _HOPS) -> bool:
+@solved(False)
+def fresh(module: Module, node: cst.BaseExpression) -> bool:
     """Whether the tensor, or array, that an expression makes is in memory that nobody else may write to.
 
     Of a variable, all reads of it count: the caller asks for the fate of those it knows.
     """
-    if hops <= 0:
-        return False
     match node:
         case cst.BinaryOperation() | cst.UnaryOperation():
             return True
         case cst.Name():
             bindings = module.bindings(node)
-            return len(bindings) == 1 and _made_fresh(module, bindings[0], hops)
+            return len(bindings) == 1 and _made_fresh(module, bindings[0])
         case cst.Call():
             name = module.qualified(node.func)
             if name is not None:
-                return _made_by_library(module, node, name, hops)
+                return _made_by_library(module, node, name)
             if not isinstance(node.func, cst.Attribute):
                 return False
             method = node.func.attr.value
@@ -324,26 +251,26 @@ def fresh(module: Module, node: cst.BaseExpression, hops: int = _HOPS) -> bool:
                 "astype",
             }:
                 return False
-            return method in READING_METHODS or fresh(module, node.func.value, hops)
+            return method in READING_METHODS or fresh(module, node.func.value)
     return False
 
 
-def _made_fresh(module: Module, binding: Binding, hops: int) -> bool:
+def _made_fresh(module: Module, binding: Binding) -> bool:
     if binding.kind is not BindingKind.ASSIGN or binding.value is None or binding.path:
         return False
-    if not fresh(module, binding.value, hops - 1):
+    if not fresh(module, binding.value):
         return False
-    return fate_of_binding(module, binding, hops - 1) is Fate.READ
+    return fate(module, binding) is Fate.READ
 
 
-def _made_by_library(module: Module, call: cst.Call, name: str, hops: int) -> bool:
+def _made_by_library(module: Module, call: cst.Call, name: str) -> bool:
     legacy = name in LEGACY_CONSTRUCTORS or name in _FROM_MEMORY
     if legacy:
         given = [arg.value for arg in call.args if arg.keyword is None]
         return bool(given) and all(
             isinstance(data, _LITERALS)
             or module.value(data).kind in (Kind.NUMBER, Kind.LIST)
-            or fresh(module, data, hops - 1)
+            or fresh(module, data)
             for data in given
         )
     if name in FACTORIES or name in LIKE_FACTORIES or name in READING_FUNCTIONS:
@@ -352,5 +279,5 @@ def _made_by_library(module: Module, call: cst.Call, name: str, hops: int) -> bo
         return name not in _NUMPY_VIEWS
     function = name.removeprefix("torch.")
     if "." not in function and function in TENSOR_METHODS and call.args:
-        return fresh(module, call.args[0].value, hops)
+        return fresh(module, call.args[0].value)
     return False

@@ -11,29 +11,22 @@ import enum
 import itertools
 import re
 import string
-from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from torchlint.semantics.lexicon import Role, begins, ends, has
-from torchlint.semantics.names import Binding, BindingKind, Scope, ScopeKind, dotted_text
-from torchlint.semantics.reach import gathered
+from torchlint.semantics.names import Binding, BindingKind, Scope, ScopeKind
 from torchlint.semantics.remembered import remembered
+from torchlint.semantics.sinks import ONWARD, Standing, Use, UseKind, Verdict, sinks, verdicts
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import MISSING, Device, Kind
-from torchlint.syntax import STATEMENTS
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
     from torchlint.semantics.places import Hot
-
-_HOPS = 4
-"""How many names and callers are followed from an expression to where it ends up."""
-_PLACES = 200
-"""How many expressions that stand for one are followed at most."""
 
 
 # --- receivers --------------------------------------------------------------------------------------
@@ -44,115 +37,57 @@ def receivers(module: Module, node: cst.BaseExpression, *, collected: bool = Fal
 
     What a loop only collects is handed on once, after the loop; that is followed only if ``collected``.
     """
-    waiting = deque([(node, _HOPS)])
-    seen: set[cst.CSTNode] = {node}
-    while waiting:
-        value, hops = waiting.popleft()
-        for found, onward in _handed(module, value, collected):
-            if not onward:
-                assert isinstance(found, cst.Call)
-                yield found
-            elif hops and found not in seen:
-                if len(seen) == _PLACES:
-                    return
-                seen.add(found)
-                waiting.append((found, hops - 1))
+    return sinks(module, node, partial(_handed, collected=collected))
 
 
-def _handed(
-    module: Module, node: cst.BaseExpression, collected: bool
-) -> Iterator[tuple[cst.BaseExpression, bool]]:
-    """The calls around ``node`` that get its value; with True: the expressions that then stand for it."""
-    for child, parent in module.tree.edges(node, _HANDING):
-        match parent:
-            case cst.Call() if child is not parent.func:
-                yield parent, False
-                if isinstance(child, cst.Arg):
-                    yield from ((use, True) for use in _uses_of_parameter(module, parent, child))
-                if collected:
-                    yield from ((use, True) for use in _uses_of_updated(module, parent))
-            case cst.Assign() | cst.AnnAssign() | cst.AugAssign() | cst.NamedExpr():
-                targets = (
-                    [target.target for target in parent.targets]
-                    if isinstance(parent, cst.Assign)
-                    else [parent.target]
-                )
-                for target in targets:
-                    yield from ((use, True) for use in _uses_of_target(module, target, collected))
-                if not isinstance(parent, cst.NamedExpr):
-                    return
-            case cst.Return() | cst.Yield():
-                function = module.function(parent)
-                if isinstance(function, cst.FunctionDef):
-                    yield from ((call, True) for call in module.callers(function))
-                return
-            case cst.For() | cst.CompFor():
-                if child is parent.iter:
-                    yield from ((use, True) for use in _uses_of_target(module, parent.target, collected))
-                return
-            case cst.BaseStatement() | cst.BaseSmallStatement():
-                return
+def _handed(module: Module, use: Use, *, collected: bool) -> Verdict[cst.Call]:
+    """A call that gets a value, and where the value goes on, or what is computed from it."""
+    match use.kind:
+        case UseKind.ARGUMENT:
+            entered = (ONWARD,) if isinstance(module.callee(use.call), cst.FunctionDef) else ()
+            updated = _reads_of_updated(module, use.call) if collected else ()
+            return (use.call, Standing(use.call), *entered, *updated)
+        case UseKind.ASSIGNED | UseKind.AUGMENTS | UseKind.AUGMENTED:
+            target = use.by.target if isinstance(use.by, cst.AugAssign) else use.by
+            binding = module.binding_of(target)
+            return _reads_of(module, target, [binding] if binding is not None else [], collected)
+        case UseKind.STORED:
+            if isinstance(use.by, cst.Subscript) and isinstance(use.by.value, cst.Name):
+                # What goes into a dictionary or an array is handed on with it.
+                bindings = module.names.bindings_at(use.by.value.value, use.by.value)
+                return _reads_of(module, use.by, bindings, collected)
+            return ONWARD if collected and isinstance(use.by, cst.Attribute) else ()
+        case UseKind.UNPACKED | UseKind.ITERATED | UseKind.RETURNED | UseKind.YIELDED | UseKind.FORMATTED:
+            return ONWARD
+    return Standing(use.by) if isinstance(use.by, cst.BaseExpression) and use.kind in _COMPUTING else ()
 
 
-# What hands a value on, and the statements at which that ends.
-_HANDING = STATEMENTS | {cst.Call, cst.NamedExpr, cst.Yield, cst.CompFor}
+_COMPUTING = frozenset(
+    {UseKind.METHOD, UseKind.CALLED, UseKind.ATTRIBUTE, UseKind.ITEM, UseKind.INDEX, UseKind.ELEMENT}
+    | {UseKind.OPERAND, UseKind.COMPARED, UseKind.CHOICE, UseKind.TESTED, UseKind.AWAITED, UseKind.OTHER}
+)
+"""Uses whose result stands for the value that it is computed from."""
 
 
-def _uses_of_parameter(module: Module, call: cst.Call, argument: cst.Arg) -> Iterator[cst.BaseExpression]:
-    """The reads, in a function of the file that a call runs, of the parameter that gets an argument."""
-    function = module.callee(call)
-    if not isinstance(function, cst.FunctionDef):
-        return
-    parameters = (*function.params.posonly_params, *function.params.params, *function.params.kwonly_params)
-    for parameter in parameters:
-        if module.argument(call, parameter.name.value).node is argument.value:
-            bound = module.names.by_node.get(parameter)
-            yield from module.uses(bound) if bound is not None else ()
+def _reads_of(
+    module: Module, target: cst.CSTNode, bindings: Iterable[Binding], collected: bool
+) -> tuple[Standing, ...]:
+    """The reads of what is assigned, of those in the same iteration of the loop around it if not all."""
+    loop = None if collected else next(iter(module.flow.loops(target)), None)
+    reads = (module.uses(binding) for binding in bindings)
+    return tuple(
+        Standing(read)
+        for found in reads
+        for read in (found if loop is None else module.tree.within(loop, found))
+    )
 
 
-def _uses_of_updated(module: Module, call: cst.Call) -> Iterator[cst.BaseExpression]:
+def _reads_of_updated(module: Module, call: cst.Call) -> tuple[Standing, ...]:
     """The reads of the dictionary that ``own.update(…)`` puts its argument into."""
     match call.func:
         case cst.Attribute(value=cst.Name() as owner, attr=cst.Name("update")):
-            for binding in module.bindings(owner):
-                yield from (use for use in module.uses(binding) if use is not owner)
-        case _:
-            pass
-
-
-def _uses_of_target(
-    module: Module, target: cst.BaseExpression, collected: bool
-) -> Iterator[cst.BaseExpression]:
-    """The reads of what is assigned, of those in the same iteration of the loop around it if not all."""
-    if collected and isinstance(target, cst.Attribute):
-        yield from _reads_of_attribute(module, target)
-        return
-    loops = [] if collected else module.flow.loops(target)
-    bound: Iterable[Binding]
-    if isinstance(target, cst.Subscript) and isinstance(target.value, cst.Name):
-        # What goes into a dictionary or an array is handed on with it.
-        bound = module.names.bindings_at(target.value.value, target.value)
-    else:
-        names = (module.names.by_node.get(name) for name in module.tree.descendants(target))
-        bound = [binding for binding in names if binding is not None]
-    for binding in bound:
-        uses: Sequence[cst.Name] = module.uses(binding)
-        for use in module.tree.within(loops[0], uses) if loops else uses:
-            if use is not target:
-                yield use
-
-
-def _reads_of_attribute(module: Module, target: cst.Attribute) -> Iterator[cst.BaseExpression]:
-    """The reads of ``self.x`` in the methods of the class that assigns it."""
-    spelt = dotted_text(target)
-    owner = module.tree.enclosing(target, cst.ClassDef)
-    if spelt is None or not spelt.startswith("self.") or owner is None:
-        return
-    for attribute in module.tree.nodes(cst.Attribute):
-        if attribute.attr.value == target.attr.value and dotted_text(attribute) == spelt:
-            stored = isinstance(module.tree.parent(attribute), cst.AssignTarget)
-            if not stored and module.tree.enclosing(attribute, cst.ClassDef) is owner:
-                yield attribute
+            return tuple(Standing(binding) for binding in module.bindings(owner))
+    return ()
 
 
 def _environment(name: str | None) -> bool:
@@ -432,10 +367,6 @@ def _is_input(module: Module, name: cst.Name) -> bool:
 # --- a tensor where a number was --------------------------------------------------------------------
 
 
-_Question: TypeAlias = "tuple[Binding | tuple[cst.Return, int | None], bool]"
-"""A definition, or what a statement returns (in one place of a tuple), and whether that is a list."""
-
-
 class Effect(enum.IntEnum):
     """What a change does to the code that meets the value; ordered, worst first."""
 
@@ -491,41 +422,23 @@ def tensor_instead_of_number(module: Module, binding: Binding, *, many: bool) ->
 
     ``many``: the name stands for a list of them.
     """
-    return _worst(module, (binding, many))
+    if uses_by_name(module, binding):
+        return Effect.NOTICED
+    return _worst(module, Standing(binding, _ANY if many else ()))
 
 
 def tensor_at(module: Module, use: cst.BaseExpression, *, many: bool = False) -> Effect:
     """The effect of a tensor of one element, or ``many``, where an expression is read that gave numbers."""
-    found = _effect(module, use, many)
-    return found if isinstance(found, Effect) else _worst(module, found)
+    return _worst(module, Standing(use, _ANY if many else ()))
 
 
-def _worst(module: Module, question: _Question) -> Effect:
-    """The worst effect on all uses that a value goes on to."""
-    # Half an answer that values are being worked out with is not to be kept.
-    known = {} if module.fixpoint.busy else _known(module)
-    return min(gathered(question, partial(_look, module), known), default=Effect.NONE)
+_ANY = (None,)
+"""The elements of a list, whichever."""
 
 
-@remembered
-def _known(module: Module) -> dict[_Question, frozenset[Effect]]:
-    """The effects that are known already."""
-    return {}
-
-
-def _look(module: Module, question: _Question) -> tuple[list[Effect], list[_Question]]:
-    """The effects on the uses of a definition, or of what is returned, and what its value goes on to."""
-    what, many = question
-    found: list[Effect | _Question]
-    if not isinstance(what, Binding):
-        found = [Effect.NOTICED, *_with_callers(module, *what, many)]
-    elif uses_by_name(module, what):
-        return [Effect.NOTICED], []
-    else:
-        found = [_effect(module, use, many) for use in module.uses(what)]
-    return [one for one in found if isinstance(one, Effect)], [
-        one for one in found if not isinstance(one, Effect)
-    ]
+def _worst(module: Module, numbers: Standing) -> Effect:
+    """The worst effect on all uses that numbers go on to."""
+    return min(verdicts(module, numbers, _effect), default=Effect.NONE)
 
 
 def uses_by_name(module: Module, binding: Binding) -> bool:
@@ -550,61 +463,59 @@ def _reading_by_name(module: Module) -> list[tuple[cst.Call, str]]:
     return [(call, name) for call, name in called if name is not None and name in _READING_BY_NAME]
 
 
-def _effect(module: Module, node: cst.BaseExpression, many: bool) -> Effect | _Question:
-    """What the code around ``node``, which now gives a tensor (or a list of them), makes of that."""
-    parent = module.tree.parent(node)
-    match parent:
-        case cst.Arg():
-            call = module.tree.parent(parent)
-            return _as_argument(module, call, node, many) if isinstance(call, cst.Call) else Effect.NOTICED
-        case cst.FormattedStringExpression():
+def _effect(module: Module, use: Use) -> Verdict[Effect]:
+    """What a use of a number, or of what holds numbers, makes of a tensor in its place."""
+    many = bool(use.path)
+    match use.kind, use.by:
+        case UseKind.ARGUMENT, cst.Call() as call:
+            return _as_argument(module, call, use.node, many)
+        case UseKind.FORMATTED, cst.FormattedStringExpression() as shown:
             # Without a format, all digits are shown, and what is computed in single precision has others.
-            return Effect.NOTICED if many or parent.conversion or not parent.format_spec else Effect.NONE
-        case cst.UnaryOperation(operator=cst.Not()):
+            return Effect.NOTICED if many or shown.conversion or not shown.format_spec else Effect.NONE
+        case UseKind.OPERAND, cst.BinaryOperation() as operation:
+            return _in_arithmetic(module, operation, use.node, many)
+        case UseKind.OPERAND, _:
+            return ONWARD
+        case UseKind.ELEMENT, _:
+            return _in_display(module, use)
+        case UseKind.COMPARED, cst.Comparison() as comparison if not many:
+            return _in_comparison(module, comparison)
+        case UseKind.METHOD, _:
+            # Methods of a list that do not look at what it holds.
+            return Effect.NONE if many and use.name in ("append", "clear") else Effect.NOTICED
+        case UseKind.ITEM, _ if many:
+            return ONWARD
+        case UseKind.SET, _ if many:
+            return Effect.NONE if isinstance(module.tree.parent(use.by), cst.Del) else Effect.NOTICED
+        case UseKind.AUGMENTED, cst.AugAssign() as statement:
+            if many:
+                return Effect.NONE
+            itself = effect_of_augmenting(module, statement)
+            return ONWARD if itself is Effect.NONE else itself
+        case UseKind.AUGMENTS, cst.AugAssign(target=cst.Name() as target) if not many:
+            bound = module.binding_of(target)
+            fits = bound is not None and accumulator_start(module, bound) is Effect.NONE
+            return ONWARD if fits else Effect.NOTICED
+        case UseKind.ASSIGNED, name:
+            bound = module.binding_of(name)
+            return Effect.NOTICED if bound is None or uses_by_name(module, bound) else ONWARD
+        case ((UseKind.TESTED | UseKind.DISCARDED), _):
             return Effect.NONE
-        case cst.UnaryOperation():
-            return _effect(module, parent, many)
-        case cst.BinaryOperation():
-            return _in_arithmetic(module, parent, node, many)
-        case cst.Element():
-            return _in_element(module, parent, many)
-        case cst.DictElement() if not many:
-            return _in_dictionary(module, parent)
-        case cst.Comparison() | cst.ComparisonTarget() if not many:
-            return _in_comparison(module, parent)
-        case cst.Attribute():
-            return _as_attribute(module, parent, many)
-        case cst.Subscript() if many and parent.value is node:
-            index = parent.slice[0].slice
-            return _effect(module, parent, isinstance(index, cst.Slice))
-        case cst.AugAssign():
-            return _in_augmented(module, parent, node, many)
-        case cst.Assign(targets=[cst.AssignTarget(target=cst.Name() as target)]):
-            bound = module.names.by_node.get(target)
-            if bound is None:
-                return Effect.NOTICED
-            return bound, many
-        case cst.IfExp() if parent.test is not node:
-            return _effect(module, parent, many)
-        case cst.Return():
-            return (parent, None), many
-        case cst.If() | cst.While() | cst.IfExp() | cst.Expr() | cst.Del():
-            return Effect.NONE
-    return Effect.NOTICED
+    return ONWARD if use.kind is UseKind.RETURNED else Effect.NOTICED
 
 
-def _as_argument(module: Module, call: cst.Call, node: cst.BaseExpression, many: bool) -> Effect | _Question:
+def _as_argument(module: Module, call: cst.Call, node: cst.BaseExpression, many: bool) -> Verdict[Effect]:
     qualified = module.qualified(call.func)
     package, _, name = (qualified or "").rpartition(".")
     if package == "builtins":
         if name in ("len", "bool", "isinstance", "id", "type"):
             return Effect.NONE if name in ("len", "bool") else Effect.NOTICED
         if many:
-            return _effect(module, call, False) if name in ("sum", "max", "min") else Effect.NOTICED
+            return Standing(call) if name in ("sum", "max", "min") else Effect.NOTICED
         if name in ("float", "int", "complex"):
             return Effect.NONE
         if name in ("abs", "max", "min"):
-            return _effect(module, call, False)
+            return Standing(call)
         return Effect.BREAKS if name in ("round", "divmod") else Effect.NOTICED
     if package == "math":
         return Effect.BREAKS if many else Effect.NONE
@@ -649,14 +560,15 @@ def _has_format(call: cst.Call, node: cst.BaseExpression, text: str) -> bool:
 
 def _in_arithmetic(
     module: Module, operation: cst.BinaryOperation, node: cst.BaseExpression, many: bool
-) -> Effect | _Question:
+) -> Verdict[Effect]:
     left, right = operation.left, operation.right
     if (
         isinstance(operation.operator, cst.Modulo)
         and node is right
         and module.value(left).kind is Kind.STRING
     ):
-        return Effect.NOTICED if many else _percent_format(module, left)
+        alone = not many or isinstance(right, cst.Tuple)
+        return _percent_format(module, left) if alone else Effect.NOTICED
     other = left if node is right else right
     if many or module.value(other).kind is Kind.NDARRAY or _of_numpy(module, other):
         return Effect.NOTICED if many else Effect.BREAKS
@@ -666,7 +578,7 @@ def _in_arithmetic(
     if isinstance(operation.operator, _DIVIDING) and _catches_division(module, operation):
         # Tensors of floating point raise nothing where zero divides them, or they divide by zero.
         return Effect.NOTICED
-    return _effect(module, operation, False)
+    return ONWARD
 
 
 def _is_huge(module: Module, node: cst.BaseExpression) -> bool:
@@ -688,55 +600,21 @@ def _percent_format(module: Module, text: cst.BaseExpression) -> Effect:
     return Effect.NOTICED if _PERCENT_TEXT.search(constant) else Effect.NONE
 
 
-def _with_callers(
-    module: Module, statement: cst.Return, place: int | None, many: bool
-) -> Iterator[Effect | _Question]:
-    """What the callers in the file make of a value that is returned, alone or in one ``place`` of a tuple.
-
-    Others may call the function as well, so that it is noticed at least.
-    """
-    function = module.function(statement)
-    for call in module.callers(function) if isinstance(function, cst.FunctionDef) else ():
-        bound = _unpacked(module, call, place)
-        if bound is not None:
-            yield bound, many
-        elif place is None and not isinstance(module.tree.parent(call), (cst.Assign, cst.Return)):
-            yield _effect(module, call, many)
-
-
-def _unpacked(module: Module, call: cst.Call, place: int | None) -> Binding | None:
-    """The name to which what a call returns is assigned, or one place of it."""
-    match module.tree.parent(call):
-        case cst.Assign(targets=[cst.AssignTarget(target=cst.Name() as name)]) if place is None:
-            return module.names.by_node.get(name)
-        case cst.Assign(targets=[cst.AssignTarget(target=cst.Tuple(elements=elements))]) if (
-            place is not None and place < len(elements)
-        ):
-            target = elements[place].value
-            return module.names.by_node.get(target) if isinstance(target, cst.Name) else None
-    return None
-
-
-def _in_element(module: Module, element: cst.Element, many: bool) -> Effect | _Question:
-    if _is_for_host(module, element):
+def _in_display(module: Module, use: Use) -> Verdict[Effect]:
+    """A number in a tuple may be one of several that are returned or formatted; wandb takes tensors, too."""
+    if _is_for_host(module, use.by):
         return Effect.BREAKS
-    holder = module.tree.parent(element)
-    statement = module.tree.parent(holder) if isinstance(holder, cst.Tuple) else None
-    if isinstance(statement, cst.Return) and isinstance(holder, cst.Tuple):
-        return (statement, list(holder.elements).index(element)), many
-    operation = module.tree.parent(holder) if isinstance(holder, cst.Tuple) else None
-    if (
-        isinstance(operation, cst.BinaryOperation)
-        and operation.right is holder
-        and isinstance(operation.operator, cst.Modulo)
-    ):
-        return _percent_format(module, operation.left)
-    return Effect.NOTICED
+    if isinstance(use.by, cst.Dict):
+        arg = module.tree.parent(use.by)
+        call = module.tree.parent(arg) if isinstance(arg, cst.Arg) else None
+        logged = isinstance(call, cst.Call) and module.qualified(call.func) == "wandb.log"
+        return Effect.NONE if logged and not use.path else Effect.NOTICED
+    return ONWARD if isinstance(use.by, cst.Tuple) else Effect.NOTICED
 
 
-def _is_for_host(module: Module, element: cst.BaseElement | cst.BaseDictElement) -> bool:
+def _is_for_host(module: Module, display: cst.CSTNode) -> bool:
     """Whether a display, or the outermost one around it, is made for a function that wants host values."""
-    node: cst.CSTNode | None = element
+    node: cst.CSTNode | None = display
     while isinstance(node, (cst.BaseElement, cst.BaseDictElement, cst.List, cst.Tuple, cst.Set, cst.Dict)):
         node = module.tree.parent(node)
     call = module.tree.parent(node) if isinstance(node, cst.Arg) else None
@@ -744,22 +622,9 @@ def _is_for_host(module: Module, element: cst.BaseElement | cst.BaseDictElement)
     return (name or "").split(".")[0] in _HOST_PACKAGES
 
 
-def _in_dictionary(module: Module, element: cst.DictElement) -> Effect:
-    """wandb takes tensors where it takes numbers."""
-    if _is_for_host(module, element):
-        return Effect.BREAKS
-    display = module.tree.parent(element)
-    arg = module.tree.parent(display) if display is not None else None
-    call = module.tree.parent(arg) if isinstance(arg, cst.Arg) else None
-    if isinstance(call, cst.Call) and module.qualified(call.func) == "wandb.log":
-        return Effect.NONE
-    return Effect.NOTICED
-
-
-def _in_comparison(module: Module, node: cst.Comparison | cst.ComparisonTarget) -> Effect:
+def _in_comparison(module: Module, comparison: cst.Comparison) -> Effect:
     """A comparison of sizes that only decides a branch decides it the same way, but for rounding."""
-    comparison = node if isinstance(node, cst.Comparison) else module.tree.parent(node)
-    if not isinstance(comparison, cst.Comparison) or len(comparison.comparisons) != 1:
+    if len(comparison.comparisons) != 1:
         return Effect.NOTICED
     operator = comparison.comparisons[0].operator
     if isinstance(operator, (cst.In, cst.NotIn, cst.Is, cst.IsNot, cst.Equal, cst.NotEqual)):
@@ -770,32 +635,6 @@ def _in_comparison(module: Module, node: cst.Comparison | cst.ComparisonTarget) 
     ):
         return Effect.NONE
     return Effect.NOTICED
-
-
-def _as_attribute(module: Module, attribute: cst.Attribute, many: bool) -> Effect:
-    """Methods of a list that do not look at what it holds."""
-    call = module.tree.parent(attribute)
-    called = isinstance(call, cst.Call) and call.func is attribute
-    return Effect.NONE if many and called and attribute.attr.value in ("append", "clear") else Effect.NOTICED
-
-
-def _in_augmented(
-    module: Module, statement: cst.AugAssign, node: cst.BaseExpression, many: bool
-) -> Effect | _Question:
-    if many:
-        return Effect.NONE if node is statement.target else Effect.NOTICED
-    if node is statement.target:
-        itself = effect_of_augmenting(module, statement)
-        after = module.names.by_node.get(statement.target)
-        if itself is not Effect.NONE or after is None:
-            return min(itself, Effect.NOTICED)
-        return after, False
-    if not isinstance(statement.target, cst.Name):
-        return Effect.NOTICED
-    bound = module.names.by_node.get(statement.target)
-    if bound is None or accumulator_start(module, bound) is not Effect.NONE:
-        return Effect.NOTICED
-    return bound, False
 
 
 def effect_of_augmenting(module: Module, statement: cst.AugAssign) -> Effect:

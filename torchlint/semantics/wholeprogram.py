@@ -20,6 +20,7 @@ from torchlint.semantics.checkpoints import loads_weights
 from torchlint.semantics.evidence import is_test
 from torchlint.semantics.parameters import counts_parameters
 from torchlint.semantics.remembered import remembered
+from torchlint.semantics.sinks import ONWARD, Standing, Use, UseKind, Verdict, verdicts
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import MISSING, Kind
 
@@ -362,38 +363,35 @@ def _tells_parameters(module: Module) -> bool:
         if attribute.attr.value != "parameters":
             continue
         call = module.tree.parent(attribute)
-        if not isinstance(call, cst.Call) or call.func is not attribute or not _goes_alike(module, call):
+        if not isinstance(call, cst.Call) or call.func is not attribute:
+            return True
+        if False in verdicts(module, call, _goes_alike):
             return True
     return False
 
 
-def _goes_alike(module: Module, node: cst.BaseExpression) -> bool:
-    """Whether the parameters that an expression gives are all treated alike where it stands."""
-    parent = module.tree.parent(node)
-    match parent:
-        case cst.Arg():
-            call = module.tree.parent(parent)
-            if not isinstance(call, cst.Call):
-                return False
-            name = module.qualified(call.func) or ""
+def _goes_alike(module: Module, use: Use) -> Verdict[bool]:
+    """Whether all parameters of a model are treated alike where they are used."""
+    match use.kind, use.by:
+        case UseKind.ARGUMENT, cst.Call(func=func) as call:
+            name = module.qualified(func) or ""
             if name == "builtins.next":
                 asked = module.tree.parent(call)
                 return isinstance(asked, cst.Attribute) and asked.attr.value in _TREATING_ALIKE
             if name in _CHAINING:
-                return _goes_alike(module, call)
+                return Standing(call)
             return name in _CLIPPING or module.value(call).kind is Kind.OPTIMIZER
-        case cst.BinaryOperation(operator=cst.Add()):
-            return _goes_alike(module, parent)
-        case cst.DictElement(key=key) if parent.value is node:
-            return module.value(key).constant == "params"
-        case cst.For(target=cst.Name() as target) if parent.iter is node:
+        case UseKind.OPERAND, cst.BinaryOperation(operator=cst.Add()):
+            return ONWARD
+        case UseKind.ELEMENT, cst.Dict() if isinstance(use.part, cst.DictElement):
+            return module.value(use.part.key).constant == "params"
+        case UseKind.ITERATED, cst.For(target=cst.Name() as target):
             binding = module.binding_of(target)
             uses = module.uses(binding) if binding is not None else []
-            return all(_treated_alike(module, use) for use in uses)
-        case cst.Assign(targets=[cst.AssignTarget(target=cst.Name() as target)]):
-            binding = module.binding_of(target)
-            uses = module.uses(binding) if binding is not None else []
-            return bool(uses) and all(_goes_alike(module, use) for use in uses)
+            return all(_treated_alike(module, read) for read in uses)
+        case UseKind.ASSIGNED, name:
+            binding = module.binding_of(name)
+            return ONWARD if binding is not None and module.uses(binding) else False
     return False
 
 

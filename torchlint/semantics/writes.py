@@ -1,4 +1,4 @@
-"""What writes to the memory of a tensor in place."""
+"""What writes to the memory of a tensor in place, by the names that it has."""
 
 from __future__ import annotations
 
@@ -6,13 +6,11 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint.semantics.names import Binding, BindingKind
-from torchlint.semantics.remembered import remembered
+from torchlint.semantics.names import Binding
+from torchlint.semantics.sinks import ONWARD, Use, UseKind, Verdict, verdicts
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
-
-_HOPS = 4
 
 
 def changed_later(module: Module, tensor: cst.BaseExpression) -> bool:
@@ -25,49 +23,28 @@ def changed_later(module: Module, tensor: cst.BaseExpression) -> bool:
     return isinstance(root, cst.Name) and any(writes_to(module, b) for b in module.bindings(root))
 
 
-def writes_to(module: Module, binding: Binding) -> bool:
-    """Whether the tensor that ``binding`` holds is changed in place: by a method, ``out=``, a collective."""
-    return _writes_to(module, binding, _HOPS)
+def writes_to(module: Module, value: cst.BaseExpression | Binding) -> bool:
+    """Whether the tensor that a name is bound to, or that is read here, is changed in place.
+
+    By setting a part of it, a method, ``out=``, a collective, or a function of the file that does so.
+    """
+    return True in verdicts(module, value, _writes)
 
 
-@remembered
-def _writes_to(module: Module, binding: Binding, hops: int) -> bool:
-    return any(writes_at(module, use, hops) for use in module.uses(binding))
-
-
-def writes_at(module: Module, use: cst.Name, hops: int = _HOPS) -> bool:
-    """Whether the tensor in a variable is changed in place where the variable is read."""
-    parent = module.tree.parent(use)
-    if isinstance(parent, cst.Attribute) and parent.attr.value in ("data", "grad"):
-        parent = module.tree.parent(parent)
-    if isinstance(parent, cst.Arg) and _written_by(module, parent, hops):
-        return True
-    if isinstance(parent, cst.AugAssign) and parent.target in (use, module.tree.parent(use)):
-        return True
-    if isinstance(parent, cst.Attribute) and parent.attr.value.endswith("_") and parent.attr.value != "_":
-        called = module.tree.parent(parent)
-        return (
-            isinstance(called, cst.Call) and called.func is parent and parent.attr.value != "requires_grad_"
-        )
+def _writes(module: Module, use: Use) -> Verdict[bool]:
+    match use.kind:
+        case UseKind.AUGMENTED | UseKind.SET:
+            return True
+        case UseKind.ATTRIBUTE if use.name in ("data", "grad"):
+            return ONWARD
+        case UseKind.METHOD:
+            return use.name.endswith("_") and not use.name.endswith("__") and use.name != "requires_grad_"
+        case UseKind.ARGUMENT:
+            keyword = use.argument.keyword
+            if keyword is not None and keyword.value == "out":
+                return True
+            if (module.qualified(use.call.func) or "").startswith("torch.distributed."):
+                return True
+            if isinstance(module.callee(use.call), cst.FunctionDef):
+                return ONWARD
     return False
-
-
-def _written_by(module: Module, arg: cst.Arg, hops: int) -> bool:
-    """Whether a call writes to the tensor that it is given as ``arg``."""
-    call = module.tree.parent(arg)
-    if not isinstance(call, cst.Call):
-        return False
-    if arg.keyword is not None and arg.keyword.value == "out":
-        return True
-    if (module.qualified(call.func) or "").startswith("torch.distributed."):
-        return True
-    callee = module.callee(call)
-    if not isinstance(callee, cst.FunctionDef) or not hops:
-        return False
-    bound = module.call(call)
-    return any(
-        bound.get(name).node is arg.value and _writes_to(module, binding, hops - 1)
-        for name, bindings in module.names.scope_of(callee).bindings.items()
-        for binding in bindings
-        if binding.kind is BindingKind.PARAMETER
-    )

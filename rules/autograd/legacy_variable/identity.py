@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from torchlint.semantics.api.results import FACTORIES, HOST_FACTORIES
-from torchlint.semantics.remembered import remembered
+from torchlint.semantics.sinks import ONWARD, Use, UseKind, Verdict, verdicts
 from torchlint.semantics.values import Graph
 
 if TYPE_CHECKING:
@@ -23,7 +24,6 @@ _ASKED = frozenset(
 _CHANGES = re.compile(
     r"requires_grad|retain_grad|register_hook|\.(?:resize|squeeze|unsqueeze|transpose|set|t)\w*_\("
 )
-_HOPS = 3
 
 
 def is_fresh(module: Module, data: cst.BaseExpression) -> bool:
@@ -54,67 +54,38 @@ def may_be_told_apart(module: Module, call: cst.Call, data: cst.BaseExpression) 
 
     It does where either is told to need a gradient, is asked for one, changes its size or gets an attribute.
     """
-    reads: list[cst.CSTNode] = [call]
+    reads: list[cst.BaseExpression] = [call]
     if isinstance(data, cst.Name):
         reads += [use for b in module.bindings(data) for use in module.uses(b) if use is not data]
-    return any(_is_noticed(read, module) for read in reads)
+    return any(True in verdicts(module, read, _is_noticed) for read in reads)
 
 
-def _is_noticed(read: cst.CSTNode, module: Module, hops: int = _HOPS) -> bool:
-    """Whether what a tensor is used for here depends on which object it is, or changes the object."""
-    parent = module.tree.parent(read)
-    match parent:
-        case cst.Attribute():
-            outer = module.tree.parent(parent)
-            if isinstance(outer, cst.AssignTarget):
+def _is_noticed(module: Module, use: Use) -> Verdict[bool]:
+    """Whether what a tensor is used for depends on which object it is, or changes the object."""
+    match use.kind:
+        case UseKind.ATTRIBUTE | UseKind.METHOD:
+            return ONWARD if use.name == "data" else use.name in _ASKED
+        case UseKind.SET:
+            return isinstance(use.by, cst.Attribute)
+        case UseKind.ASSIGNED:
+            return ONWARD
+        case UseKind.ARGUMENT:
+            if module.qualified(use.call.func) == "builtins.id":
                 return True
-            return parent.attr.value in _ASKED or (
-                parent.attr.value == "data" and _is_noticed(parent, module, hops)
-            )
-        case cst.Assign():
-            return any(_is_noticed_later(module, target.target, hops) for target in parent.targets)
-        case cst.AnnAssign() if parent.value is read:
-            return _is_noticed_later(module, parent.target, hops)
-        case cst.Element():
-            target = _unpacked_to(parent, module)
-            return target is None or _is_noticed_later(module, target, hops)
-        case cst.Arg():
-            user = module.tree.parent(parent)
-            if not isinstance(user, cst.Call):
-                return False
-            if module.qualified(user.func) == "builtins.id":
-                return True
-            function = module.callee(user)
-            return (
-                isinstance(function, cst.FunctionDef) and _CHANGES.search(module.source(function)) is not None
-            )
-        case cst.ComparisonTarget():
-            return isinstance(parent.operator, (cst.Is, cst.IsNot, cst.In, cst.NotIn))
-        case cst.Comparison():
-            operators = (target.operator for target in parent.comparisons)
+            function = module.callee(use.call)
+            return isinstance(function, cst.FunctionDef) and bool(_CHANGES.search(module.source(function)))
+        case UseKind.COMPARED:
+            operators = (target.operator for target in _compared(use))
             return any(isinstance(o, (cst.Is, cst.IsNot, cst.In, cst.NotIn)) for o in operators)
-        case cst.Return() | cst.Yield() | cst.DictElement():
+        case UseKind.RETURNED | UseKind.YIELDED | UseKind.ELEMENT | UseKind.STORED | UseKind.UNPACKED:
+            return True
+        case UseKind.ELSEWHERE:
             return True
     return False
 
 
-@remembered
-def _is_noticed_later(module: Module, target: cst.BaseExpression, hops: int) -> bool:
-    if not isinstance(target, cst.Name):
-        return True
-    binding = module.binding_of(target)
-    if binding is None or hops <= 0:
-        return True
-    return any(_is_noticed(use, module, hops - 1) for use in module.uses(binding))
-
-
-def _unpacked_to(element: cst.Element, module: Module) -> cst.BaseExpression | None:
-    """``x`` for the first of ``x, y = Variable(x), Variable(y)``; None for other lists and tuples."""
-    display = module.tree.parent(element)
-    match module.tree.parent(display) if isinstance(display, cst.Tuple) else None:
-        case cst.Assign(targets=[cst.AssignTarget(target=cst.Tuple() as target)]) if isinstance(
-            display, cst.Tuple
-        ):
-            if len(target.elements) == len(display.elements):
-                return target.elements[list(display.elements).index(element)].value
-    return None
+def _compared(use: Use) -> Sequence[cst.ComparisonTarget]:
+    """The sides of a comparison that tell how it compares with a value."""
+    if isinstance(use.part, cst.ComparisonTarget):
+        return (use.part,)
+    return use.by.comparisons if isinstance(use.by, cst.Comparison) else ()

@@ -18,6 +18,7 @@ from torchlint.diagnostics import Edit, Fix, Span
 from torchlint.fixes import Edits, replace, safe, unsafe
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.retention import may_be_no_tensor
+from torchlint.semantics.sinks import Standing, Use, UseKind, Verdict, verdicts
 from torchlint.semantics.usage import Effect, accumulator_start, tensor_at, tensor_instead_of_number
 from torchlint.semantics.values import Kind
 from torchlint.semantics.writes import changed_later
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
 
 _KEEPERS = frozenset({"append", "appendleft", "insert", "add", "put", "setdefault"})
+_DISPLAYS = (cst.Tuple, cst.List, cst.Dict)
 _DOUBLE = re.compile(r"torch\.(float64|double)\b|\.double\(\)")
 _WIDE = frozenset({"torch.float32", "torch.float64"})
 # What may put the program on a device that has no double precision, such as Apple's.
@@ -297,7 +299,7 @@ def _held(
     """The expressions of one type whose object gets another name or place, by their text and function."""
     found: dict[tuple[str, cst.CSTNode | None], list[cst.BaseExpression]] = {}
     for node in module.tree.nodes(kind):
-        if _is_held(module, node):
+        if True in verdicts(module, node, _keeps):
             found.setdefault((module.tree.source(node), module.function(node)), []).append(node)
     return found
 
@@ -321,29 +323,16 @@ def _resets(module: Module) -> dict[str, list[cst.Assign]]:
     return found
 
 
-def _is_held(module: Module, read: cst.CSTNode) -> bool:
-    """Whether an object itself, no number computed from it, gets another name or a place somewhere."""
-    tree = module.tree
-    child, parent = read, tree.parent(read)
-    while isinstance(
-        parent, (cst.IfExp, cst.Element, cst.Tuple, cst.List, cst.DictElement, cst.Dict, cst.NamedExpr)
-    ):
-        if isinstance(parent, cst.IfExp) and parent.test is child:
-            return False
-        child, parent = parent, tree.parent(parent)
-    if isinstance(parent, (cst.Assign, cst.AnnAssign)):
-        return parent.value is child
-    if isinstance(parent, cst.Yield):
-        return True
-    if not isinstance(parent, cst.Arg):
-        return False
-    call = tree.parent(parent)
-    if not isinstance(call, cst.Call):
-        return True
-    name = module.qualified(call.func) or ""
-    if name in ("builtins.max", "builtins.min"):
-        return _is_held(module, call)
-    return isinstance(call.func, cst.Attribute) and call.func.attr.value in _KEEPERS
+def _keeps(module: Module, use: Use) -> Verdict[bool]:
+    """Whether a use gives an object itself, no number computed from it, another name or a place somewhere."""
+    match use.kind:
+        case UseKind.ELEMENT:
+            return Standing(use.by) if isinstance(use.by, _DISPLAYS) else False
+        case UseKind.ARGUMENT:
+            if module.qualified(use.call.func) in ("builtins.max", "builtins.min"):
+                return Standing(use.call)
+            return isinstance(use.call.func, cst.Attribute) and use.call.func.attr.value in _KEEPERS
+    return use.kind in (UseKind.ASSIGNED, UseKind.UNPACKED, UseKind.STORED, UseKind.YIELDED)
 
 
 def _grows_after(module: Module, read: cst.CSTNode, add: cst.AugAssign, resets: list[cst.Assign]) -> bool:

@@ -15,11 +15,11 @@ from torchlint.fixes import insert_before, remove_statement, replace, safe, unsa
 from torchlint.semantics.api.results import NN_LOSSES
 from torchlint.semantics.flow.graph import FUNCTIONS
 from torchlint.semantics.names import BindingKind, ScopeKind
-from torchlint.semantics.sharing import Fate, fate_of_binding, fresh, other_names
+from torchlint.semantics.sharing import Fate, fate, fresh, other_names
 from torchlint.semantics.synchronisation import to_host, waiting_place
 from torchlint.semantics.transfers import transferred
 from torchlint.semantics.values import Device, Graph, Kind
-from torchlint.semantics.writes import writes_at, writes_to
+from torchlint.semantics.writes import writes_to
 from torchlint.syntax import alike
 
 if TYPE_CHECKING:
@@ -123,20 +123,7 @@ def _outside(module: Module, binding: Binding, call: cst.Call, hot: Hot) -> bool
             return False
     elif module.tree.contains(hot.loop, binding.node):
         return False
-    if writes_to(module, binding) or any(_stores_at(module, use) for use in module.uses(binding)):
-        return False
-    return not _written_by_another_name(module, binding, hot)
-
-
-def _stores_at(module: Module, use: cst.Name) -> bool:
-    """``x[0] = 1`` and ``x[0] += 1``, ``x.weight = y``."""
-    target = module.tree.parent(use)
-    while isinstance(target, (cst.Subscript, cst.Attribute)) and target.value is not use:
-        target = module.tree.parent(target)
-    holder = module.tree.parent(target) if target is not None else None
-    return isinstance(holder, cst.AssignTarget) or (
-        isinstance(holder, cst.AugAssign) and holder.target is target
-    )
+    return not writes_to(module, binding) and not _written_by_another_name(module, binding, hot)
 
 
 def _written_by_another_name(module: Module, binding: Binding, hot: Hot) -> bool:
@@ -144,11 +131,10 @@ def _written_by_another_name(module: Module, binding: Binding, hot: Hot) -> bool
     variables, attributes = other_names(module, binding)
     for other in variables:
         for use in module.uses(other):
-            written = writes_at(module, use) or _stores_at(module, use)
-            if written and _may_come_between(module, use, hot):
+            if writes_to(module, use) and _may_come_between(module, use, hot):
                 return True
     return any(
-        _changed(module, node) and _may_come_between(module, node, hot)
+        writes_to(module, node) and _may_come_between(module, node, hot)
         for attribute in attributes
         for node in module.tree.nodes(cst.Attribute)
         if _same(node, attribute)
@@ -181,22 +167,12 @@ def _set_up_once(module: Module, attribute: cst.Attribute) -> bool:
         if function.name.value not in _SETUP:
             return False
     return not any(
-        _changed(module, other) for other in module.tree.nodes(cst.Attribute) if _same(other, attribute)
+        writes_to(module, other) for other in module.tree.nodes(cst.Attribute) if _same(other, attribute)
     )
 
 
 def _same(one: cst.Attribute, other: cst.Attribute) -> bool:
     return one.attr.value == other.attr.value and alike(one.value, other.value)
-
-
-def _changed(module: Module, node: cst.Attribute) -> bool:
-    """``self.x[0] = 1``, ``self.x.add_(1)``, ``self.x += 1``."""
-    parent = module.tree.parent(node)
-    if isinstance(parent, cst.AugAssign):
-        return parent.target is node
-    if isinstance(parent, cst.Subscript):
-        return isinstance(module.tree.parent(parent), (cst.AssignTarget, cst.AugAssign))
-    return isinstance(parent, cst.Attribute) and parent.attr.value.endswith("_") and parent.value is node
 
 
 def _moved_back(module: Module, moved: cst.BaseExpression) -> bool:
@@ -244,7 +220,7 @@ def hoisted(module: Module, repeated: Repeated) -> Fix | None:
     reads = module.uses(bindings[0])
     if not all(_moved_alike(module, use, call, loop, code) for use in reads):
         return None
-    worst = fate_of_binding(module, bindings[0])
+    worst = fate(module, bindings[0])
     if worst is Fate.WRITTEN:
         return None
     above = insert_before(module, loop, f"{root.value} = {code}")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from torchlint.semantics.names import ScopeKind
-from torchlint.semantics.remembered import solved
+from torchlint.semantics.sinks import ONWARD, Use, UseKind, Verdict, verdicts
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
@@ -22,25 +23,32 @@ def used_parts(module: Module, call: cst.BaseExpression, length: int) -> frozens
     ``out, _ = f(x)``, ``f(x)[0]`` and ``both = f(x)`` with ``both[0]`` behind it are understood; None where
     the tuple itself goes somewhere.
     """
-    found = _parts(module, call, length)
+    found = verdicts(module, call, _Parts(length))
     return None if _ELSEWHERE in found else found
 
 
-@solved(frozenset[int]())
-def _parts(module: Module, node: cst.BaseExpression, length: int) -> frozenset[int]:
-    """The indices of the parts that are read, and that of elsewhere."""
-    parent = module.tree.parent(node)
-    match parent:
-        case cst.Expr():
-            return frozenset()
-        case cst.Subscript(slice=[cst.SubscriptElement(slice=taken)]) if parent.value is node:
-            read = _taken(module, taken, length)
-            return frozenset({_ELSEWHERE}) if read is None else read
-        case cst.Assign():
-            found = (_read_later(module, target.target, length) for target in parent.targets)
-            return frozenset().union(*found)
-        case _:
-            return frozenset({_ELSEWHERE})
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    """Judges which parts of a tuple are read, or that it goes elsewhere."""
+
+    length: int
+
+    def __call__(self, module: Module, use: Use) -> Verdict[int]:
+        match use.kind, use.by:
+            case UseKind.DISCARDED, _:
+                return ()
+            case UseKind.ITEM, cst.Subscript(slice=[cst.SubscriptElement(slice=taken)]):
+                read = _taken(module, taken, self.length)
+                return _ELSEWHERE if read is None else tuple(read)
+            case UseKind.UNPACKED, cst.Tuple(elements=targets) | cst.List(elements=targets):
+                plain = all(isinstance(target, cst.Element) for target in targets)
+                if plain and len(targets) == self.length:
+                    return tuple(i for i, target in enumerate(targets) if _is_read(module, target.value))
+            case UseKind.ASSIGNED, name:
+                binding = module.binding_of(name)
+                if binding is not None and binding.scope.kind is ScopeKind.FUNCTION:
+                    return ONWARD
+        return _ELSEWHERE
 
 
 def _taken(module: Module, taken: cst.BaseSlice, length: int) -> frozenset[int] | None:
@@ -60,25 +68,6 @@ def _taken(module: Module, taken: cst.BaseSlice, length: int) -> frozenset[int] 
         constants.append(constant)
     lower, upper, step = constants
     return None if step == 0 else frozenset(range(length)[lower:upper:step])
-
-
-def _read_later(module: Module, target: cst.BaseExpression, length: int) -> frozenset[int]:
-    """The parts that are read of a tuple that is assigned to a target."""
-    match target:
-        case cst.Tuple() | cst.List():
-            plain = all(isinstance(element, cst.Element) for element in target.elements)
-            if not plain or len(target.elements) != length:
-                return frozenset({_ELSEWHERE})
-            return frozenset(
-                index for index, element in enumerate(target.elements) if _is_read(module, element.value)
-            )
-        case cst.Name():
-            binding = module.binding_of(target)
-            if binding is None or binding.scope.kind is not ScopeKind.FUNCTION:
-                return frozenset({_ELSEWHERE})
-            return frozenset().union(*(_parts(module, use, length) for use in module.uses(binding)))
-        case _:
-            return frozenset({_ELSEWHERE})
 
 
 def _is_read(module: Module, target: cst.BaseExpression) -> bool:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.semantics.enums import IdentityEnum
-from torchlint.semantics.sharing import Fate, fate_of_binding
+from torchlint.semantics.sharing import Fate, fate
 from torchlint.semantics.wiring import Wiring
 
 if TYPE_CHECKING:
@@ -156,7 +156,7 @@ def _cut(
 def _assigned(module: Module, name: cst.Name) -> cst.BaseExpression | None:
     """What a variable holds that is assigned once and never written to."""
     binding = module.names.assignment(name)
-    return None if binding is None or fate_of_binding(module, binding) is Fate.WRITTEN else binding.value
+    return None if binding is None or fate(module, binding) is Fate.WRITTEN else binding.value
 
 
 def _filled(module: Module, node: cst.BaseExpression, hops: int = 4) -> str | None:

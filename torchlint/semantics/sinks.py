@@ -1,0 +1,496 @@
+"""Where a value goes: every use that it reaches, through names, unpacking, containers, calls and returns.
+
+A value stands somewhere: as an expression, under a name, or as a part of a container that stands there. Each
+place where it stands has uses, and a *judge* says of each of them either what it means (a fact of its own
+kind), or that the value goes on (``ONWARD``). Then the query takes the step: to the reads that a definition
+reaches, to the parameter of a function of the file, to the calls of a function that returns it, to where the
+attribute or the container is read that it is stored in, or to the result of an operation. What only chooses
+or names a value (``x if c else y``, ``(y := x)``, ``a, b = x, y``) is followed without asking. Where the file
+does not show how it goes on, the judge is asked about a use that is ``ELSEWHERE``.
+
+Each place is gone to once, so that circles need no bound. Those that lead to one another have the same facts
+(`torchlint.semantics.reach.gathered`), and what is known of a place is kept for each judge.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar, Union
+
+import libcst as cst
+
+from torchlint.semantics.enums import IdentityEnum
+from torchlint.semantics.names import Binding, BindingKind
+from torchlint.semantics.reach import gathered
+from torchlint.semantics.remembered import remembered
+
+if TYPE_CHECKING:
+    from torchlint.semantics.module import Module
+
+_DEEPEST = 4
+"""How many containers in one another a value is followed into."""
+_MOST = 400
+"""How many places are gone to for an answer that is not kept."""
+_FILLING = frozenset({"append", "appendleft", "add"})
+_REORDERING = frozenset(f"builtins.{name}" for name in ("reversed", "sorted", "set", "frozenset"))
+
+Path: TypeAlias = "tuple[int | str | None, ...]"
+"""Which part of a container a value is, from outside to inside: an index, a key, or None for any of them."""
+
+
+class UseKind(IdentityEnum):
+    """What a use does with a value; behind it what ``Use.by`` is."""
+
+    ASSIGNED = "y = x"  # the name
+    UNPACKED = "y, z = x"  # the tuple or list of targets
+    STORED = "y.a = x, y[0] = x"  # the attribute or item
+    AUGMENTED = "x += y"  # the statement
+    AUGMENTS = "y += x"  # the statement
+    SET = "x.a = y, x[0] = y, del x[0], x[0] += y"  # the attribute or item
+    ATTRIBUTE = "x.a"  # the attribute
+    METHOD = "x.f(…)"  # the call
+    CALLED = "x(…)"  # the call
+    ARGUMENT = "f(x)"  # the call
+    ITEM = "x[0]"  # the subscript
+    INDEX = "y[x]"  # the subscript
+    ITERATED = "for y in x"  # the loop, or that of a comprehension
+    ENTERED = "with x"  # the item
+    ELEMENT = "[x]"  # the display or comprehension
+    OPERAND = "x + y"  # the operation
+    COMPARED = "x < y"  # the comparison
+    CHOICE = "x or y"  # the operation
+    TESTED = "if x, not x"  # the statement, conditional expression or operation
+    FORMATTED = "f'{x}'"  # the part of the string
+    RETURNED = "return x"  # the statement or lambda
+    YIELDED = "yield x"  # the expression
+    AWAITED = "await x"  # the expression
+    DISCARDED = "x"  # the statement
+    OTHER = "raise x"  # whatever has it as a part
+    ELSEWHERE = ""  # as in the use that led out of sight
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """An expression or a definition that evaluates to a value, or to what holds it as the part ``path``."""
+
+    where: cst.BaseExpression | Binding
+    path: Path = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """What uses a value, or what holds it as the part ``path``, that stands as ``node``.
+
+    ``part`` is the node between the two (the argument, the element, the attribute of a method), if there is
+    one, else ``by``.
+    """
+
+    kind: UseKind
+    node: cst.BaseExpression
+    by: cst.CSTNode
+    path: Path
+    part: cst.CSTNode
+
+    @property
+    def name(self) -> str:
+        """The name of the attribute or method that is asked for; empty for other uses."""
+        return self.part.attr.value if isinstance(self.part, cst.Attribute) else ""
+
+    @property
+    def argument(self) -> cst.Arg:
+        """The argument of a call that is given the value."""
+        assert isinstance(self.part, cst.Arg)
+        return self.part
+
+    @property
+    def call(self) -> cst.Call:
+        """The call of a method or with an argument."""
+        assert isinstance(self.by, cst.Call)
+        return self.by
+
+
+class Onward(Enum):
+    """The verdict that a use only passes a value along."""
+
+    ONWARD = "onward"
+
+
+ONWARD: Final = Onward.ONWARD
+
+Fact = TypeVar("Fact")
+Verdict: TypeAlias = Union[Fact, Onward, Standing, "tuple[Fact | Onward | Standing, ...]"]
+"""What a use means: a fact, that the value goes on, that it goes on as another expression, or several."""
+Judge: TypeAlias = Callable[["Module", Use], Verdict[Fact]]
+
+
+def verdicts(
+    module: Module, value: cst.BaseExpression | Binding | Standing, judge: Judge[Fact]
+) -> frozenset[Fact]:
+    """All facts that ``judge`` states of the uses that a value reaches.
+
+    ``judge`` is a function of the module, or a method of what is kept as long as the model; its facts are of
+    a kind that has few, since every place that a value reaches keeps its own.
+    """
+    found: frozenset[Fact] = _verdicts(module, _standing(value), judge)
+    return found
+
+
+def sinks(
+    module: Module, value: cst.BaseExpression | Binding | Standing, judge: Judge[Fact]
+) -> Iterator[Fact]:
+    """The facts that ``judge`` states of the uses that a value reaches, nearest first; none is kept."""
+    start = _standing(value)
+    waiting, seen = deque([start]), {start}
+    while waiting and len(seen) <= _MOST:
+        facts, following = _look(module, judge, waiting.popleft())
+        yield from facts
+        for standing in following:
+            if standing not in seen:
+                seen.add(standing)
+                waiting.append(standing)
+
+
+def _standing(value: cst.BaseExpression | Binding | Standing) -> Standing:
+    return value if isinstance(value, Standing) else Standing(value)
+
+
+@remembered
+def _verdicts(module: Module, start: Standing, judge: Judge[Any]) -> frozenset[Any]:
+    # Half an answer that values are being worked out with is not to be kept.
+    known = {} if module.fixpoint.busy else _known(module, judge)
+    return gathered(start, partial(_look, module, judge), known)
+
+
+@remembered
+def _known(module: Module, judge: Judge[Any]) -> dict[Standing, frozenset[Any]]:
+    """What has been found by a judge so far."""
+    return {}
+
+
+def _look(module: Module, judge: Judge[Fact], standing: Standing) -> tuple[list[Fact], list[Standing]]:
+    """The facts on the uses of a value where it stands, and where it goes on from there."""
+    module.tree.effort.spend(1)
+    where, path = standing.where, standing.path
+    if isinstance(where, Binding):
+        return [], [Standing(read, path) for read in module.uses(where)]
+    facts: list[Fact] = []
+    following: list[Standing] = []
+    waiting = [*_used(module, where, path)]
+    while waiting:
+        use = waiting.pop()
+        if isinstance(use, Standing):
+            following.append(use)
+            continue
+        verdict = judge(module, use)
+        for one in verdict if isinstance(verdict, tuple) else (verdict,):
+            if isinstance(one, Standing):
+                following.append(one)
+            elif not isinstance(one, Onward):
+                facts.append(one)
+            elif use.kind is not UseKind.ELSEWHERE:
+                waiting.extend(_onward(module, use))
+    return facts, following
+
+
+# --- one step ---------------------------------------------------------------------------------------------
+
+
+def _used(module: Module, node: cst.BaseExpression, path: Path) -> Iterator[Use | Standing]:
+    """The uses of what stands as an expression, and what stands for it by choice or by name alone."""
+    tree = module.tree
+    parent = tree.parents[node]
+    kind, by = UseKind.OTHER, parent
+    match parent:
+        case cst.Attribute():
+            outer = tree.parents[parent]
+            if isinstance(outer, cst.Call) and outer.func is parent:
+                kind, by = UseKind.METHOD, outer
+            else:
+                kind = UseKind.SET if is_target(module, parent) else UseKind.ATTRIBUTE
+        case cst.Arg():
+            by = tree.parents[parent]
+            kind = UseKind.ARGUMENT if isinstance(by, cst.Call) else UseKind.OTHER
+        case cst.Call():
+            kind = UseKind.CALLED
+        case cst.Subscript():
+            kind = UseKind.SET if is_target(module, parent) else UseKind.ITEM
+        case cst.Index() | cst.Slice():
+            kind, by = UseKind.INDEX, tree.parents[tree.parents[parent]]
+        case cst.Assign():
+            for target in parent.targets:
+                yield from _assigned(target.target, node, path)
+            return
+        case cst.AnnAssign() if parent.value is node:
+            yield from _assigned(parent.target, node, path)
+            return
+        case cst.NamedExpr():
+            yield Standing(parent, path)
+            yield from _assigned(parent.target, node, path)
+            return
+        case cst.AugAssign():
+            kind = UseKind.AUGMENTED if parent.target is node else UseKind.AUGMENTS
+        case cst.BinaryOperation():
+            kind = UseKind.OPERAND
+        case cst.UnaryOperation():
+            kind = UseKind.TESTED if isinstance(parent.operator, cst.Not) else UseKind.OPERAND
+        case cst.Comparison():
+            kind = UseKind.COMPARED
+        case cst.ComparisonTarget():
+            kind, by = UseKind.COMPARED, tree.parents[parent]
+        case cst.BooleanOperation():
+            kind = UseKind.CHOICE
+        case cst.IfExp() if parent.test is not node:
+            yield Standing(parent, path)
+            return
+        case cst.If() | cst.While() | cst.IfExp() | cst.CompIf():
+            kind = UseKind.TESTED
+        case cst.Assert() if parent.test is node:
+            kind = UseKind.TESTED
+        case cst.BaseElement() | cst.DictElement() | cst.StarredDictElement():
+            by = tree.parents[parent]
+            if isinstance(parent, cst.Element) and (pairs := _pairs(module, by)):
+                inner = _within(parent, by, path)
+                yield from (use for target in pairs for use in _assigned(target, node, inner))
+                return
+            keyed = isinstance(parent, cst.DictElement) and parent.key is node
+            kind = UseKind.OTHER if keyed else UseKind.ELEMENT
+        case cst.ListComp() | cst.SetComp() | cst.GeneratorExp():
+            kind = UseKind.ELEMENT
+        case cst.DictComp() if parent.value is node:
+            kind = UseKind.ELEMENT
+        case cst.For() | cst.CompFor():
+            kind = UseKind.ITERATED
+        case cst.WithItem():
+            kind = UseKind.ENTERED
+        case cst.FormattedStringExpression() if parent.expression is node:
+            kind = UseKind.FORMATTED
+        case cst.Return():
+            kind = UseKind.RETURNED
+        case cst.Lambda():
+            kind = UseKind.RETURNED
+        case cst.Yield() | cst.From():
+            kind = UseKind.YIELDED
+        case cst.Await():
+            kind = UseKind.AWAITED
+        case cst.Expr():
+            kind = UseKind.DISCARDED
+    yield Use(kind, node, by, path, parent)
+
+
+def is_target(module: Module, node: cst.CSTNode) -> bool:
+    """Whether an attribute or item is what a statement sets or deletes, alone or in an unpacking."""
+    parents = module.tree.parents
+    child, parent = node, parents[node]
+    while isinstance(parent, (cst.Tuple, cst.List, cst.BaseElement)):
+        child, parent = parent, parents[parent]
+    if isinstance(parent, (cst.AssignTarget, cst.Del, cst.AsName)):
+        return True
+    return getattr(parent, "target", None) is child
+
+
+def _pairs(module: Module, display: cst.CSTNode) -> Sequence[cst.BaseExpression]:
+    """The targets of ``a, b = x, y``, which gives nothing a tuple."""
+    statement = module.tree.parents[display]
+    if not isinstance(statement, cst.Assign) or not isinstance(display, (cst.Tuple, cst.List)):
+        return []
+    targets: list[cst.BaseExpression] = [target.target for target in statement.targets]
+    return targets if all(isinstance(target, (cst.Tuple, cst.List)) for target in targets) else []
+
+
+def _within(element: cst.CSTNode, display: cst.CSTNode, path: Path) -> Path:
+    """The part of a display that is the part ``path`` of one of its elements."""
+    match display:
+        case cst.Tuple(elements=elements) | cst.List(elements=elements):
+            if isinstance(element, cst.StarredElement):
+                return (None, *path[1:])
+            index = next(i for i, other in enumerate(elements) if other is element)
+            starred = any(isinstance(other, cst.StarredElement) for other in elements[:index])
+            return (None if starred else index, *path)
+    return (None, *path)
+
+
+def _assigned(target: cst.BaseExpression, node: cst.BaseExpression, path: Path) -> Iterator[Use]:
+    """The uses of a value by what is assigned to a target."""
+    waiting = [(target, path)]
+    while waiting:
+        target, path = waiting.pop()
+        if isinstance(target, cst.Name):
+            yield Use(UseKind.ASSIGNED, node, target, path, target)
+        elif not isinstance(target, (cst.Tuple, cst.List)):
+            yield Use(UseKind.STORED, node, target, path, target)
+        elif not path:
+            yield Use(UseKind.UNPACKED, node, target, path, target)
+        else:
+            waiting += _taken(target, path)
+
+
+def _taken(target: cst.Tuple | cst.List, path: Path) -> list[tuple[cst.BaseExpression, Path]]:
+    """The targets that an unpacking may give the part ``path``."""
+    index, rest = path[0], path[1:]
+    starred = next((i for i, e in enumerate(target.elements) if isinstance(e, cst.StarredElement)), None)
+    found: list[tuple[cst.BaseExpression, Path]] = []
+    for place, element in enumerate(target.elements):
+        if place == starred:
+            if not isinstance(index, int) or index >= place:
+                found.append((element.value, (None, *rest)))
+        elif not isinstance(index, int) or index == place or (starred is not None and starred < place):
+            found.append((element.value, rest))
+    return found
+
+
+def _onward(module: Module, use: Use) -> Iterator[Use | Standing]:
+    """Where a value goes on to from a use of it."""
+    by, path = use.by, use.path
+    match use.kind:
+        case UseKind.ASSIGNED | UseKind.AUGMENTED | UseKind.AUGMENTS:
+            target = by.target if isinstance(by, cst.AugAssign) else by
+            binding = module.binding_of(target)
+            if binding is not None:
+                yield Standing(binding, path)
+            elif isinstance(target, (cst.Attribute, cst.Subscript)):
+                yield from _stored(module, target, use)
+            else:
+                yield replace(use, kind=UseKind.ELSEWHERE)
+        case UseKind.UNPACKED if isinstance(by, (cst.Tuple, cst.List)):
+            for element in by.elements:
+                yield from _assigned(element.value, use.node, ())
+        case UseKind.STORED:
+            yield from _stored(module, by, use)
+        case UseKind.ITEM if isinstance(by, cst.Subscript):
+            yield from _picked(module, by, path)
+        case UseKind.ITERATED if isinstance(by, (cst.For, cst.CompFor)):
+            yield from _assigned(by.target, use.node, path[1:])
+        case UseKind.ENTERED if isinstance(by, cst.WithItem):
+            if by.asname is not None:
+                yield from _assigned(by.asname.name, use.node, path)
+        case UseKind.ELEMENT:
+            if len(path) < _DEEPEST and isinstance(by, cst.BaseExpression):
+                yield Standing(by, _in_display(module, use))
+            else:
+                yield replace(use, kind=UseKind.ELSEWHERE)
+        case UseKind.ARGUMENT if isinstance(by, cst.Call):
+            yield from _given(module, by, use)
+        case UseKind.RETURNED | UseKind.YIELDED:
+            function = module.function(use.node)
+            whole = use.kind is UseKind.RETURNED or isinstance(by, cst.From)
+            for call in module.callers(function) if function is not None else ():
+                yield Standing(call, path if whole else (None, *path))
+            yield replace(use, kind=UseKind.ELSEWHERE)
+        case UseKind.FORMATTED:
+            text = module.tree.parents[by]
+            assert isinstance(text, cst.BaseExpression)
+            yield Standing(text)
+        case _ if isinstance(by, cst.BaseExpression) and use.kind is not UseKind.OTHER:
+            yield Standing(by, path)
+        case UseKind.TESTED | UseKind.DISCARDED:
+            return
+        case _:
+            yield replace(use, kind=UseKind.ELSEWHERE)
+
+
+def _in_display(module: Module, use: Use) -> Path:
+    """The part of a display that an element of it becomes."""
+    if isinstance(use.part, cst.DictElement):
+        key = module.value(use.part.key).constant
+        return (key if isinstance(key, (int, str)) else None, *use.path)
+    if isinstance(use.part, cst.StarredDictElement):
+        return use.path or (None,)
+    return _within(use.part, use.by, use.path)
+
+
+def _picked(module: Module, item: cst.Subscript, path: Path) -> Iterator[Standing]:
+    """What an item of a container stands for; nothing if it is another part of it."""
+    slices = [element.slice for element in item.slice]
+    if not path:
+        yield Standing(item)
+    elif len(slices) != 1 or not isinstance(slices[0], cst.Index):
+        yield Standing(item, (None, *path[1:]))
+    else:
+        wanted, index = module.value(slices[0].value).constant, path[0]
+        if isinstance(wanted, (int, str)) and index is not None:
+            counted = isinstance(wanted, int) and isinstance(index, int) and (wanted < 0) is not (index < 0)
+            if wanted != index and not counted:
+                return
+        yield Standing(item, path[1:])
+
+
+def _given(module: Module, call: cst.Call, use: Use) -> Iterator[Use | Standing]:
+    """Where a value goes that a call is given: a parameter, a container, or what the call returns."""
+    argument, path = use.argument, use.path
+    function = module.callee(call)
+    if function is not None:
+        name = module.call(call).parameter(argument) if not argument.star else None
+        bindings = module.names.scope_of(function).bindings.get(name, ()) if name is not None else ()
+        parameters = [binding for binding in bindings if binding.kind is BindingKind.PARAMETER]
+        for parameter in parameters:
+            variadic = isinstance(parameter.node, cst.Param) and parameter.node.star in ("*", "**")
+            yield Standing(parameter, (None, *path) if variadic else path)
+        if not parameters:
+            yield replace(use, kind=UseKind.ELSEWHERE)
+        return
+    match call.func:
+        case cst.Attribute(value=owner, attr=cst.Name(method)) if method in _FILLING:
+            yield from _put_into(module, owner, (None, *path), use)
+        case _:
+            called = module.qualified(call.func)
+            if called == "builtins.enumerate":
+                yield Standing(call, (None, 1, *path[1:]))
+            elif called == "builtins.zip":
+                place = next(i for i, other in enumerate(call.args) if other is argument)
+                yield Standing(call, (None, place, *path[1:]))
+            elif called in _REORDERING and path:
+                yield Standing(call, (None, *path[1:]))
+            else:
+                yield Standing(call, path)
+
+
+def _stored(module: Module, target: cst.CSTNode, use: Use) -> Iterator[Use | Standing]:
+    """Where a value goes that is stored as an attribute or as an item."""
+    if isinstance(target, cst.Subscript):
+        keys = [element.slice for element in target.slice]
+        key = module.value(keys[0].value).constant if isinstance(keys[0], cst.Index) else None
+        inner = (key if isinstance(key, (int, str)) else None, *use.path)
+        yield from _put_into(module, target.value, inner, use)
+        return
+    if isinstance(target, cst.Attribute):
+        yield from (Standing(read, use.path) for read in _reads_of_attribute(module, target))
+    yield replace(use, kind=UseKind.ELSEWHERE)
+
+
+def _put_into(module: Module, owner: cst.BaseExpression, path: Path, use: Use) -> Iterator[Use | Standing]:
+    """Where a container that a value is put into is read."""
+    known = isinstance(owner, (cst.Name, cst.Attribute)) and len(path) <= _DEEPEST
+    if known and isinstance(owner, cst.Name):
+        bindings = module.names.bindings_at(owner.value, owner)
+        yield from (Standing(binding, path) for binding in bindings)
+        known = bool(bindings) and all(binding.kind is BindingKind.ASSIGN for binding in bindings)
+    elif known and isinstance(owner, cst.Attribute):
+        yield from (Standing(read, path) for read in _reads_of_attribute(module, owner))
+        known = False
+    if not known:
+        yield replace(use, kind=UseKind.ELSEWHERE)
+
+
+def _reads_of_attribute(module: Module, attribute: cst.Attribute) -> list[cst.Attribute]:
+    """The reads of an attribute of ``self`` in the class, its bases and its subclasses in the file."""
+    owner = module.classes.instance_class(attribute.value)
+    if owner is None:
+        return []
+    family = {*(info.node for info in module.classes.info(owner).lineage), *module.classes.heirs(owner)}
+    reads = _reads_of_instances(module).get(attribute.attr.value, {})
+    return [read for member in family for read in reads.get(member, ())]
+
+
+@remembered
+def _reads_of_instances(module: Module) -> dict[str, dict[cst.ClassDef, list[cst.Attribute]]]:
+    """The reads ``self.x`` by the name of the attribute and the class whose method they stand in."""
+    found: dict[str, dict[cst.ClassDef, list[cst.Attribute]]] = {}
+    for attribute in module.tree.nodes(cst.Attribute):
+        owner = module.classes.instance_class(attribute.value)
+        if owner is not None and not is_target(module, attribute):
+            found.setdefault(attribute.attr.value, {}).setdefault(owner, []).append(attribute)
+    return found
