@@ -15,6 +15,7 @@ from torchlint.semantics.evidence import is_test
 from torchlint.semantics.gradmode import Grad, grad
 from torchlint.semantics.module import Module
 from torchlint.semantics.sharing import Fate, fate
+from torchlint.semantics.sinks import ONWARD, Use, UseKind, Verdict, verdicts
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import Graph, Kind
 
@@ -187,19 +188,16 @@ def _is_kept_apart(node: cst.Attribute, module: Module) -> bool:
         elif isinstance(parent, (cst.BinaryOperation, cst.UnaryOperation, cst.Comparison)):
             alias = False
         elif isinstance(parent, cst.Assign):
-            targets = [target.target for target in parent.targets]
-            if any(_is_update(target, module) for target in targets if alias or not _is_named(target)):
+            if alias and True in verdicts(module, parent.value, _updates):
+                return True
+            if any(_is_data(target.target) for target in parent.targets):
                 return True
             return _is_written_back(parent, module)
         elif isinstance(parent, cst.AugAssign):
-            return not isinstance(parent.target, cst.Name) and _is_update(parent.target, module)
+            return _is_data(parent.target)
         elif isinstance(parent, cst.BaseStatement):
             return False
     return False
-
-
-def _is_named(target: cst.BaseExpression) -> bool:
-    return isinstance(target, (cst.Name, cst.Tuple, cst.List))
 
 
 def _is_written_back(statement: cst.Assign, module: Module) -> bool:
@@ -218,40 +216,26 @@ def _is_written_back(statement: cst.Assign, module: Module) -> bool:
     )
 
 
-def _is_update(target: cst.BaseExpression, module: Module) -> bool:
-    """Whether an assignment writes through `.data`, or gives a name to what is changed in place later."""
-    if isinstance(target, cst.Name):
-        binding = module.binding_of(target)
-        uses = module.uses(binding) if binding is not None else []
-        return any(_is_changed(use, module) for use in uses)
-    if isinstance(target, (cst.Tuple, cst.List)):
-        return any(_is_update(element.value, module) for element in target.elements)
-    if isinstance(target, cst.Subscript):
-        return _is_update(target.value, module) if not isinstance(target.value, cst.Name) else False
+def _is_data(target: cst.CSTNode) -> bool:
+    """Whether an assignment writes through `.data`."""
+    while isinstance(target, cst.Subscript):
+        target = target.value
     return isinstance(target, cst.Attribute) and target.attr.value == "data"
 
 
-def _is_changed(use: cst.Name, module: Module) -> bool:
-    whole: cst.CSTNode = use
-    parent = module.tree.parent(use)
-    while isinstance(parent, cst.Subscript) and parent.value is whole:
-        whole, parent = parent, module.tree.parent(parent)
-    if isinstance(parent, cst.Attribute):
-        name = parent.attr.value
-        return name.endswith("_") and not name.endswith("__")
-    if isinstance(parent, cst.AugAssign) and parent.target is whole:
-        return True
-    if isinstance(parent, cst.AssignTarget):
-        return True
-    if isinstance(parent, cst.Arg):
-        call = module.tree.parent(parent)
-        if isinstance(call, cst.Call):
-            qualified = module.qualified(call.func) or ""
-            if parent.keyword is not None and parent.keyword.value == "out":
-                return True
-            return _HEAD.match(qualified) is not None or qualified.endswith("_")
-    return isinstance(parent, cst.Assign) and any(
-        _is_update(target.target, module)
-        for target in parent.targets
-        if isinstance(target.target, cst.Attribute)
-    )
+def _updates(module: Module, use: Use) -> Verdict[bool]:
+    """Whether a use of what was `.data` changes it in place, or writes it through `.data`."""
+    match use.kind:
+        case UseKind.ASSIGNED | UseKind.UNPACKED | UseKind.ITEM:
+            return ONWARD
+        case UseKind.AUGMENTED | UseKind.SET:
+            return True
+        case UseKind.STORED:
+            return _is_data(use.by)
+        case UseKind.METHOD:
+            return use.name.endswith("_") and not use.name.endswith("__")
+        case UseKind.ARGUMENT:
+            qualified, keyword = module.qualified(use.call.func) or "", use.argument.keyword
+            given = keyword is not None and keyword.value == "out"
+            return given or _HEAD.match(qualified) is not None or qualified.endswith("_")
+    return False

@@ -18,6 +18,7 @@ from torchlint.semantics.compilation import Compilation
 from torchlint.semantics.evidence import is_test
 from torchlint.semantics.flow.graph import FUNCTIONS
 from torchlint.semantics.phases import Phase, phase
+from torchlint.semantics.sinks import Standing, Use, UseKind, Verdict, sinks
 from torchlint.semantics.spellings import last_name
 from torchlint.syntax import alike
 
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from torchlint.semantics.places import Hot
 
 _SETUP = frozenset({"__init__", "__post_init__", "__new__", "setup", "configure_model"})
-_DISPLAYS = (cst.Dict, cst.DictElement, cst.DictComp, cst.List, cst.Tuple, cst.Element, cst.ListComp)
+_DISPLAYS = (cst.Dict, cst.DictComp, cst.List, cst.Tuple, cst.ListComp)
 _RESETS = ("compiler.reset(", "_dynamo.reset(")
 
 
@@ -169,22 +170,18 @@ def _targets(module: Module, node: cst.Call | cst.Decorator) -> list[cst.CSTNode
         return []
     if isinstance(node.func, cst.Attribute) and module.qualified(node.func) is None:
         return [node.func]
-    statement = module.tree.parent(node)
-    while isinstance(statement, _DISPLAYS):
-        statement = module.tree.parent(statement)
-    if isinstance(statement, cst.Arg):
-        # ``cache.update({...})`` keeps it as well.
-        call = module.tree.parent(statement)
-        match call:
-            case cst.Call(func=cst.Attribute(value=owner, attr=cst.Name("update" | "setdefault" | "append"))):
-                return [owner]
-            case _:
-                return []
-    match statement:
-        case cst.Assign(targets=targets):
-            return [target.target for target in targets]
-        case cst.AnnAssign(target=target):
-            return [target]
-        case cst.NamedExpr(target=target):
-            return [target]
-    return []
+    return list(sinks(module, node, _assigned))
+
+
+def _assigned(module: Module, use: Use) -> Verdict[cst.CSTNode]:
+    """The target that is assigned a value, or what holds it; ``cache.update({...})`` keeps it as well."""
+    match use.kind:
+        case UseKind.ELEMENT:
+            return Standing(use.by) if isinstance(use.by, _DISPLAYS) else ()
+        case UseKind.ASSIGNED | UseKind.STORED | UseKind.UNPACKED:
+            return use.by
+        case UseKind.ARGUMENT:
+            func = use.call.func
+            keeps = isinstance(func, cst.Attribute) and func.attr.value in ("update", "setdefault", "append")
+            return func.value if keeps and isinstance(func, cst.Attribute) else ()
+    return ()

@@ -27,6 +27,7 @@ from torchlint.semantics.evidence import is_test
 from torchlint.semantics.flow.graph import StatementLoop
 from torchlint.semantics.names import Binding, BindingKind, ScopeKind, leaves
 from torchlint.semantics.sharing import Fate, fate, other_names
+from torchlint.semantics.sinks import ONWARD, Use, UseKind, Verdict, sinks
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.wiring import Wiring
 from torchlint.semantics.writes import writes_to
@@ -143,38 +144,17 @@ def _is_set_up(module: Module, call: cst.Call) -> bool:
 
 def _target(module: Module, call: cst.Call) -> cst.BaseExpression | None:
     """What the result of a call is assigned to, as it is or moved, and in one branch or always."""
-    node: cst.BaseExpression = call
-    while True:
-        parent = module.tree.parent(node)
-        match parent:
-            case cst.IfExp() if parent.test is not node:
-                node = parent
-            case cst.Attribute(attr=cst.Name(method)) if method in _KEEPING:
-                outer = module.tree.parent(parent)
-                if not isinstance(outer, cst.Call) or outer.func is not parent:
-                    return None
-                node = outer
-            case cst.Assign(targets=[cst.AssignTarget(target=target)]):
-                return target
-            case cst.AnnAssign():
-                return parent.target
-            case cst.Element():
-                return _target_of_element(module, parent)
-            case _:
-                return None
+    targets = list(sinks(module, call, _assigned))
+    return targets[0] if len(targets) == 1 else None
 
 
-def _target_of_element(module: Module, element: cst.Element) -> cst.BaseExpression | None:
-    """``t`` of ``s, t = torch.cat([s, x]), torch.cat([t, y])``."""
-    values = module.tree.parent(element)
-    statement = module.tree.parent(values) if isinstance(values, cst.Tuple) else None
-    match statement:
-        case cst.Assign(targets=[cst.AssignTarget(target=cst.Tuple(elements=targets))], value=cst.Tuple()):
-            assert isinstance(values, cst.Tuple)
-            both = (*targets, *values.elements)
-            if len(targets) == len(values.elements) and all(isinstance(e, cst.Element) for e in both):
-                return targets[values.elements.index(element)].value
-    return None
+def _assigned(module: Module, use: Use) -> Verdict[cst.BaseExpression]:
+    """The target that a statement assigns a value to."""
+    if use.kind is UseKind.METHOD:
+        return ONWARD if use.name in _KEEPING else ()
+    assigned = use.kind in (UseKind.ASSIGNED, UseKind.STORED, UseKind.UNPACKED)
+    by_statement = not isinstance(module.tree.parent(use.by), cst.NamedExpr)
+    return use.by if assigned and by_statement and isinstance(use.by, cst.BaseExpression) else ()
 
 
 def _other_arguments(call: cst.Call, tensors: cst.BaseExpression) -> list[cst.CSTNode]:
