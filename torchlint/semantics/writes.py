@@ -7,12 +7,10 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.semantics.names import Binding, BindingKind
-from torchlint.semantics.remembered import remembered
+from torchlint.semantics.remembered import solved
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
-
-_HOPS = 4
 
 
 def changed_later(module: Module, tensor: cst.BaseExpression) -> bool:
@@ -25,22 +23,18 @@ def changed_later(module: Module, tensor: cst.BaseExpression) -> bool:
     return isinstance(root, cst.Name) and any(writes_to(module, b) for b in module.bindings(root))
 
 
+@solved(False)
 def writes_to(module: Module, binding: Binding) -> bool:
     """Whether the tensor that ``binding`` holds is changed in place: by a method, ``out=``, a collective."""
-    return _writes_to(module, binding, _HOPS)
+    return any(writes_at(module, use) for use in module.uses(binding))
 
 
-@remembered
-def _writes_to(module: Module, binding: Binding, hops: int) -> bool:
-    return any(writes_at(module, use, hops) for use in module.uses(binding))
-
-
-def writes_at(module: Module, use: cst.Name, hops: int = _HOPS) -> bool:
+def writes_at(module: Module, use: cst.Name) -> bool:
     """Whether the tensor in a variable is changed in place where the variable is read."""
     parent = module.tree.parent(use)
     if isinstance(parent, cst.Attribute) and parent.attr.value in ("data", "grad"):
         parent = module.tree.parent(parent)
-    if isinstance(parent, cst.Arg) and _written_by(module, parent, hops):
+    if isinstance(parent, cst.Arg) and _written_by(module, parent):
         return True
     if isinstance(parent, cst.AugAssign) and parent.target in (use, module.tree.parent(use)):
         return True
@@ -52,7 +46,7 @@ def writes_at(module: Module, use: cst.Name, hops: int = _HOPS) -> bool:
     return False
 
 
-def _written_by(module: Module, arg: cst.Arg, hops: int) -> bool:
+def _written_by(module: Module, arg: cst.Arg) -> bool:
     """Whether a call writes to the tensor that it is given as ``arg``."""
     call = module.tree.parent(arg)
     if not isinstance(call, cst.Call):
@@ -62,11 +56,11 @@ def _written_by(module: Module, arg: cst.Arg, hops: int) -> bool:
     if (module.qualified(call.func) or "").startswith("torch.distributed."):
         return True
     callee = module.callee(call)
-    if not isinstance(callee, cst.FunctionDef) or not hops:
+    if not isinstance(callee, cst.FunctionDef):
         return False
     bound = module.call(call)
     return any(
-        bound.get(name).node is arg.value and _writes_to(module, binding, hops - 1)
+        bound.get(name).node is arg.value and writes_to(module, binding)
         for name, bindings in module.names.scope_of(callee).bindings.items()
         for binding in bindings
         if binding.kind is BindingKind.PARAMETER
