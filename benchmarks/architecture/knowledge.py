@@ -33,14 +33,16 @@ def memories(sources: Sources) -> Measured:
 
     - ``cached_property`` of functools;
     - ``cache`` or ``lru_cache`` of functools;
-    - the fixpoint: ``fixpoint.ask(…)``, or a decorator from a module named ``fixpoint``;
+    - the fixpoint: ``fixpoint.ask(…)``, or a decorator from a module named ``fixpoint``, or one named
+      ``remembered`` or ``solved`` from a module that keeps its answers in the tables of a fixpoint, in
+      nothing of its own;
     - ``remembered`` or ``solved`` from any other module;
     - dictionaries filled by hand: a function that looks a key up in an attribute or a global (``get``,
       ``in``, a subscript) and stores something under the same key there. Counting (``+=``) is none.
     """
     found: dict[str, list[Place]] = {}
     for code in sources.model_and_rules:
-        for style, place in _memories(code):
+        for style, place in _memories(sources, code):
             found.setdefault(style, []).append(place)
     parts = {style: len(places) for style, places in sorted(found.items())}
     shown = f"{len(found)} ({', '.join(f'{style} {count}' for style, count in parts.items())})"
@@ -48,7 +50,7 @@ def memories(sources: Sources) -> Measured:
     return Measured(len(found), shown if found else "0", parts, places)
 
 
-def _memories(code: Code) -> Iterator[tuple[str, Place]]:
+def _memories(sources: Sources, code: Code) -> Iterator[tuple[str, Place]]:
     for function in code.functions:
         for mark in function.decorator_list:
             target = mark.func if isinstance(mark, ast.Call) else mark
@@ -62,7 +64,8 @@ def _memories(code: Code) -> Iterator[tuple[str, Place]]:
             elif origin.endswith(".fixpoint"):
                 style = "fixpoint"
             elif name in _KEEPERS:
-                style = "remembered"
+                front = sources.modules.get(origin)
+                style = "fixpoint" if front is not None and _keeps_in_fixpoint(front) else "remembered"
             if style:
                 yield style, code.place(function, f"{style}: {function.name}")
         for table in _tables(function):
@@ -72,6 +75,23 @@ def _memories(code: Code) -> Iterator[tuple[str, Place]]:
             case ast.Call(func=ast.Attribute(value=owner, attr="ask")):
                 if ast.unparse(owner).rpartition(".")[2].lstrip("_") == "fixpoint":
                     yield "fixpoint", code.place(node, "fixpoint: ask")
+
+
+def _keeps_in_fixpoint(code: Code) -> bool:
+    """Whether what a module stores, if anything, is stored in an attribute of a fixpoint, which it asks."""
+    stored = [
+        ast.unparse(node.value)
+        for node in ast.walk(code.tree)
+        if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store)
+    ]
+    asked = any(
+        isinstance(node, ast.Attribute) and ast.unparse(node) == "fixpoint.ask"
+        for node in ast.walk(code.tree)
+    )
+    set_aside = any(
+        isinstance(node, (ast.Dict, ast.DictComp, ast.Global, ast.Nonlocal)) for node in ast.walk(code.tree)
+    )
+    return asked and not set_aside and all(table.startswith("fixpoint.") for table in stored)
 
 
 def _tables(function: FunctionNode) -> set[str]:

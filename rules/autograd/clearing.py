@@ -22,8 +22,6 @@ from torchlint.semantics.values import Kind
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
 
-_HOPS = 4
-
 # What they are called that may well clear gradients of what they get hold of.
 _MAY_CLEAR = (
     Role.CLEARING,
@@ -188,10 +186,10 @@ class _Search:
     def _names(self, call: cst.Call) -> set[str]:
         """The variables that an optimizer gets its parameters from, followed back."""
         found: set[str] = set()
-        waiting = [(argument.value, _HOPS) for argument in call.args[:1]]
+        waiting = [argument.value for argument in call.args[:1]]
+        seen: set[Binding] = set()
         while waiting:
-            expression, hops = waiting.pop()
-            for node in self.tree.descendants(expression):
+            for node in self.tree.descendants(waiting.pop()):
                 if isinstance(node, cst.Attribute) and not self._is_called(node):
                     found.add(node.attr.value)
                 if not isinstance(node, cst.Name) or not self.module.names.is_read(node):
@@ -199,9 +197,10 @@ class _Search:
                 if self.module.qualified(node) is not None:
                     continue
                 found.add(node.value)
-                for binding in self.module.bindings(node) if hops else ():
-                    if binding.value is not None:
-                        waiting.append((binding.value, hops - 1))
+                for binding in self.module.bindings(node):
+                    if binding.value is not None and binding not in seen:
+                        seen.add(binding)
+                        waiting.append(binding.value)
         return found - {"self"}
 
     def _is_called(self, node: cst.BaseExpression) -> bool:

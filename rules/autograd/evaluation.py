@@ -21,7 +21,7 @@ from torchlint.semantics.lexicon import Role, begins, denotes, ends, has
 from torchlint.semantics.module import Module, Part
 from torchlint.semantics.names import BindingKind
 from torchlint.semantics.phases import Phase, phase
-from torchlint.semantics.remembered import remembered
+from torchlint.semantics.remembered import remembered, solved
 from torchlint.semantics.retention import kept
 from torchlint.semantics.sinks import ONWARD, Use, UseKind, Verdict, verdicts
 from torchlint.semantics.spellings import last_name
@@ -66,7 +66,6 @@ def _acts(name: str | None) -> bool:
 _FILLING = frozenset({"append", "appendleft", "extend", "insert", "add", "put", "setdefault"})
 # What is asked of a result that only its shape matters of.
 _OF_SHAPES = frozenset({"shape", "size", "dim", "ndim", "numel", "dtype", "device", "type"})
-_HOPS = 3
 _LOADS = re.compile(r"load|from_pretrained|pretrained=|checkpoint|ckpt|weights", re.IGNORECASE)
 _SCORES = (Role.EVALUATION, Role.TEST, Role.HELD_OUT)
 _SWITCHES_ON = frozenset(
@@ -564,18 +563,18 @@ class Evaluation(Part):
         script = next(branches, None) if places.main_guarded(self.module, call) else self.tree.root
         if script is None or _LOADS.search(self.tree.source(script)) is not None:
             return False
-        return any(self._is_random(argument.value, _HOPS + 1) for argument in call.args)
+        return any(self._is_random(argument.value) for argument in call.args)
 
-    @remembered
-    def _is_random(self, node: cst.BaseExpression, hops: int) -> bool:
+    @solved(False)
+    def _is_random(self, node: cst.BaseExpression) -> bool:
         """Whether random numbers, or a constant, are all that a value is made from."""
         for inner in (node, *self.tree.descendants(node)):
             if isinstance(inner, cst.Call):
                 made = self.module.qualified(inner.func) or ""
                 if made in FACTORIES or made.startswith("numpy.random."):
                     return True
-            for binding in self.module.bindings(inner) if isinstance(inner, cst.Name) and hops else ():
-                if binding.value is not None and self._is_random(binding.value, hops - 1):
+            for binding in self.module.bindings(inner) if isinstance(inner, cst.Name) else ():
+                if binding.value is not None and self._is_random(binding.value):
                     return True
         return False
 
@@ -805,7 +804,7 @@ class Evaluation(Part):
         )
 
     @remembered
-    def is_evident(self, node: cst.BaseExpression, function: cst.FunctionDef, depth: int = 0) -> bool:
+    def is_evident(self, node: cst.BaseExpression, function: cst.FunctionDef) -> bool:
         """Whether more than a name of many meanings (``predict``, ``evaluate``) speaks for evaluation.
 
         A method of a module runs in the mode of its caller, and a function that returns what one forward
@@ -822,11 +821,14 @@ class Evaluation(Part):
         alone = isinstance(self.tree.parent(node), cst.Expr)
         if not alone and not self._returns_graph(function) and not self._escapes(function, function.body):
             return True
+        return self._is_evident_of_callers(function)
+
+    @solved(False)
+    def _is_evident_of_callers(self, function: cst.FunctionDef) -> bool:
+        """Whether more than a name speaks for evaluation where one of the callers runs a function."""
         callers = [(caller, self.module.function(caller)) for caller in self.module.callers(function)]
-        return depth < _HOPS and any(
-            self.is_evident(caller, outer, depth + 1)
-            if isinstance(outer, cst.FunctionDef)
-            else self._over_data(caller)
+        return any(
+            self.is_evident(caller, outer) if isinstance(outer, cst.FunctionDef) else self._over_data(caller)
             for caller, outer in callers
         )
 
@@ -952,8 +954,8 @@ class Evaluation(Part):
                         return True
         return False
 
-    @remembered
-    def _hands_out_graph(self, function: cst.FunctionDef, hops: int = _HOPS) -> bool:
+    @solved(False)
+    def _hands_out_graph(self, function: cst.FunctionDef) -> bool:
         """Whether code that the file does not show may get a tensor with its graph from a function."""
         if not self._returns_graph(function):
             return False
@@ -961,10 +963,7 @@ class Evaluation(Part):
         if not callers or self._is_value(function) or self._is_public(function):
             return True
         around = {self.module.function(call) for call in callers} - {function, None}
-        return any(
-            not isinstance(outer, cst.FunctionDef) or (hops and self._hands_out_graph(outer, hops - 1))
-            for outer in around
-        )
+        return any(not isinstance(outer, cst.FunctionDef) or self._hands_out_graph(outer) for outer in around)
 
     def _is_public(self, function: cst.FunctionDef) -> bool:
         """Whether other files may call a function or method: no underscore or function keeps it from them."""

@@ -20,7 +20,7 @@ from torchlint.semantics.lexicon import Role, ends
 from torchlint.semantics.module import Module, Part
 from torchlint.semantics.names import BindingKind
 from torchlint.semantics.reach import components
-from torchlint.semantics.remembered import remembered
+from torchlint.semantics.remembered import solved
 from torchlint.semantics.spellings import given_as, last_name
 from torchlint.semantics.values import MISSING, Device, Kind
 
@@ -387,10 +387,8 @@ def group_made(module: Module, call: cst.Call) -> Group | None:
     return Group(call, backend, named, is_default, alone, optional)
 
 
-@remembered
-def _backend(
-    module: Module, node: cst.BaseExpression, hops: int = 4
-) -> tuple[str | None, cst.BaseExpression | None, bool]:
+@solved((None, None, False))
+def _backend(module: Module, node: cst.BaseExpression) -> tuple[str | None, cst.BaseExpression | None, bool]:
     """The name of a back end, the node that spells it, and whether an option may name another."""
     constant = module.value(node).constant
     if isinstance(constant, str):
@@ -406,20 +404,18 @@ def _backend(
                 text = module.value(default).constant if default is not None else MISSING
                 if default is not None and isinstance(text, str):
                     return text.lower(), default, True
-        case cst.Name() if hops:
+        case cst.Name():
             bindings = module.bindings(node)
             if len(bindings) == 1:
-                return _of_binding(module, node, hops)
+                return _of_binding(module, node)
     return None, None, False
 
 
-def _of_binding(
-    module: Module, name: cst.Name, hops: int
-) -> tuple[str | None, cst.BaseExpression | None, bool]:
+def _of_binding(module: Module, name: cst.Name) -> tuple[str | None, cst.BaseExpression | None, bool]:
     """The back end that a name stands for: assigned once, or a parameter that all callers leave alone."""
     binding = module.bindings(name)[0]
     if binding.kind is BindingKind.ASSIGN and not binding.path and binding.value is not None:
-        return _backend(module, binding.value, hops - 1)
+        return _backend(module, binding.value)
     function = module.function(name)
     if binding.kind is not BindingKind.PARAMETER or not isinstance(function, cst.FunctionDef):
         return None, None, False
@@ -427,7 +423,7 @@ def _of_binding(
     given = [module.argument(call, name.value) for call in callers]
     nodes = [argument.node for argument in given]
     if callers and all(argument.given for argument in given):
-        found = [_backend(module, node, hops - 1) for node in nodes if node is not None]
+        found = [_backend(module, node) for node in nodes if node is not None]
         if len(found) == len(given) and len({backend for backend, _, _ in found}) == 1:
             return found[0]
         return None, None, False
@@ -440,7 +436,7 @@ def _of_binding(
         None,
     )
     if default is not None and callers and all(argument.absent for argument in given):
-        return _backend(module, default, hops - 1)
+        return _backend(module, default)
     return None, None, False
 
 

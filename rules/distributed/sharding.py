@@ -17,7 +17,7 @@ from torchlint.semantics.evidence import is_test
 from torchlint.semantics.gradmode import Grad, grad
 from torchlint.semantics.names import BindingKind
 from torchlint.semantics.phases import evaluated_only
-from torchlint.semantics.remembered import remembered
+from torchlint.semantics.remembered import solved
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import Kind
 
@@ -32,7 +32,6 @@ _WRAPS_PARTS = re.compile(r"(?:^|_)(?:shard|fsdp|fsdp2|paralleli[sz]e|wrap|auto_
 _KEEPS_PARAMETERS = frozenset({"parameters", "named_parameters"})
 # The release that made ``fully_shard`` public.
 _PUBLIC = "2.6"
-_HOPS = 3
 _STRATEGIES = frozenset({"FULL_SHARD", "SHARD_GRAD_OP", "HYBRID_SHARD", "_HYBRID_SHARD_ZERO2"})
 
 
@@ -84,15 +83,15 @@ def _is_whole(wrapper: Wrapper, module: Module) -> bool:
     owner = module.tree.enclosing(wrapper.call, cst.ClassDef)
     if owner is not None and module.classes.info(owner).inherits("torch.nn.Module"):
         return False
-    return wrapper.model is not None and _is_variable(module, wrapper.model, _HOPS)
+    return wrapper.model is not None and _is_variable(module, wrapper.model)
 
 
-@remembered
-def _is_variable(module: Module, node: cst.BaseExpression, hops: int) -> bool:
+@solved(True)
+def _is_variable(module: Module, node: cst.BaseExpression) -> bool:
     """Whether an expression is a model by itself, also where a helper is given it."""
     match node:
         case cst.Name():
-            return _has_plain_bindings(node, module, hops)
+            return _has_plain_bindings(node, module)
         case cst.Attribute(value=cst.Name("self")):
             return True
         case cst.Call(func=func):
@@ -101,13 +100,13 @@ def _is_variable(module: Module, node: cst.BaseExpression, hops: int) -> bool:
             return False
 
 
-def _has_plain_bindings(name: cst.Name, module: Module, hops: int) -> bool:
+def _has_plain_bindings(name: cst.Name, module: Module) -> bool:
     bindings = module.bindings(name)
     for binding in bindings:
         if binding.kind is BindingKind.PARAMETER:
-            calls = module.callers(binding.scope.node) if hops else []
+            calls = module.callers(binding.scope.node)
             given = [module.argument(call, binding.name).node for call in calls]
-            if not all(node is not None and _is_variable(module, node, hops - 1) for node in given):
+            if not all(node is not None and _is_variable(module, node) for node in given):
                 return False
         elif binding.kind not in (BindingKind.ASSIGN, BindingKind.WALRUS) or not _no_part(binding.value):
             return False

@@ -7,7 +7,7 @@ input through names, reshapes, arguments of helpers, and the ``forward`` or the 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -15,7 +15,7 @@ import libcst as cst
 from torchlint.semantics.attributes import SEQUENTIAL
 from torchlint.semantics.names import BindingKind
 from torchlint.semantics.operations import Operation
-from torchlint.semantics.remembered import remembered
+from torchlint.semantics.remembered import remembered, solved
 from torchlint.semantics.sequences import argument_steps
 from torchlint.semantics.wiring import Wiring
 
@@ -32,7 +32,6 @@ _LAST_LAYERS = {
     "torch.nn.LogSoftmax": "log_softmax",
     "torch.nn.Sigmoid": "sigmoid",
 }
-_DEPTH = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,15 +42,27 @@ class Ending:
         name: its name: ``softmax``, ``log_softmax`` or ``sigmoid``.
         node: where it stands: the expression, or the call that makes the layer.
         operation: the operation, if it stands in the function that asks.
-        through: the names between, from the one that is read on.
         reshaped: whether something stands between that changes the shape.
+        read: the name that was read to get here, if any, and ``behind`` the ending of what it stands for.
     """
 
     name: str
     node: cst.CSTNode
     operation: Operation | None = None
-    through: tuple[cst.Name, ...] = ()
     reshaped: bool = False
+    read: cst.Name | None = None
+    behind: Ending | None = None
+
+    @property
+    def through(self) -> list[cst.Name]:
+        """The names between, from the one that is read on."""
+        found: list[cst.Name] = []
+        ending: Ending | None = self
+        while ending is not None:
+            if ending.read is not None:
+                found.append(ending.read)
+            ending = ending.behind
+        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +127,7 @@ def _input(call: cst.Call) -> cst.BaseExpression | None:
 
 def ending_of(module: Module, node: cst.BaseExpression) -> Ending | None:
     """The last operation behind an expression, if it is known and one that losses care for."""
-    return _search(module).expression(node, True, _DEPTH)
+    return _search(module).expression(node, True)
 
 
 @remembered
@@ -128,13 +139,11 @@ def _search(module: Module) -> _Search:
 class _Search:
     module: Module
 
-    @remembered
-    def expression(self, node: cst.BaseExpression, here: bool, depth: int) -> Ending | None:
+    @solved(None)
+    def expression(self, node: cst.BaseExpression, here: bool) -> Ending | None:
         """``here``: whether the expression stands in the function that asks."""
-        if not depth:
-            return None
         if isinstance(node, cst.Name):
-            return self._name(node, here, depth)
+            return self._name(node, here)
         if isinstance(node, cst.Attribute):
             return None
         operation = Wiring.of(self.module).operations.of(node)
@@ -143,34 +152,32 @@ class _Search:
                 return Ending(operation.name, node, operation if here else None)
             if operation.name not in _RESHAPES:
                 return None
-            found = self.expression(operation.operands[0], here, depth - 1)
-            if found is None:
-                return None
-            return Ending(found.name, found.node, found.operation, found.through, True)
-        return self._called(node, None, depth) if isinstance(node, cst.Call) else None
+            found = self.expression(operation.operands[0], here)
+            return replace(found, reshaped=True) if found is not None else None
+        return self._called(node, None) if isinstance(node, cst.Call) else None
 
-    def _name(self, name: cst.Name, here: bool, depth: int) -> Ending | None:
+    def _name(self, name: cst.Name, here: bool) -> Ending | None:
         bindings = self.module.bindings(name)
-        endings = [self._binding(binding, here, depth) for binding in bindings]
+        endings = [self._binding(binding, here) for binding in bindings]
         found = _agreed(endings)
         if found is None:
             return None
         if len(bindings) > 1:
             return Ending(found.name, found.node)
-        return Ending(found.name, found.node, found.operation, (name, *found.through), found.reshaped)
+        return replace(found, read=name, behind=found)
 
-    def _binding(self, binding: Binding, here: bool, depth: int) -> Ending | None:
+    def _binding(self, binding: Binding, here: bool) -> Ending | None:
         if binding.kind is BindingKind.PARAMETER:
-            return self._parameter(binding, depth)
+            return self._parameter(binding)
         if binding.kind not in (BindingKind.ASSIGN, BindingKind.WALRUS) or binding.value is None:
             return None
         if not binding.path:
-            return self.expression(binding.value, here, depth - 1)
+            return self.expression(binding.value, here)
         if len(binding.path) == 1 and isinstance(binding.value, cst.Call) and binding.path[0] is not None:
-            return self._called(binding.value, binding.path[0], depth - 1)
+            return self._called(binding.value, binding.path[0])
         return None
 
-    def _parameter(self, binding: Binding, depth: int) -> Ending | None:
+    def _parameter(self, binding: Binding) -> Ending | None:
         """What the callers in the file give for a parameter."""
         function = binding.scope.node
         if not isinstance(function, cst.FunctionDef):
@@ -180,25 +187,23 @@ class _Search:
             argument = self.module.argument(call, binding.name)
             if argument.node is None:
                 return None
-            found.append(self.expression(argument.node, False, depth - 1))
+            found.append(self.expression(argument.node, False))
         return _away(_agreed(found))
 
-    def _called(self, call: cst.Call, index: int | None, depth: int) -> Ending | None:
+    def _called(self, call: cst.Call, index: int | None) -> Ending | None:
         """What the output, or one part of it, of a model or function of the file ends in."""
-        if not depth:
-            return None
         function = self.module.callee(call)
         if isinstance(function, cst.FunctionDef):
             returned = self._returned(function, index)
             if returned is None:
                 return None
-            return _away(_agreed(self.expression(node, False, depth - 1) for node in returned))
+            return _away(_agreed(self.expression(node, False) for node in returned))
         if index is not None or self.module.qualified(call.func) is not None:
             return None
         makers = Wiring.of(self.module).layers.makers(call.func)
         if not makers:
             return None
-        return _away(_agreed(self._layer(maker, depth - 1) for maker in makers))
+        return _away(_agreed(self._layer(maker) for maker in makers))
 
     def _returned(self, function: cst.FunctionDef, index: int | None) -> list[cst.BaseExpression] | None:
         found = []
@@ -215,14 +220,14 @@ class _Search:
             found.append(value)
         return found or None
 
-    @remembered
-    def _layer(self, maker: cst.Call, depth: int) -> Ending | None:
+    @solved(None)
+    def _layer(self, maker: cst.Call) -> Ending | None:
         """What the output of the layer that a call makes ends in."""
         layers = Wiring.of(self.module).layers
         name = layers.called(maker)
         if name in _LAST_LAYERS:
             return Ending(_LAST_LAYERS[name], maker)
-        if name != SEQUENTIAL or not depth:
+        if name != SEQUENTIAL:
             return None
         owner = layers.owner_of(maker)
         filling = layers.filling(owner) if owner is not None else None
@@ -232,7 +237,7 @@ class _Search:
         if not steps or steps[-1].many:
             return None
         last = layers.makers(steps[-1].node)
-        return _agreed(self._layer(call, depth - 1) for call in last) if last else None
+        return _agreed(self._layer(call) for call in last) if last else None
 
 
 def _away(ending: Ending | None) -> Ending | None:

@@ -16,7 +16,7 @@ from torchlint.semantics.backpropagation import Backpropagation
 from torchlint.semantics.evaluator import Function
 from torchlint.semantics.lexicon import names_optimizer
 from torchlint.semantics.names import BindingKind
-from torchlint.semantics.remembered import remembered, solved
+from torchlint.semantics.remembered import solved
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import Kind
 
@@ -46,8 +46,6 @@ _BOOKKEEPING = frozenset(
         *("log", "debug", "len", "range", "str", "int", "get_last_lr", "get_lr", "isfinite", "isnan", "size"),
     }
 )
-
-_HOPS = 3
 
 
 def autocast_dtype(call: cst.Call, module: Module) -> str | None:
@@ -162,22 +160,22 @@ def helper_under_autocast(block: cst.With, module: Module) -> tuple[cst.Call, cs
     for call in module.tree.descendants(block.body):
         if not isinstance(call, cst.Call) or module.function(call) is not function:
             continue
-        if (done := _done_in(module, module.callee(call), _HOPS)) is not None:
+        if (done := _done_in(module, module.callee(call))) is not None:
             return (call, done) if _innermost(call, module) is block else None
     return None
 
 
-@remembered
-def _done_in(module: Module, function: Function | None, hops: int) -> cst.Call | None:
+@solved(None)
+def _done_in(module: Module, function: Function | None) -> cst.Call | None:
     """The backward pass or step that a function runs, itself or by others, whatever it is called with."""
-    if not hops or not isinstance(function, cst.FunctionDef) or function.asynchronous is not None:
+    if not isinstance(function, cst.FunctionDef) or function.asynchronous is not None:
         return None
     inside = [call for call in module.calls_in(function) if _runs_as_called(call, module)]
     for call in inside:
         if (call in Backpropagation.of(module).calls and _is_backward(call)) or _steps(call, module):
             return call
     called = dict.fromkeys(map(module.callee, inside))
-    return next((done for callee in called if (done := _done_in(module, callee, hops - 1)) is not None), None)
+    return next((done for callee in called if (done := _done_in(module, callee)) is not None), None)
 
 
 def _runs_as_called(call: cst.Call, module: Module) -> bool:

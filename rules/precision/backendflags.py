@@ -37,7 +37,6 @@ _TRAINERS = frozenset(
         "pytorch_lightning.trainer.Trainer",
     }
 )
-_HOPS = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,12 +175,15 @@ class BackendFlags(Part):
 
     def _homes(self, write: Write) -> list[Function | None]:
         """The functions in which a write happens, its own first, then those that call it."""
-        found: dict[Function | None, None] = {self.module.function(write.node): None}
-        for _ in range(_HOPS):
-            for home in list(found):
-                if home is not None:
-                    found.update((self.module.function(call), None) for call in self.module.callers(home))
-        return list(found)
+        found = [self.module.function(write.node)]
+        seen: set[Function | None] = set(found)
+        for home in found:
+            for call in self.module.callers(home) if home is not None else ():
+                caller = self.module.function(call)
+                if caller not in seen:
+                    seen.add(caller)
+                    found.append(caller)
+        return found
 
     def _place(self, write: Write, function: Function | bool | None) -> cst.CSTNode | None:
         """The node in the code of ``function`` by which the program gets to a write, the first if several."""

@@ -384,6 +384,27 @@ def test_memories(tree: Tree, text: str, style: str | None) -> None:
     assert measured.value == len(measured.parts)
 
 
+_FRONT = (
+    "def remembered(g):\n    def asked(module, n):\n        fixpoint = module.fixpoint\n"
+    "        fixpoint.ask(n, g, A)\n        {kept}\n    return asked\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("kept", "style"),
+    [
+        ("fixpoint.settled[n] = g(n)", "fixpoint"),
+        ("module.answers[n] = g(n)", "remembered"),
+        ("module.answers = {n: g(n)}", "remembered"),
+    ],
+)
+def test_memory_of_decorators(tree: Tree, kept: str, style: str) -> None:
+    asked = "from torchlint.semantics.remembered import remembered\n@remembered\ndef f(m): ...\n"
+    front = _FRONT.format(kept=kept)
+    measured = knowledge.memories(tree({f"{MODEL}/places.py": asked, f"{MODEL}/remembered.py": front}))
+    assert f"{style}: f" in whats(measured)
+
+
 USED = "def f(module, node):\n    return P.search({text})\n"
 
 

@@ -52,7 +52,6 @@ _PREDICTS = (
     Role.TRANSLATION,
 )
 _PARTS = frozenset({"parameters", "named_parameters"})
-_HOPS = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,25 +137,29 @@ class _Search:
         if isinstance(origin, cst.Call) and origin.args:
             owners = [
                 Iterations.of(self.module).subject(node.value, ())
-                for node in self._parts(origin.args[0].value, _HOPS)
+                for node in self._parts(origin.args[0].value)
             ]
             if owners:
                 return any(self._is_same(owner, model) for owner in owners)
         return self._is_only_model(model)
 
     @remembered
-    def _parts(self, node: cst.BaseExpression, hops: int) -> tuple[cst.Attribute, ...]:
+    def _parts(self, node: cst.BaseExpression) -> list[cst.Attribute]:
         """The ``model.parameters`` in what an optimizer is given."""
-        return tuple(dict.fromkeys(self._parts_in(node, hops)))
-
-    def _parts_in(self, node: cst.BaseExpression, hops: int) -> Iterator[cst.Attribute]:
-        for inner in self.tree.descendants(node):
-            if isinstance(inner, cst.Attribute) and inner.attr.value in _PARTS:
-                yield inner
-            elif isinstance(inner, cst.Name) and hops and self.module.names.is_read(inner):
-                for binding in self.module.bindings(inner):
-                    if isinstance(binding.value, (cst.Call, cst.List, cst.Tuple, cst.ListComp)):
-                        yield from self._parts(binding.value, hops - 1)
+        found: list[cst.Attribute] = []
+        waiting, seen = [node], {node}
+        while waiting:
+            for inner in self.tree.descendants(waiting.pop()):
+                if isinstance(inner, cst.Attribute) and inner.attr.value in _PARTS:
+                    found.append(inner)
+                elif isinstance(inner, cst.Name) and self.module.names.is_read(inner):
+                    for binding in self.module.bindings(inner):
+                        value = binding.value
+                        if isinstance(value, (cst.Call, cst.List, cst.Tuple, cst.ListComp)):
+                            if value not in seen:
+                                seen.add(value)
+                                waiting.append(value)
+        return found
 
     def _is_only_model(self, model: Subject) -> bool:
         """Whether the losses of the iteration come from this model, and no other takes part."""

@@ -25,7 +25,7 @@ from torchlint.semantics.compilation import Compilation
 from torchlint.semantics.enums import IdentityEnum
 from torchlint.semantics.evidence import is_test
 from torchlint.semantics.flow.graph import FUNCTIONS
-from torchlint.semantics.remembered import remembered
+from torchlint.semantics.remembered import solved
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.synchronisation import (
     asking_function,
@@ -161,17 +161,16 @@ _REDUCTIONS = frozenset(
     {"all", "amax", "amin", "any", "argmax", "argmin", "count_nonzero", "max", "mean", "median", "min"}
     | {"norm", "prod", "std", "sum", "var"}
 )
-_DEPTH = 6
 
 
-@remembered
-def _reduced(module: Module, node: cst.BaseExpression, depth: int = _DEPTH) -> bool:
+@solved(False)
+def _reduced(module: Module, node: cst.BaseExpression) -> bool:
     """Whether a value of unknown kind is what a reduction gives: ``x.sum() > 0`` for whatever ``x``.
 
     Of the things that are handed to compiled code only tensors and arrays have such methods, and the
     compiler knows the values of neither.
     """
-    if not depth or module.value(node).kind not in (Kind.UNKNOWN, Kind.BOOL, Kind.NUMBER):
+    if module.value(node).kind not in (Kind.UNKNOWN, Kind.BOOL, Kind.NUMBER):
         return False
     match node:
         case cst.Call(func=cst.Attribute(value=owner, attr=cst.Name(value=name))):
@@ -182,12 +181,12 @@ def _reduced(module: Module, node: cst.BaseExpression, depth: int = _DEPTH) -> b
         ):
             if isinstance(operator, (cst.Is, cst.IsNot, cst.In, cst.NotIn)):
                 return False
-            return _reduced(module, left, depth - 1) or _reduced(module, right, depth - 1)
+            return _reduced(module, left) or _reduced(module, right)
         case cst.BinaryOperation(left=left, right=right):
-            return _reduced(module, left, depth - 1) or _reduced(module, right, depth - 1)
+            return _reduced(module, left) or _reduced(module, right)
         case cst.Name():
             values = [b.value for b in module.bindings(node) if not b.path]
-            return bool(values) and all(v is not None and _reduced(module, v, depth - 1) for v in values)
+            return bool(values) and all(v is not None and _reduced(module, v) for v in values)
     return False
 
 

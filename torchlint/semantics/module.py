@@ -110,8 +110,6 @@ class Module:
         self.settings = settings
         self._locate = locate
         self._grad_off = grad_off
-        self.answers: dict[Callable[..., Any], dict[tuple[Any, ...], Any]] = {}
-        """What functions of the model said of this one; see `torchlint.semantics.remembered`."""
         self.parts: dict[type[Part], Part] = {}
         """What further parts of the model know of this one; see `Part`."""
 
@@ -154,7 +152,7 @@ class Module:
         inference.grad_off = lambda node: self._grad_off(self, node)
         return inference
 
-    @property
+    @cached_property
     def fixpoint(self) -> Fixpoint[Any, Any]:
         """What remembers the answers on which values depend, and which depend on values."""
         return self.inference.fixpoint

@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint.semantics.remembered import remembered
+from torchlint.semantics.remembered import solved
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import Kind
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
 
-_DEPTH = 3
 _COLLATORS = frozenset(
     f"transformers.{name}"
     for name in (
@@ -44,7 +43,7 @@ def pads_to_longest(module: Module, collate: cst.BaseExpression) -> cst.CSTNode 
     if isinstance(definition, cst.ClassDef) and made.kind is not Kind.CLASS:
         definition = module.classes.info(definition).method("__call__")
     if isinstance(definition, (cst.FunctionDef, cst.Lambda)):
-        return _pads(module, definition, _DEPTH)
+        return _pads(module, definition)
     for call in _makers(module, collate):
         if module.qualified(call.func) in _COLLATORS and _dynamic(module, call):
             return call
@@ -59,8 +58,8 @@ def _makers(module: Module, node: cst.BaseExpression) -> list[cst.Call]:
     return [node] if isinstance(node, cst.Call) else []
 
 
-@remembered
-def _pads(module: Module, function: cst.FunctionDef | cst.Lambda, depth: int) -> cst.CSTNode | None:
+@solved(None)
+def _pads(module: Module, function: cst.FunctionDef | cst.Lambda) -> cst.CSTNode | None:
     """Where a function pads to the longest, itself or in another function of the file."""
     calls = [node for node in module.tree.descendants(function.body) if isinstance(node, cst.Call)]
     if any(_lengths_are_few(module, call) for call in calls) or _rounds(module, function):
@@ -68,8 +67,8 @@ def _pads(module: Module, function: cst.FunctionDef | cst.Lambda, depth: int) ->
     for call in calls:
         if module.qualified(call.func) == "torch.nn.utils.rnn.pad_sequence" or _tokenizes(module, call):
             return call
-        callee = module.callee(call) if depth else None
-        inner = _pads(module, callee, depth - 1) if isinstance(callee, cst.FunctionDef) else None
+        callee = module.callee(call)
+        inner = _pads(module, callee) if isinstance(callee, cst.FunctionDef) else None
         if inner is not None:
             return call
     longest = next((call for call in calls if _is_longest(call)), None)

@@ -38,7 +38,7 @@ from torchlint.semantics.names import BindingKind
 from torchlint.semantics.origins import hands_over_model, runs_given_model
 from torchlint.semantics.phases import Phase, is_training_step, phase
 from torchlint.semantics.reach import components, gathered
-from torchlint.semantics.remembered import remembered, solved
+from torchlint.semantics.remembered import solved
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.throttling import Throttling
 from torchlint.semantics.values import MISSING, Device, Kind
@@ -142,7 +142,6 @@ _Run: TypeAlias = "tuple[Function, bool, _Conditions]"
 _UNASKED = object()
 
 # How many calls deep a step of training may be split up into functions.
-_STEP_HOPS = 3
 
 
 def hot(module: Module, node: cst.CSTNode) -> Hot | None:
@@ -704,16 +703,16 @@ class Places(Part):
         tests = owner is not None and owner.name.value.startswith("Test")
         return work.trains and not (work.starts or work.batches or tests or self.module.callers(function))
 
-    @remembered
-    def _steps_optimizer(self, function: Function, hops: int = _STEP_HOPS) -> bool:
+    @solved(False)
+    def _steps_optimizer(self, function: Function) -> bool:
         """Whether a function steps an optimizer, outside of loops, or calls one of the file that does."""
         calls = self._held.get(function, ([], []))[0]
         if any(last_name(call.func) == "step" and is_training_step(self.module, call) for call in calls):
             return True
         # What calls such a function once may as well be a whole run, unless its name says otherwise.
-        split = hops and isinstance(function, cst.FunctionDef) and has(function.name.value, Role.STEP)
+        split = isinstance(function, cst.FunctionDef) and has(function.name.value, Role.STEP)
         callees = (self.module.callee(call) for call in calls) if split else ()
-        return any(callee is not None and self._steps_optimizer(callee, hops - 1) for callee in callees)
+        return any(callee is not None and self._steps_optimizer(callee) for callee in callees)
 
     def _run_from(
         self, function: Function, streaming: bool

@@ -30,7 +30,7 @@ from torchlint.semantics.module import Part
 from torchlint.semantics.names import Binding, BindingKind
 from torchlint.semantics.phases import Phase, phase
 from torchlint.semantics.reachedlayers import ReachedLayers
-from torchlint.semantics.remembered import remembered
+from torchlint.semantics.remembered import solved
 from torchlint.semantics.repetition import may_repeat
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import Kind, Value
@@ -140,7 +140,6 @@ _WITHOUT_NETWORKS = frozenset(
     }
 )
 _SEQUENCES = ("torch.nn.Embedding", "torch.nn.LSTM", "torch.nn.GRU", "torch.nn.RNN")
-_HOPS = 6
 
 
 class Precision(IdentityEnum):
@@ -357,24 +356,22 @@ class Program(Part):
 
     def makers(self, model: Trained) -> list[cst.Call]:
         """The calls that make a model, as far as the file shows; those of what wraps it left out."""
-        return list(self._made(model.node, _HOPS))
+        return list(self._made(model.node))
 
-    @remembered
-    def _made(self, node: cst.BaseExpression, hops: int) -> tuple[cst.Call, ...]:
-        return tuple(dict.fromkeys(self._making(node, hops)))
+    @solved(())
+    def _made(self, node: cst.BaseExpression) -> tuple[cst.Call, ...]:
+        return tuple(dict.fromkeys(self._making(node)))
 
-    def _making(self, node: cst.BaseExpression, hops: int) -> Iterator[cst.Call]:
-        if not hops:
-            return
+    def _making(self, node: cst.BaseExpression) -> Iterator[cst.Call]:
         match node:
             case cst.Name():
                 for binding in self.module.bindings(node):
                     if binding.kind is BindingKind.PARAMETER:
-                        yield from self._given(binding, hops)
+                        yield from self._given(binding)
                     elif binding.kind in _ASSIGNED and binding.value is not None:
                         value = part_of(binding.value, binding.path)
                         if value is not None:
-                            yield from self._made(value, hops - 1)
+                            yield from self._made(value)
                         elif (
                             isinstance(binding.value, cst.Call) and self.module.callee(binding.value) is None
                         ):
@@ -384,34 +381,34 @@ class Program(Part):
                 attributes = Wiring.of(self.module).layers.attributes
                 if attributes.self_class(node) is not None:
                     for value in attributes.attribute_values(node, node.attr.value):
-                        yield from self._made(value, hops - 1)
+                        yield from self._made(value)
                 elif isinstance(origin := self.module.value(node).origin, cst.Call):
                     yield origin
             case cst.IfExp():
-                yield from self._made(node.body, hops - 1)
-                yield from self._made(node.orelse, hops - 1)
+                yield from self._made(node.body)
+                yield from self._made(node.orelse)
             case cst.Call():
-                yield from self._made_by(node, hops)
+                yield from self._made_by(node)
             case _:
                 pass
 
-    def _given(self, parameter: Binding, hops: int) -> Iterator[cst.Call]:
+    def _given(self, parameter: Binding) -> Iterator[cst.Call]:
         """What makes the arguments that the callers in the file give for a parameter."""
         function = parameter.scope.node
         for call in self.module.callers(function):
             given = self.module.call(call).get(parameter.name).node
             if given is not None:
-                yield from self._made(given, hops - 1)
+                yield from self._made(given)
 
-    def _made_by(self, call: cst.Call, hops: int) -> Iterator[cst.Call]:
+    def _made_by(self, call: cst.Call) -> Iterator[cst.Call]:
         dotted = self.module.qualified(call.func)
         if call.args and (dotted in _WRAPPERS or last_name(call.func) in _WRAPPER_NAMES):
-            yield from self._made(call.args[0].value, hops - 1)
+            yield from self._made(call.args[0].value)
         elif isinstance(call.func, cst.Attribute) and dotted is None and call.func.attr.value in RETURNS_SELF:
-            yield from self._made(call.func.value, hops - 1)
+            yield from self._made(call.func.value)
         elif returned := Wiring.of(self.module).layers.returned(call):
             for value in returned:
-                yield from self._made(value, hops - 1)
+                yield from self._made(value)
         else:
             yield call
 

@@ -17,7 +17,7 @@ from torchlint.semantics.gradmode import Grad, grad
 from torchlint.semantics.lexicon import Role, begins, has
 from torchlint.semantics.names import BindingKind
 from torchlint.semantics.phases import Phase, evaluated_only, phase
-from torchlint.semantics.remembered import remembered
+from torchlint.semantics.remembered import remembered, solved
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.usage import WRITING, receivers, writes_out
 from torchlint.semantics.values import Kind
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from torchlint.semantics.flow.graph import Loop
     from torchlint.semantics.module import Module
     from torchlint.semantics.places import Hot
-
-_HOPS = 4
 
 
 # --- to save memory ---------------------------------------------------------------------------------
@@ -316,7 +314,7 @@ def reads_items(module: Module, copy: cst.Call) -> bool:
     current = phase(module, copy)
     if current is Phase.FORWARD and grad(module, copy) is not Grad.OFF and not _detached(module, copy):
         return False
-    return current is not Phase.TRAINING and _iterated(module, copy, _HOPS)
+    return current is not Phase.TRAINING and _iterated(module, copy)
 
 
 def _detached(module: Module, copy: cst.Call) -> bool:
@@ -362,8 +360,8 @@ def _filled_in(module: Module, pairs: cst.Call) -> bool:
     return isinstance(call, cst.Call) and module.qualified(call.func) in ("builtins.list", "builtins.dict")
 
 
-@remembered
-def _iterated(module: Module, node: cst.BaseExpression, hops: int) -> bool:
+@solved(False)
+def _iterated(module: Module, node: cst.BaseExpression) -> bool:
     child: cst.CSTNode = node
     for parent in module.tree.ancestors(node):
         match parent:
@@ -387,19 +385,19 @@ def _iterated(module: Module, node: cst.BaseExpression, hops: int) -> bool:
                 return child is parent.iter
             case cst.Yield():
                 return True
-            case cst.Assign(targets=[cst.AssignTarget(target=cst.Name() | cst.Tuple() as target)]) if hops:
+            case cst.Assign(targets=[cst.AssignTarget(target=cst.Name() | cst.Tuple() as target)]):
                 loops = module.flow.loops(parent)
                 return any(
-                    _iterated(module, use, hops - 1) or _picked_apart(module, use, loops)
+                    _iterated(module, use) or _picked_apart(module, use, loops)
                     for name in module.tree.descendants(target)
                     if (bound := module.binding_of(name)) is not None
                     for use in module.uses(bound)
                     if not loops or module.tree.contains(loops[0], use)
                 )
-            case cst.Return() if hops:
+            case cst.Return():
                 function = module.function(parent)
                 return isinstance(function, cst.FunctionDef) and any(
-                    _iterated(module, call, hops - 1) for call in module.callers(function)
+                    _iterated(module, call) for call in module.callers(function)
                 )
             case _:
                 return False

@@ -17,6 +17,7 @@ import libcst as cst
 from torchlint.semantics.conventions import asked_by_name, newer_by_name, release_by_name
 from torchlint.semantics.module import Module, Part
 from torchlint.semantics.names import Binding, BindingKind, all_parameters, leaves
+from torchlint.semantics.remembered import solved
 from torchlint.semantics.spellings import last_name
 from torchlint.target import TORCH
 
@@ -503,11 +504,12 @@ class ReleaseChecks(Part):
             if binding.value is not None and self._tells(binding.value, family):
                 yield self.tree.statement(binding.node)
 
-    def _admitted(self, test: cst.BaseExpression, outcome: bool, hops: int = 3) -> str | None:
+    @solved(None)
+    def _admitted(self, test: cst.BaseExpression, outcome: bool) -> str | None:
         """The releases for which a check has this outcome, older or newer ones; None if that is not clear."""
         match test:
             case cst.UnaryOperation(operator=cst.Not(), expression=inner):
-                return self._admitted(inner, not outcome, hops)
+                return self._admitted(inner, not outcome)
             case cst.Comparison(
                 comparisons=[cst.ComparisonTarget(cst.Is() | cst.IsNot() as operator, cst.Name("None"))]
             ):
@@ -522,10 +524,10 @@ class ReleaseChecks(Part):
                     return _NEWER if isinstance(operator, cst.In) is outcome else _OLDER
             case cst.Call(func=cst.Name("hasattr")):
                 return _NEWER if outcome else _OLDER
-            case cst.Name() if hops:
+            case cst.Name():
                 binding = self.names.assignment(test)
                 if binding is not None and binding.value is not None:
-                    return self._admitted(binding.value, outcome, hops - 1)
+                    return self._admitted(binding.value, outcome)
                 return self._admitted_by_name(test, outcome)
             case cst.Attribute() | cst.Call():
                 return self._admitted_by_name(test, outcome)

@@ -1,16 +1,21 @@
-"""Answers of the model that are kept as long as the model of the file.
+"""Questions of the model that the fixpoint remembers: the front through which functions and parts ask it.
 
 Whatever goes through names, values, calls or callers meets the same place by many ways: ``b = a + a``,
-``c = b + b`` has two ways from ``c`` to each ``b``, and four to each ``a``. So no such question is
-worked out twice. One that may lead back to itself is `solved`, any other one `remembered`; with a bound on
-how far it goes, that is one of its arguments.
+``c = b + b`` has two ways from ``c`` to each ``b``, and four to each ``a``. So no such question is worked
+out twice, and none needs a bound on how far it goes.
+
+There is one memory, that of the module's `torchlint.semantics.fixpoint.Fixpoint`: ``settled`` has the answers
+that hold whatever else is asked, ``leaning`` those that rest on questions that are still open, with what
+these said. A question that may lead back to itself is `solved`: it is one of the fixpoint's own questions,
+which takes part in the search for circles. Any other is `remembered`: a function of the questions that it
+asks, which takes no part in a circle itself, and is kept, worked out again or settled as these are.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
 from torchlint.semantics.fixpoint import Answers
 
@@ -19,6 +24,8 @@ Owner = TypeVar("Owner")
 Answer = TypeVar("Answer")
 
 _UNASKED: Any = object()
+_NONE: Any = object()
+"""Stands for None in the tables of the fixpoint, where that means that nothing is known yet."""
 
 
 def remembered(
@@ -26,29 +33,26 @@ def remembered(
 ) -> Callable[Concatenate[Owner, P], Answer]:
     """Keep what a function says of a module for the same arguments.
 
-    The function is given the module first, or is a method of a part that has it as its ``module``.
-    What is asked while values are being worked out may rest on half an answer (see
-    `torchlint.semantics.fixpoint`): then it is kept together with the open questions that it rests on, and
-    worked out again if one of them says something else. What rests on none is kept for good.
+    The function is given the module first, or is a method of a part that has it as its ``module``. It must
+    not lead back to itself but by way of questions that the fixpoint solves.
     """
 
     @wraps(work_out)
     def asked(owner: Owner, /, *arguments: P.args, **options: P.kwargs) -> Answer:
         module: Any = getattr(owner, "module", owner)
         module.tree.effort.spent += 1
-        answers = module.answers.get(work_out)
-        if answers is None:
-            answers = module.answers[work_out] = {}
-        key = (owner, arguments, *sorted(options.items())) if options else (owner, arguments)
-        found: Answer = answers.get(key, _UNASKED)
+        fixpoint = module.fixpoint
+        key: Any = (work_out, owner, arguments)
+        if options:
+            key = (*key, *sorted(options.items()))
+        found: Answer = fixpoint.settled.get(key, _UNASKED)
         if found is not _UNASKED:
             return found
         module.tree.effort.spend(0)
-        fixpoint = module.fixpoint
         if not fixpoint.busy:
-            found = answers[key] = work_out(owner, *arguments, **options)
+            found = fixpoint.settled[key] = work_out(owner, *arguments, **options)
             return found
-        leaning = fixpoint.leaning.get((work_out, key))
+        leaning = fixpoint.leaning.get(key)
         if leaning is not None:
             grounds, found = leaning
             if fixpoint.still(grounds):
@@ -57,9 +61,9 @@ def remembered(
         found = work_out(owner, *arguments, **options)
         grounds = fixpoint.grounds_since(begin)
         if grounds:
-            fixpoint.leaning[work_out, key] = grounds, found
+            fixpoint.leaning[key] = grounds, found
         else:
-            answers[key] = found
+            fixpoint.settled[key] = found
         return found
 
     return asked
@@ -72,9 +76,10 @@ def solved(
 
     Like `remembered`; the second argument is the node, and what comes behind it can be put into words.
     The questions of a circle start from ``nothing``, which is neutral where answers meet, and are gone
-    through until they agree. No answer may be None.
+    through until they agree.
     """
-    answers: Answers[Any] = Answers(nothing=nothing, unknown=nothing)
+    bottom = _NONE if nothing is None else nothing
+    answers: Answers[Any] = Answers(nothing=bottom, unknown=bottom)
 
     def decorate(
         work_out: Callable[Concatenate[Owner, Any, P], Answer],
@@ -86,12 +91,17 @@ def solved(
             assert not options
             module: Any = getattr(owner, "module", owner)
             module.tree.effort.spend(1)
+            fixpoint = module.fixpoint
+            key = (label, node, *arguments)
+            found: Any = fixpoint.settled.get(key, _UNASKED)
+            if found is _UNASKED:
 
-            def once(_: object) -> Answer:
-                return work_out(owner, node, *arguments, **options)
+                def once(_: object) -> Any:
+                    said = work_out(owner, node, *arguments, **options)
+                    return _NONE if said is None else said
 
-            found: Answer = module.fixpoint.ask((label, node, *arguments), once, answers)
-            return found
+                found = fixpoint.ask(key, once, answers)
+            return cast("Answer", None if found is _NONE else found)
 
         return asked
 

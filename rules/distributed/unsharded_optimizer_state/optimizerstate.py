@@ -76,25 +76,32 @@ def _makes_adam(call: cst.Call, module: Module) -> bool:
     return module.qualified(call.func) in _ADAM_LIKE
 
 
-@remembered
-def _are_parameters(module: Module, given: cst.BaseExpression, wrapper: Wrapper, hops: int = 3) -> bool:
+def _are_parameters(module: Module, given: cst.BaseExpression, wrapper: Wrapper) -> bool:
     """Whether parameters are, or are picked from, those of the model that a wrapper is given."""
-    for node in module.tree.descendants(given):
-        match node:
-            case cst.Call(func=cst.Attribute(value=owner, attr=cst.Name("parameters" | "named_parameters"))):
-                if wrapper in Parallelism.of(module).wraps(owner).wrappers:
-                    return True
-                if isinstance(owner, cst.Attribute) and owner.attr.value == "module":
-                    if wrapper in Parallelism.of(module).wraps(owner.value).wrappers:
+    waiting, seen = [given], {given}
+    while waiting:
+        for node in module.tree.descendants(waiting.pop()):
+            match node:
+                case cst.Call(
+                    func=cst.Attribute(value=owner, attr=cst.Name("parameters" | "named_parameters"))
+                ):
+                    if _is_wrapped(module, owner, wrapper):
                         return True
-                wrapped = wrapper.model
-                if wrapped is not None and module.source(wrapped) == module.source(owner):
-                    return True
-            case cst.Name() if hops and module.names.is_read(node):
-                binding = module.names.assignment(node)
-                if binding is not None and binding.value is not None and binding.value is not given:
-                    if _are_parameters(module, binding.value, wrapper, hops - 1):
-                        return True
-            case _:
-                pass
+                case cst.Name() if module.names.is_read(node):
+                    binding = module.names.assignment(node)
+                    if binding is not None and binding.value is not None and binding.value not in seen:
+                        seen.add(binding.value)
+                        waiting.append(binding.value)
+                case _:
+                    pass
     return False
+
+
+def _is_wrapped(module: Module, model: cst.BaseExpression, wrapper: Wrapper) -> bool:
+    """Whether a model is the one that a wrapper is given, or is that wrapper."""
+    if wrapper in Parallelism.of(module).wraps(model).wrappers:
+        return True
+    if isinstance(model, cst.Attribute) and model.attr.value == "module":
+        if wrapper in Parallelism.of(module).wraps(model.value).wrappers:
+            return True
+    return wrapper.model is not None and module.source(wrapper.model) == module.source(model)

@@ -18,7 +18,7 @@ import libcst as cst
 from torchlint.semantics import places
 from torchlint.semantics.evidence import Evidence, accelerated, evidence, on_device
 from torchlint.semantics.names import Binding, BindingKind
-from torchlint.semantics.remembered import remembered
+from torchlint.semantics.remembered import solved
 from torchlint.semantics.spellings import last_name, last_words
 from torchlint.semantics.transfers import Move, move_to_accelerator, on_host
 from torchlint.semantics.values import Kind
@@ -41,7 +41,6 @@ _EXACTING = re.compile(
     r"linalg|cholesky|gradcheck|LBFGS|\bsvd\b|\beigh?\b|\binverse\(|gpytorch|botorch|pyro\b|torchdiffeq|torchsde"
     r"|e3nn|odeint"
 )
-_HOPS = 4
 _ABOUT_PRECISION = re.compile(r"double|float_?64|fp64|f64|precision|dtype", re.IGNORECASE)
 
 
@@ -188,26 +187,26 @@ def _cast_back(module: Module, owner: cst.BaseExpression) -> bool:
     return False
 
 
-@remembered
-def _comes_from_loader(module: Module, node: cst.BaseExpression, hops: int = _HOPS) -> bool:
+@solved(False)
+def _comes_from_loader(module: Module, node: cst.BaseExpression) -> bool:
     """Whether a tensor is part of a batch of a loader, moved or not."""
     match node:
-        case cst.Call(func=cst.Attribute(value=owner, attr=cst.Name(value="to" | "cuda"))) if hops:
-            return _comes_from_loader(module, owner, hops - 1)
-        case cst.Name() if hops:
-            return any(_binds_batch(module, binding, hops) for binding in module.bindings(node))
-        case cst.Subscript() if hops:
-            return _comes_from_loader(module, node.value, hops - 1)
+        case cst.Call(func=cst.Attribute(value=owner, attr=cst.Name(value="to" | "cuda"))):
+            return _comes_from_loader(module, owner)
+        case cst.Name():
+            return any(_binds_batch(module, binding) for binding in module.bindings(node))
+        case cst.Subscript():
+            return _comes_from_loader(module, node.value)
         case _:
             return False
 
 
-def _binds_batch(module: Module, binding: Binding, hops: int) -> bool:
+def _binds_batch(module: Module, binding: Binding) -> bool:
     loop = module.names.loop(binding)
     if isinstance(loop, cst.For):
         return places.over_loader(module, loop)
     if binding.kind is BindingKind.ASSIGN and binding.value is not None:
-        return _comes_from_loader(module, binding.value, hops - 1)
+        return _comes_from_loader(module, binding.value)
     return False
 
 

@@ -18,7 +18,7 @@ import libcst as cst
 from torchlint.semantics.enums import IdentityEnum
 from torchlint.semantics.evidence import Evidence, accelerated, evidence, is_test
 from torchlint.semantics.names import Binding, BindingKind
-from torchlint.semantics.remembered import remembered
+from torchlint.semantics.remembered import remembered, solved
 from torchlint.semantics.wiring import Wiring
 
 if TYPE_CHECKING:
@@ -30,7 +30,6 @@ LARGE_GRID = 64
 """What vocabularies are padded to: whole tiles of the matrix product."""
 _WIDE = 64
 _VOCABULARY = 1024
-_HOPS = 4
 
 # What a layer takes and what it makes, by the parameters of its constructor.
 _CONVOLUTIONS = tuple(f"torch.nn.Conv{kind}{n}d" for kind in ("", "Transpose") for n in (1, 2, 3))
@@ -158,31 +157,32 @@ def _size(module: Module, call: cst.Call, parameter: str) -> _Size | None:
     argument = module.argument(call, parameter).node
     if argument is None:
         return None
-    number = _written(module, argument, _HOPS)
+    number = _written(module, argument)
     return None if number is None else _Size(call, argument, number, int(number.evaluated_value))
 
 
 # --- where a number is written ----------------------------------------------------------------------
 
 
-def _written(module: Module, node: cst.BaseExpression, hops: int) -> cst.Integer | None:
+@solved(None)
+def _written(module: Module, node: cst.BaseExpression) -> cst.Integer | None:
     """The literal that an expression gets its value from: itself, a constant, the default of an option."""
     match node:
         case cst.Integer():
             return node
-        case cst.Name() if hops:
+        case cst.Name():
             bindings = module.bindings(node)
             if len(bindings) != 1:
                 return None
-            return _bound(module, bindings[0], hops)
-        case cst.Attribute() if hops:
-            return _default_of_field(module, node) or _attribute(module, node, hops)
+            return _bound(module, bindings[0])
+        case cst.Attribute():
+            return _default_of_field(module, node) or _attribute(module, node)
     return None
 
 
-def _bound(module: Module, binding: Binding, hops: int) -> cst.Integer | None:
+def _bound(module: Module, binding: Binding) -> cst.Integer | None:
     if binding.kind is BindingKind.ASSIGN and binding.value is not None and not binding.path:
-        return _written(module, binding.value, hops - 1)
+        return _written(module, binding.value)
     if binding.kind is BindingKind.PARAMETER and isinstance(binding.node, cst.Param):
         default = binding.node.default
         given = any(
@@ -202,9 +202,9 @@ def _callers(module: Module, function: cst.CSTNode) -> Iterator[cst.Call]:
                 yield call
 
 
-def _attribute(module: Module, node: cst.Attribute, hops: int) -> cst.Integer | None:
+def _attribute(module: Module, node: cst.Attribute) -> cst.Integer | None:
     values = Wiring.of(module).attributes.attribute_values(node, node.attr.value)
-    return _written(module, values[0], hops - 1) if len(values) == 1 else None
+    return _written(module, values[0]) if len(values) == 1 else None
 
 
 def _default_of_field(module: Module, node: cst.Attribute) -> cst.Integer | None:

@@ -16,7 +16,6 @@ from torchlint.semantics.wiring import Wiring
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
 
-_HOPS = 8
 _LARGEST = frozenset({"max", "amax"})
 # What changes nothing of the maximum but its shape, or that it has a gradient.
 _SAME_NUMBERS = frozenset(
@@ -134,7 +133,9 @@ class _Maximum:
     @staticmethod
     def of(module: Module, node: cst.CSTNode) -> _Maximum | None:
         steps: set[str] = set()
-        for _ in range(_HOPS):
+        seen: set[cst.CSTNode] = set()
+        while node not in seen:
+            seen.add(node)
             if isinstance(node, cst.Name):
                 bindings = module.bindings(node)
                 if len(bindings) != 1 or bindings[0].value is None:

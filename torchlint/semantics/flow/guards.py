@@ -14,7 +14,6 @@ from torchlint.semantics.names import BindingKind, Names
 from torchlint.syntax import SyntaxTree, alike
 
 _TESTS = (cst.Comparison, cst.BooleanOperation, cst.UnaryOperation, cst.Call)
-_NAMED = 2  # how many names a test may be hidden behind
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,32 +53,34 @@ def guards(module: Program, node: cst.CSTNode) -> Iterator[Guard]:
     for _, decisions in groupby(module.flow.decisions(node), lambda decision: decision.construct):
         # The conditions of one comprehension are told in the order in which they are written.
         for decision in reversed(list(decisions)):
-            for guard in _single(module, decision.test, decision.holds, _NAMED):
+            for guard in _single(module, decision.test, decision.holds):
                 if guard.test not in known:
                     known.add(guard.test)
                     yield guard
 
 
-def _single(module: Program, test: cst.BaseExpression, holds: bool, hops: int) -> Iterator[Guard]:
+def _single(module: Program, test: cst.BaseExpression, holds: bool) -> Iterator[Guard]:
     """The single tests that a test is made of, as far as their outcome is known."""
-    pending = [(test, holds, hops)]
+    pending = [(test, holds)]
+    followed: set[cst.BaseExpression] = set()
     while pending:
-        test, holds, hops = pending.pop()
+        test, holds = pending.pop()
         match test:
             case cst.UnaryOperation(operator=cst.Not(), expression=inner):
-                pending.append((inner, not holds, hops))
+                pending.append((inner, not holds))
             case cst.BooleanOperation(operator=operator, left=left, right=right):
                 if isinstance(operator, cst.And) is holds:
-                    pending += [(right, holds, hops), (left, holds, hops)]
+                    pending += [(right, holds), (left, holds)]
             case cst.Call(args=[cst.Arg(value=inner)]) if (
                 module.names.qualified(test.func) == "builtins.bool"
             ):
-                pending.append((inner, holds, hops))
+                pending.append((inner, holds))
             case _:
                 yield Guard(test, holds)
-                named = _named_test(module, test) if hops else None
-                if named is not None:
-                    pending.append((named, holds, hops - 1))
+                named = _named_test(module, test)
+                if named is not None and named not in followed:
+                    followed.add(named)
+                    pending.append((named, holds))
 
 
 def _named_test(module: Program, node: cst.BaseExpression) -> cst.BaseExpression | None:
