@@ -8,6 +8,7 @@ from functools import cached_property
 
 import libcst as cst
 
+from torchlint.semantics.api.families import TEST_LIBRARIES
 from torchlint.semantics.compilation import compiled
 from torchlint.semantics.inference import Inference
 from torchlint.semantics.lexicon import Role, ends
@@ -267,10 +268,12 @@ def _steps_given_optimizer(tree: SyntaxTree, names: Names) -> bool:
     if not steps:
         return False
     made = (names.qualified(call.func) or "" for call in tree.nodes(cst.Call))
-    return not any(name.startswith("torch.optim.") or _LAYER.match(name) is not None for name in made)
+    return not any(name.startswith("torch.optim.") or _is_layer(name) for name in made)
 
 
-_LAYER = re.compile(r"torch\.nn\.([\w.]+\.)?[A-Z]\w*(?<!Loss)$")
+def _is_layer(name: str) -> bool:
+    last = name.rpartition(".")[2]
+    return name.startswith("torch.nn.") and last[:1].isupper() and not last.endswith("Loss")
 
 
 def _is_made(tree: SyntaxTree, inference: Inference, definition: cst.ClassDef) -> bool:
@@ -305,13 +308,10 @@ def _runs_model(tree: SyntaxTree, inference: Inference) -> bool:
     return False
 
 
-_TEST_LIBRARIES = frozenset({"unittest", "pytest", "hypothesis"})
-
-
 def _imports_test_library(names: Names) -> bool:
     """Whether a file imports what unit tests are written with; nobody minds how fast it runs."""
     bindings = (binding for found in names.module_scope.bindings.values() for binding in found)
-    return any((binding.imported or "").partition(".")[0] in _TEST_LIBRARIES for binding in bindings)
+    return any((binding.imported or "").partition(".")[0] in TEST_LIBRARIES for binding in bindings)
 
 
 def default_dtype_changes(tree: SyntaxTree) -> bool:

@@ -17,6 +17,7 @@ from itertools import chain
 import libcst as cst
 
 from torchlint.semantics import places
+from torchlint.semantics.api.families import LARGE_LAYERS
 from torchlint.semantics.attributes import part_of
 from torchlint.semantics.backpropagation import Backpropagation
 from torchlint.semantics.enums import IdentityEnum
@@ -92,7 +93,7 @@ _REDUCED = re.compile(
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _IDENTIFIER = re.compile(r"-{0,2}[A-Za-z_][\w.-]*")
 # ``args.precision``; a metric of this name is called with, or beside, others.
-_CHOSEN = re.compile(r"^-{0,2}(?:dtype|precision)$")
+_CHOSEN = frozenset({"dtype", "precision"})
 _METRICS = re.compile(r"recall|average_precision|precision_score|precision_at", re.IGNORECASE)
 _PARTS = frozenset({"parameters", "named_parameters"})
 _COMPILING = re.compile(
@@ -123,10 +124,6 @@ _WEIGHTED = {
     "torch.nn.GRU": ("input_size", "hidden_size"),
     "torch.nn.RNN": ("input_size", "hidden_size"),
 }
-# Whatever else has weights: a network with one of these is not told to be small by its linear layers.
-_LARGE = re.compile(
-    r"^torch\.nn\.(?:Conv|LazyConv|Transformer|MultiheadAttention|LazyLinear|Bilinear|LSTMCell|GRUCell)"
-)
 # Packages, that of torch's layers aside, that make no networks.
 _WITHOUT_NETWORKS = frozenset(
     {
@@ -588,12 +585,12 @@ class Program(Part):
         """Whether an option of the program says in which precision it computes."""
         if not self.tree.matches(_METRICS):
             for attribute in self.tree.nodes(cst.Attribute):
-                if _CHOSEN.match(attribute.attr.value) and ends(
+                if attribute.attr.value in _CHOSEN and ends(
                     self.module.source(attribute.value), Role.OPTIONS
                 ):
                     return True
             for string in self.tree.nodes(cst.SimpleString):
-                if _CHOSEN.match(string.raw_value):
+                if string.raw_value.lstrip("-") in _CHOSEN:
                     return True
         for call in self.tree.nodes(cst.Call):
             # ``model.to(device, dtype)``
@@ -627,7 +624,7 @@ class Program(Part):
         layers = list(self.layers(model))
         sizes: list[int] = []
         for call, name in layers:
-            if _LARGE.match(name) or name.partition(".")[0] not in _WITHOUT_NETWORKS:
+            if name in LARGE_LAYERS or name.partition(".")[0] not in _WITHOUT_NETWORKS:
                 return False
             if name in _WEIGHTED:
                 numbers = [self.module.argument(call, part).constant for part in _WEIGHTED[name]]

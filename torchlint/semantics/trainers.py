@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchlint.semantics.api.families import is_pretrained_class, is_training_arguments
 from torchlint.semantics.api.upgrades import ARGUMENTS, Upgrade
 from torchlint.semantics.flow.graph import Decision
 from torchlint.semantics.remembered import remembered
@@ -17,14 +18,6 @@ if TYPE_CHECKING:
     from torchlint.semantics.module import Module
 
 TRAINING_ARGUMENTS = "transformers.TrainingArguments"
-_TRAINING_ARGUMENTS = re.compile(
-    r"transformers\.(?:Seq2Seq)?TrainingArguments"
-    r"|trl\.(?:\w+\.)*(?:BCO|CPO|DPO|GKD|GRPO|KTO|Nash|ORPO|OnlineDPO|PRM|Reward|RLOO|SFT|XPO)\w*Config"
-    r"|sentence_transformers\.(?:\w+\.)*(?:SentenceTransformer|SparseEncoder|CrossEncoder)TrainingArguments"
-)
-"""``TrainingArguments`` and the classes that inherit all of its parameters."""
-
-_MODEL = re.compile(r"transformers\.(?:AutoModel\w*|PreTrainedModel|\w+(?:Model|LMHeadModel|For[A-Z]\w+))")
 _LOADING = "transformers.PreTrainedModel.from_pretrained"
 
 
@@ -74,10 +67,10 @@ def _in_table(dotted: str) -> str | None:
         while len(names) > 1 and names[0][:1].islower():
             del names[0]
         dotted = f"{package}.{'.'.join(names)}"
-    if _TRAINING_ARGUMENTS.fullmatch(dotted):
+    if is_training_arguments(dotted):
         return TRAINING_ARGUMENTS
     owner, _, method = dotted.rpartition(".")
-    if method == "from_pretrained" and _MODEL.fullmatch(owner):
+    if method == "from_pretrained" and is_pretrained_class(owner):
         return _LOADING
     return dotted if package in ("transformers", "accelerate") and dotted in ARGUMENTS else None
 
