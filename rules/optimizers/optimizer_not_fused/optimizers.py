@@ -20,7 +20,6 @@ from torchlint.semantics.values import Device, Kind
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
 
-_NAME = re.compile(r"torch\.optim\.(?:\w+\.)?([A-Z]\w*)")
 _LEGACY = "_multi_tensor"
 FUSED_SINCE = {"Adam": "1.13", "AdamW": "2.0", "SGD": "2.3", "Adagrad": "2.13"}
 """The first release in which a class has a fused kernel for GPUs."""
@@ -151,10 +150,10 @@ def made_optimizer(call: cst.Call, module: Module) -> MadeOptimizer | None:
         if value.kind is not Kind.CLASS or value.definition is not None:
             return None
         dotted = value.cls
-    match = _NAME.fullmatch(dotted or "")
-    if match is None or match[1] not in _MULTI_TENSOR:
+    package, _, name = (dotted or "").rpartition(".")
+    if name not in _MULTI_TENSOR or not (package + ".").startswith("torch.optim."):
         return None
-    return MadeOptimizer(call, match[1], is_multi_tensor(call.func, module), module)
+    return MadeOptimizer(call, name, is_multi_tensor(call.func, module), module)
 
 
 def _may_hold_parameters(call: cst.Call) -> bool:

@@ -89,6 +89,59 @@ LARGE_LAYERS: Final = (
 )
 """Layers with weights whose number the sizes of `Linear` and of recurrent layers do not tell."""
 
+DROPOUTS: Final = _listed(
+    "torch.nn.", "AlphaDropout Dropout Dropout1d Dropout2d Dropout3d FeatureAlphaDropout"
+)
+"""Layers that leave something out at random while a model trains."""
+
+LAYERS_WITH_PARAMETERS: Final = (
+    frozenset(CONVOLUTION_LAYERS)
+    | LINEAR_LAYERS
+    | RECURRENT_LAYERS
+    | RECURRENT_CELLS
+    | TRANSFORMERS
+    | BATCH_NORMS
+    | INSTANCE_NORMS
+    | _listed("torch.nn.", "AdaptiveLogSoftmaxWithLoss Bilinear Embedding EmbeddingBag GroupNorm LayerNorm")
+    | _listed("torch.nn.", "MultiheadAttention PReLU RMSNorm")
+)
+"""Layers that have parameters, unless they are told not to, or buffers."""
+
+LAYERS_WITHOUT_PARAMETERS: Final = DROPOUTS | _listed(
+    "torch.nn.",
+    """
+    AdaptiveAvgPool1d AdaptiveAvgPool2d AdaptiveAvgPool3d AdaptiveMaxPool1d AdaptiveMaxPool2d
+    AdaptiveMaxPool3d AvgPool1d AvgPool2d AvgPool3d BCELoss BCEWithLogitsLoss CELU CTCLoss ChannelShuffle
+    CircularPad1d CircularPad2d CircularPad3d ConstantPad1d ConstantPad2d ConstantPad3d CosineEmbeddingLoss
+    CosineSimilarity CrossEntropyLoss CrossMapLRN2d ELU Flatten Fold FractionalMaxPool2d FractionalMaxPool3d
+    GELU GLU GaussianNLLLoss Hardshrink Hardsigmoid Hardswish Hardtanh HingeEmbeddingLoss HuberLoss Identity
+    KLDivLoss L1Loss LPPool1d LPPool2d LPPool3d LeakyReLU LocalResponseNorm LogSigmoid LogSoftmax MSELoss
+    MarginRankingLoss MaxPool1d MaxPool2d MaxPool3d MaxUnpool1d MaxUnpool2d MaxUnpool3d Mish
+    MultiLabelMarginLoss MultiLabelSoftMarginLoss MultiMarginLoss NLLLoss NLLLoss2d PairwiseDistance
+    PixelShuffle PixelUnshuffle PoissonNLLLoss RReLU ReLU ReLU6 ReflectionPad1d ReflectionPad2d
+    ReflectionPad3d ReplicationPad1d ReplicationPad2d ReplicationPad3d SELU SiLU Sigmoid SmoothL1Loss
+    SoftMarginLoss Softmax Softmax2d Softmin Softplus Softshrink Softsign Tanh Tanhshrink Threshold
+    TripletMarginLoss TripletMarginWithDistanceLoss Unflatten Unfold Upsample UpsamplingBilinear2d
+    UpsamplingNearest2d ZeroPad1d ZeroPad2d ZeroPad3d
+    """,
+)
+"""Layers without parameters and buffers: what they compute is recorded only if their input is."""
+
+DEPENDENT_ON_MODE: Final = (
+    DROPOUTS
+    | RECURRENT_LAYERS
+    | TRANSFORMERS
+    | BATCH_NORMS
+    | INSTANCE_NORMS
+    | _listed("torch.nn.", "MultiheadAttention RReLU")
+    | _listed("torch.nn.functional.", "alpha_dropout batch_norm dropout dropout1d dropout2d dropout3d")
+    | _listed(
+        "torch.nn.functional.", "feature_alpha_dropout instance_norm multi_head_attention_forward rrelu"
+    )
+    | _listed("torch.nn.functional.", "scaled_dot_product_attention")
+)
+"""Layers and functions that compute something else in training mode than in evaluation mode, or may."""
+
 QUEUES: Final = (
     _listed("torch.", "Stream Event")
     | _listed("torch.cuda.", "Stream ExternalStream Event streams.Stream streams.Event")
@@ -120,29 +173,18 @@ RESIZES: Final = frozenset({"Resize", "Scale", "resize"})
 
 _TRAINING_ARGUMENTS: Final[Mapping[str, frozenset[str]]] = {
     "transformers": _listed("", "TrainingArguments Seq2SeqTrainingArguments"),
-    "trl": frozenset(
-        f"{method}Config"
-        for method in [
-            "BCO",
-            "CPO",
-            "DPO",
-            "GKD",
-            "GRPO",
-            "KTO",
-            "NashMD",
-            "ORPO",
-            "OnlineDPO",
-            "PPO",
-            "PRM",
-            "Reward",
-            "RLOO",
-            "SFT",
-            "XPO",
-        ]
+    "trl": _listed(
+        "",
+        """
+        BCOConfig CPOConfig DPOConfig GKDConfig GRPOConfig KTOConfig NashMDConfig ORPOConfig OnlineDPOConfig
+        PPOConfig PRMConfig RLOOConfig RewardConfig SFTConfig XPOConfig
+        """,
     ),
     "sentence_transformers": _listed(
         "",
-        "SentenceTransformerTrainingArguments SparseEncoderTrainingArguments CrossEncoderTrainingArguments",
+        """
+        CrossEncoderTrainingArguments SentenceTransformerTrainingArguments SparseEncoderTrainingArguments
+        """,
     ),
 }
 
@@ -225,7 +267,7 @@ def is_pretrained_class(dotted: str) -> bool:
 
 
 def runs_elsewhere(dotted: str) -> bool:
-    """Return whether what a call makes is a model without a module of torch, or one that needs no ``no_grad``."""
+    """Return whether a call makes a model that is no module of torch, or switches autograd off itself."""
     package, _, name = dotted.partition(".")
     if package in _PACKAGES_OF_OTHER_RUNTIMES:
         return bool(name) and "." not in name
