@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import enum
-import re
 from functools import cached_property
 
 import libcst as cst
@@ -41,8 +40,6 @@ _FRAMEWORKS = (
 _ASKING_ONLY = frozenset(
     {"is_available", "manual_seed", "manual_seed_all", "device_count", "is_bf16_supported"}
 )
-# Who asks where a model is, does not expect it in host memory.
-_WHERE_MODEL_IS = re.compile(r"next\((iter\()?[\w.]*parameters\(\)\)?\)\.device")
 # Data that this file fetches itself, or takes to be in host memory.
 _SHOWING_PLACE = ("loader", ".numpy()", "from_numpy", "np.asarray", "'cpu'", '"cpu"')
 _DEVICE_WORDS = ("cuda", "mps", "xpu", "npu", "hpu")
@@ -116,9 +113,21 @@ def _weighed(tree: SyntaxTree, names: Names, inference: Inference) -> Evidence:
     """Weigh the calls, keywords, strings and imports of a file."""
     if _names_device(tree) or _imports_framework(tree, names) or _moves(tree, names, inference):
         return Evidence.ACCELERATOR
-    if tree.matches(_WHERE_MODEL_IS):
+    if tree.mentions("parameters") and any(map(_is_place_of_model, tree.nodes(cst.Attribute))):
         return Evidence.ACCELERATOR
     return Evidence.LIBRARY if _defined_for_others(tree, names, inference) else Evidence.CPU
+
+
+def _is_place_of_model(attribute: cst.Attribute) -> bool:
+    """``next(model.parameters()).device``: who asks where a model is, does not expect it in host memory."""
+    match attribute:
+        case cst.Attribute(
+            value=cst.Call(func=cst.Name("next"), args=[cst.Arg(value=asked)]), attr=cst.Name("device")
+        ):
+            if isinstance(asked, cst.Call) and last_name(asked) == "iter" and len(asked.args) == 1:
+                asked = asked.args[0].value
+            return isinstance(asked, cst.Call) and (last_name(asked) or "").endswith("parameters")
+    return False
 
 
 def _moves(tree: SyntaxTree, names: Names, inference: Inference) -> bool:

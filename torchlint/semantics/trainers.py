@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -12,6 +11,7 @@ import libcst as cst
 from torchlint.semantics.api.families import is_pretrained_class, is_training_arguments
 from torchlint.semantics.api.upgrades import ARGUMENTS, Upgrade
 from torchlint.semantics.flow.graph import Decision
+from torchlint.semantics.identifiers import identifiers
 from torchlint.semantics.remembered import remembered
 
 if TYPE_CHECKING:
@@ -166,7 +166,9 @@ _OF_TRAINING = frozenset(
 )
 _SMALL_TYPES = frozenset({"torch.bfloat16", "torch.float16"})
 _QUANTIZED = frozenset({"load_in_8bit", "load_in_4bit", "quantization_config"})
-_TF32 = re.compile(r"allow_tf32|set_float32_matmul_precision|fp32_precision|float32_matmul_precision")
+_TF32 = frozenset(
+    {"allow_tf32", "set_float32_matmul_precision", "fp32_precision", "float32_matmul_precision"}
+)
 
 
 def left_in_full_precision(module: Module, call: cst.Call) -> bool:
@@ -195,9 +197,9 @@ def left_in_full_precision(module: Module, call: cst.Call) -> bool:
 @remembered
 def _reduces(module: Module) -> bool:
     """Whether the file asks for a shorter type anywhere."""
-    if _REDUCED & set(module.names.attributes) or module.tree.matches(_TF32):
+    if not _REDUCED.isdisjoint(module.names.attributes) or not _TF32.isdisjoint(identifiers(module)):
         return True
-    if module.tree.mentions("mixed_precision"):
+    if "mixed_precision" in identifiers(module):
         return True
     return any(_has_small_weights(module, other) for other in module.tree.nodes(cst.Call))
 
