@@ -7,6 +7,7 @@ other libraries need not be installed.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Final
 
 
@@ -241,6 +242,7 @@ def is_loader_class(dotted: str) -> bool:
     return dotted.startswith(_PACKAGES_OF_LOADERS) and last.endswith("DataLoader")
 
 
+@cache
 def makes_model(dotted: str) -> bool:
     """Return whether a function, a class or a method of it makes a module of torch, going by its name."""
     if dotted in _MODEL_MAKERS:
@@ -266,6 +268,7 @@ def is_pretrained_class(dotted: str) -> bool:
     return name.startswith("AutoModel") or name.endswith(("Model", "LMHeadModel")) or _is_for(name)
 
 
+@cache
 def runs_elsewhere(dotted: str) -> bool:
     """Return whether a call makes a model that is no module of torch, or switches autograd off itself."""
     package, _, name = dotted.partition(".")
