@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 import libcst as cst
@@ -32,7 +31,7 @@ _VIEWS = frozenset(
     {"view", "view_as", "t", "transpose", "permute", "squeeze", "unsqueeze", "flatten", "reshape", "expand"}
     | {"narrow", "select", "chunk", "split", "contiguous", "cpu", "cuda", "to", "float", "numpy", "detach"}
 )
-_HEAD = re.compile(r"^torch\.(?:nn\.init|distributed|cuda\.comm|_foreach_\w+)\b")
+_HEAD = ("torch.nn.init.", "torch.distributed.", "torch.cuda.comm.", "torch._foreach_")
 
 
 @rule(
@@ -180,7 +179,7 @@ def _is_kept_apart(node: cst.Attribute, module: Module) -> bool:
             qualified, word = module.qualified(parent.func) or "", last_name(parent.func) or ""
             shown = qualified in _ASKING and any(arg.value is node for arg in parent.args)
             graphless = word in results.GRAPHLESS_METHODS or word in ("equal", "allclose")
-            if shown or graphless or _HEAD.match(qualified) or qualified in results.LIKE_FACTORIES:
+            if shown or graphless or qualified.startswith(_HEAD) or qualified in results.LIKE_FACTORIES:
                 return True
             if word.endswith("_") and not word.endswith("__"):
                 return True
@@ -237,5 +236,5 @@ def _updates(module: Module, use: Use) -> Verdict[bool]:
         case UseKind.ARGUMENT:
             qualified, keyword = module.qualified(use.call.func) or "", use.argument.keyword
             given = keyword is not None and keyword.value == "out"
-            return given or _HEAD.match(qualified) is not None or qualified.endswith("_")
+            return given or qualified.startswith(_HEAD) or qualified.endswith("_")
     return False

@@ -10,6 +10,7 @@ from functools import cached_property
 import libcst as cst
 
 from torchlint.semantics import places
+from torchlint.semantics.api.families import LAYERS_WITHOUT_PARAMETERS
 from torchlint.semantics.api.results import FACTORIES
 from torchlint.semantics.backpropagation import Backpropagation
 from torchlint.semantics.checkpoints import loads_weights
@@ -30,13 +31,6 @@ from torchlint.semantics.values import Graph, Kind, Value, item_of
 from .asides import Asides
 from .untrained import Untrained
 
-# Modules that have no parameters of their own: what they compute is recorded only if their input is.
-_PARAMETERLESS = re.compile(
-    r"^torch\.nn\.(?:\w*Loss|\w*Pool\d?d?|\w*Pad\d?d?|\w*Dropout\d?d?|Flatten|Unflatten|Fold|Unfold|Identity"
-    r"|Upsample|Upsampling\w+|PixelShuffle|PixelUnshuffle|CosineSimilarity|PairwiseDistance"
-    r"|(?:Log)?Softmax|Softmin|Softmax2d|(?:Log)?Sigmoid|Tanh|ReLU6?|LeakyReLU|ELU|CELU|SELU|GELU|SiLU|Mish|GLU"
-    r"|Hard\w+|Soft\w+|Threshold|Tanhshrink)$"
-)
 _NO_MODEL = (Role.LOSS, Role.CRITERION, Role.METRIC, Role.TRANSFORM, Role.PREPROCESSING)
 _MAKES = (Role.MAKING, Role.LOADING, Role.SAVING, Role.VERB)
 # What modules are asked for, and hardly anything else that is called like one.
@@ -485,7 +479,7 @@ class Evaluation(Part):
         if begins(name, *_MAKES) or has(name, *_NO_MODEL) or has(name, Role.COPY):
             return False
         value = module.value(model)
-        if value.kind is not Kind.MODULE or (value.cls is not None and _PARAMETERLESS.match(value.cls)):
+        if value.kind is not Kind.MODULE or value.cls in LAYERS_WITHOUT_PARAMETERS:
             return False
         return self._shown_module(model, value) and not self._tries_out(call)
 

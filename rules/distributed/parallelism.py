@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.semantics.enums import IdentityEnum
+from torchlint.semantics.identifiers import imports
 from torchlint.semantics.layers import RETURNS_SELF
 from torchlint.semantics.loaders import Loaders
 from torchlint.semantics.module import Module, Part
 from torchlint.semantics.names import Binding, BindingKind
-from torchlint.semantics.program import Program
 from torchlint.semantics.remembered import solved
 from torchlint.semantics.spellings import given_as, last_name
 from torchlint.semantics.values import UNKNOWN, Kind, Value
@@ -460,7 +460,7 @@ class Parallelism(Part):
     @cached_property
     def frameworks(self) -> frozenset[str]:
         """The packages imported that distribute models and data themselves, or as they are told elsewhere."""
-        return frozenset(package for package in _FRAMEWORKS if Program.of(self.module).imports((package,)))
+        return frozenset(package for package in _FRAMEWORKS if imports(self.module, (package,)))
 
 
 def _join(found: Iterable[Wraps]) -> Wraps:

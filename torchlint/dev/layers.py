@@ -102,7 +102,7 @@ MODEL_LAYERS: Mapping[str, Sequence[str]] = {
     ),
     "calls and values": ("api", "calls", "classes", "dtypes", "values"),
     "inference": (
-        *("annotations", "callgraph", "clues", "evaluator", "inference", "library"),
+        *("annotations", "callgraph", "clues", "evaluator", "identifiers", "inference", "library"),
         "module",
     ),
     "places and contexts": (

@@ -2,28 +2,21 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 
 import libcst as cst
 
+from torchlint.semantics.api.families import is_lightning_module, is_loader_class, is_model_class
 from torchlint.semantics.api.results import function_result
 from torchlint.semantics.names import AttributeBinding, BindingKind, Names
 from torchlint.semantics.otherframeworks import of_other_framework, other_module
 from torchlint.semantics.values import Kind
 from torchlint.syntax import SyntaxTree
 
-# Libraries whose loaders are, or stand in for, torch's own and are iterated in the same way.
-_LOADER = re.compile(r"^(torch_geometric|torchdata|monai|dgl|torchvision)\.(\w+\.)*\w*DataLoader\d?$")
-_MODULE_BASE = re.compile(
-    r"(^torch\.(jit\.)?ScriptModule$|Lightning(Module|Lite)$|PreTrainedModel$|(^|\.)ModelMixin$"
-    r"|^(timm\.models|torch_geometric\.nn|dgl\.nn)\.(\w+\.)*[A-Z]\w*$|^torchmetrics\.(\w+\.)*[A-Z]\w*$)"
-)
 # Bases whose ``forward`` handles the items of a dataset or a text.
-_NO_MODULE_BASE = re.compile(r"(Transform|Dataset|Tokenizer|Processor|Env|Environment)$")
-_LIGHTNING = re.compile(r"(^|\.)Lightning(Module|Lite)$")
-_LIGHTNING_PACKAGE = re.compile(r"(pytorch_)?lightning(\.|$)")
+_NO_MODULE_BASE = ("Transform", "Dataset", "Tokenizer", "Processor", "Env", "Environment")
+_LIGHTNING_PACKAGES = frozenset({"lightning", "pytorch_lightning"})
 _KINDS = {
     "tensor": Kind.TENSOR,
     "module": Kind.MODULE,
@@ -65,9 +58,9 @@ def kind_of_class(qualified: str) -> Kind:
         result = function_result(qualified)
         if isinstance(result, str) and result in _KINDS:
             return _KINDS[result]
-    if _LOADER.search(qualified):
+    if is_loader_class(qualified):
         return Kind.LOADER
-    if _MODULE_BASE.search(qualified):
+    if is_model_class(qualified):
         return Kind.MODULE
     return Kind.UNKNOWN
 
@@ -115,7 +108,7 @@ class ClassInfo:
     @property
     def lightning(self) -> bool:
         """Whether it is a LightningModule, whose hooks run under the trainer's care."""
-        return self.heir_of_lightning or any(_LIGHTNING.search(base) for base in self.bases)
+        return self.heir_of_lightning or any(map(is_lightning_module, self.bases))
 
     def inherits(self, *names: str) -> bool:
         """Whether one of these library classes is among its bases."""
@@ -185,14 +178,15 @@ class Classes:
         }
         kinds = [kind_of_class(dotted) for dotted in bases] + [parent.kind for parent in parents]
         kind = next((k for k in kinds if k not in (Kind.UNKNOWN, Kind.OBJECT)), Kind.OBJECT)
-        modular = opaque and "forward" in methods and not any(map(_NO_MODULE_BASE.search, bases))
+        handles_data = any(dotted.endswith(_NO_MODULE_BASE) for dotted in bases)
+        modular = opaque and "forward" in methods and not handles_data
         modular = modular and not self.of_other_framework and not any(map(other_module, bases))
         if kind is Kind.OBJECT and modular and self._calls_base(methods):
             # A base of another file, and it has a forward: a module by every convention.
             kind = Kind.MODULE
         heir = any(parent.heir_of_lightning for parent in parents)
         if not heir and kind in (Kind.OBJECT, Kind.MODULE) and opaque:
-            heir = not any(map(_NO_MODULE_BASE.search, bases)) and self._takes_lightning_steps(methods)
+            heir = not handles_data and self._takes_lightning_steps(methods)
         kind = Kind.MODULE if heir else kind
         return ClassInfo(node, kind, tuple(bases), tuple(parents), opaque, methods, heir)
 
@@ -208,7 +202,7 @@ class Classes:
         if not any(name == "batch" or name.endswith("_batch") for name in given):
             return False
         bindings = (found for bound in self.names.module_scope.bindings.values() for found in bound)
-        return any(_LIGHTNING_PACKAGE.match(binding.imported or "") is not None for binding in bindings)
+        return any((binding.imported or "").partition(".")[0] in _LIGHTNING_PACKAGES for binding in bindings)
 
     def _calls_base(self, methods: dict[str, cst.FunctionDef]) -> bool:
         """Whether the constructor hands on to a base class, as modules must."""

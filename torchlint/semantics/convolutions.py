@@ -11,6 +11,16 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchlint.semantics.api.families import (
+    ATTENTION,
+    CONVOLUTION_LAYERS,
+    CONVOLUTIONS,
+    CROPS,
+    MATRIX_PRODUCTS,
+    MODELS_BY_NAME,
+    RESIZES,
+    has_one_size,
+)
 from torchlint.semantics.expansion import adds_dimension
 from torchlint.semantics.loaders import Loaders
 from torchlint.semantics.program import Program, Trained
@@ -20,12 +30,6 @@ from torchlint.semantics.values import MISSING
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
 
-_CONVOLUTION = re.compile(r"^torch\.nn\.(?:functional\.conv|(?:Lazy)?Conv)(?:_?[tT]ranspose)?[23]d$")
-_OVER_VOLUMES = re.compile(r"^torch\.nn\.(?:functional\.conv|(?:Lazy)?Conv)(?:_?[tT]ranspose)?3d$")
-# A network with one convolution and one of these makes patches of an image with it.
-_ATTENTION = re.compile(
-    r"^torch\.nn\.(?:MultiheadAttention|Transformer|functional\.(?:scaled_dot_product|multi_head)_attention)"
-)
 _ATTENTION_NAME = re.compile(r"attention|attn|transformer|patch", re.IGNORECASE)
 # What libraries, and files that are not shown, call convolutional networks; weights and encoders included.
 _NETWORK = re.compile(
@@ -40,9 +44,6 @@ _NO_NETWORK = re.compile(
     re.IGNORECASE,
 )
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
-_BY_NAME = frozenset(
-    {"timm.create_model", "timm.models.create_model", "torchvision.models.get_model", "torch.hub.load"}
-)
 _SEGMENTATION = "segmentation_models_pytorch."
 # Libraries whose networks work with channels last.
 _KNOWN = ("torchvision.models.", "timm.", _SEGMENTATION, "torch.nn.")
@@ -58,22 +59,10 @@ _LENGTH_WORDS = (
     *("torchtext", "pad_sequence", "bucket", "multiscale", "multi_scale", "bounding", "bbox", "boxes"),
     *("anchors", "coco", "detection", "pointcloud", "point_cloud", "collate_fn="),
 )
-_ONE_SIZE_DATA = re.compile(
-    r"^torchvision\.datasets\.(?:\w+\.)?(?:CIFAR\d+|\w*MNIST|SVHN|STL10|USPS|Omniglot|FakeData|PCAM|EuroSAT)$"
-)
-_ONE_SIZE_CROP = re.compile(
-    r"(?:^|\.)(?:RandomResizedCrop|RandomSizedCrop|RandomCrop|CenterCrop|center_crop|random_crop|FiveCrop|TenCrop)$"
-)
-_RESIZE = re.compile(r"(?:^|\.)(?:Resize|Scale|resize)$")
 _SIZE_NAME = re.compile(
     r"^(?:args_)?(?:image|img|im|input|crop|train_crop|patch|load|fine|image_patch|frame|tile|train)_?(?:size|res|resolution|dim)s?$"
     r"|^(?:img|image|input)_?(?:h|w|height|width|rows|cols)$|^resolution$|^img_shape$",
     re.IGNORECASE,
-)
-_CONVOLVES = re.compile(r"^torch\.nn\.(?:Lazy)?Conv")
-_MULTIPLIES = re.compile(
-    r"^torch\.(?:nn\.)?(?:functional\.)?(?:(?:Lazy)?Linear|linear|Bilinear|LSTM|GRU|RNN|Transformer|Multihead"
-    r"|scaled_dot_product|matmul|mm|bmm|einsum|addmm|baddbmm)"
 )
 # Networks that convolve all the way to one last layer.
 _ALL_THE_WAY = re.compile(
@@ -99,10 +88,12 @@ def convolutional(module: Module, model: Trained, *, volumes: bool = True) -> bo
     layers = list(Program.of(module).layers(model))
     if layers:
         names = [name for _, name in layers]
-        count = sum(bool(_CONVOLUTION.match(name)) for name in names)
-        if count and not volumes and any(map(_OVER_VOLUMES.match, names)):
+        dimensions = [CONVOLUTIONS.get(name, 0) for name in names]
+        count = sum(number > 1 for number in dimensions)
+        if not volumes and 3 in dimensions:
             return False
-        if count == 1 and (any(map(_ATTENTION.match, names)) or _attends(module, model)):
+        # One convolution beside attention makes patches of an image.
+        if count == 1 and (not ATTENTION.isdisjoint(names) or _attends(module, model)):
             return False
         if count:
             return "torch.nn.Embedding" not in names or count > 4
@@ -131,7 +122,7 @@ def _is_network(module: Module, call: cst.Call) -> bool:
 
 def _names_of_network(module: Module, call: cst.Call) -> list[str]:
     """The words by which a call says which network it makes, in the form ``res_net18``."""
-    if module.qualified(call.func) in _BY_NAME:
+    if module.qualified(call.func) in MODELS_BY_NAME:
         constants = [module.value(arg.value).constant for arg in call.args[:2]]
         words = [text.partition(".")[0] for text in constants if isinstance(text, str)]
     else:
@@ -154,13 +145,14 @@ def multiplies_matrices(module: Module) -> bool:
 
 def _only_convolves(module: Module, model: Trained) -> bool:
     names = [name for _, name in Program.of(module).layers(model)]
-    if any(map(_CONVOLVES.match, names)):
-        return Program.of(module).in_sight(model) and not any(map(_MULTIPLIES.match, names))
+    multiplies = not MATRIX_PRODUCTS.isdisjoint(names)
+    if not CONVOLUTION_LAYERS.keys().isdisjoint(names):
+        return Program.of(module).in_sight(model) and not multiplies
     makers = Program.of(module).makers(model)
     if makers and all(any(map(_ALL_THE_WAY.search, _names_of_network(module, call))) for call in makers):
         return True
     # Nothing tells what a network of another file does to images; most convolve.
-    if Program.of(module).in_sight(model) or any(map(_MULTIPLIES.match, names)):
+    if Program.of(module).in_sight(model) or multiplies:
         return False
     program = Program.of(module)
     return program.mentions(_IMAGES) and (program.mentions(_STYLE) or not program.mentions(_PRODUCTS))
@@ -177,9 +169,10 @@ def one_size(module: Module) -> bool:
         return False
     for call in module.tree.nodes(cst.Call):
         name = module.qualified(call.func) or last_name(call.func) or ""
-        if _ONE_SIZE_DATA.match(name) or _ONE_SIZE_CROP.search(name):
+        last = name.rpartition(".")[2]
+        if last in CROPS or has_one_size(name):
             return True
-        if _RESIZE.search(name) and _names_both_sides(module, call):
+        if last in RESIZES and _names_both_sides(module, call):
             return True
         if name in _RANDOM and len([arg for arg in call.args if arg.keyword is None and not arg.star]) == 4:
             return True

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchlint.semantics.identifiers import identifiers
 from torchlint.semantics.remembered import remembered, solved
 from torchlint.semantics.values import Device, Kind
 
@@ -31,7 +32,10 @@ _ONLY_NAMING = frozenset(
     {"torch.device", "torch.set_default_device", "torch.autocast", "torch.amp.autocast", "torch.Generator"}
     | {"torch.amp.GradScaler", "torch.cuda.Stream", "torch.cuda.Event"}
 )
-_FOR_OTHERS = re.compile(r"\bsubprocess\b|\bPopen\b|\bspawn\b|\bexecv|\bProcess\(|os\.system|\bray\.")
+# What starts other processes, wherever it comes from; the name of a start method may be text.
+_STARTING = frozenset(
+    {"subprocess", "Popen", "Process", "spawn", "system", "execv", "execve", "execvp", "execvpe", "ray"}
+)
 
 
 _FUNCTIONS = (cst.FunctionDef, cst.Lambda)
@@ -111,7 +115,9 @@ def settings_above(module: Module, setting: Setting, wanted: re.Pattern[str]) ->
 
 def inherited_by_others(module: Module) -> bool:
     """Whether the file starts other processes, which get what it sets."""
-    return module.tree.matches(_FOR_OTHERS)
+    return not _STARTING.isdisjoint(identifiers(module)) or any(
+        string.raw_value == "spawn" for string in module.tree.nodes(cst.SimpleString)
+    )
 
 
 # --- what has run by then ---------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchlint.semantics.api.families import DEPENDENT_ON_MODE
 from torchlint.semantics.backpropagation import Backpropagation
 from torchlint.semantics.flow.graph import Decision
 from torchlint.semantics.holders import HARMLESS, LIBRARIES, Holders
@@ -27,11 +28,6 @@ _MAY_TRAIN = re.compile(
     r"train(?!able)|mode(?!l)|fit|prepare|unfreeze|toggle|switch|^set_(?!kv)|^on_|before|begin|start|epoch|hook"
     r"|callback|restore|reset",
     re.IGNORECASE,
-)
-# Layers that compute something else in evaluation mode.
-_DEPENDENT = re.compile(
-    r"Dropout|BatchNorm|SyncBatchNorm|InstanceNorm|RReLU|Transformer|MultiheadAttention|^(LSTM|GRU|RNN)$|Lazy|dropout"
-    r"|batch_norm|rrelu|training|scaled_dot_product_attention"
 )
 _PREPARES = (Role.MAKING, Role.LOADING, Role.BEGINNING)
 # How many batches an epoch has.
@@ -344,7 +340,7 @@ class _Search:
                 inner = self.module.value(call.func).definition or self.module.callee(call)
                 if dotted is None and inner is not None:
                     waiting.append(inner)
-                elif _DEPENDENT.search(last_name(call.func) or "") or not self._is_known(call, dotted):
+                elif dotted in DEPENDENT_ON_MODE or not self._is_known(call, dotted):
                     return True
         return False
 

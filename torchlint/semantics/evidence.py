@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import enum
-import re
 from functools import cached_property
 
 import libcst as cst
 
+from torchlint.semantics.api.families import TEST_LIBRARIES
 from torchlint.semantics.compilation import compiled
 from torchlint.semantics.inference import Inference
 from torchlint.semantics.lexicon import Role, ends
@@ -40,8 +40,6 @@ _FRAMEWORKS = (
 _ASKING_ONLY = frozenset(
     {"is_available", "manual_seed", "manual_seed_all", "device_count", "is_bf16_supported"}
 )
-# Who asks where a model is, does not expect it in host memory.
-_WHERE_MODEL_IS = re.compile(r"next\((iter\()?[\w.]*parameters\(\)\)?\)\.device")
 # Data that this file fetches itself, or takes to be in host memory.
 _SHOWING_PLACE = ("loader", ".numpy()", "from_numpy", "np.asarray", "'cpu'", '"cpu"')
 _DEVICE_WORDS = ("cuda", "mps", "xpu", "npu", "hpu")
@@ -115,9 +113,21 @@ def _weighed(tree: SyntaxTree, names: Names, inference: Inference) -> Evidence:
     """Weigh the calls, keywords, strings and imports of a file."""
     if _names_device(tree) or _imports_framework(tree, names) or _moves(tree, names, inference):
         return Evidence.ACCELERATOR
-    if tree.matches(_WHERE_MODEL_IS):
+    if tree.mentions("parameters") and any(map(_is_place_of_model, tree.nodes(cst.Attribute))):
         return Evidence.ACCELERATOR
     return Evidence.LIBRARY if _defined_for_others(tree, names, inference) else Evidence.CPU
+
+
+def _is_place_of_model(attribute: cst.Attribute) -> bool:
+    """``next(model.parameters()).device``: who asks where a model is, does not expect it in host memory."""
+    match attribute:
+        case cst.Attribute(
+            value=cst.Call(func=cst.Name("next"), args=[cst.Arg(value=asked)]), attr=cst.Name("device")
+        ):
+            if isinstance(asked, cst.Call) and last_name(asked) == "iter" and len(asked.args) == 1:
+                asked = asked.args[0].value
+            return isinstance(asked, cst.Call) and (last_name(asked) or "").endswith("parameters")
+    return False
 
 
 def _moves(tree: SyntaxTree, names: Names, inference: Inference) -> bool:
@@ -267,10 +277,12 @@ def _steps_given_optimizer(tree: SyntaxTree, names: Names) -> bool:
     if not steps:
         return False
     made = (names.qualified(call.func) or "" for call in tree.nodes(cst.Call))
-    return not any(name.startswith("torch.optim.") or _LAYER.match(name) is not None for name in made)
+    return not any(name.startswith("torch.optim.") or _is_layer(name) for name in made)
 
 
-_LAYER = re.compile(r"torch\.nn\.([\w.]+\.)?[A-Z]\w*(?<!Loss)$")
+def _is_layer(name: str) -> bool:
+    last = name.rpartition(".")[2]
+    return name.startswith("torch.nn.") and last[:1].isupper() and not last.endswith("Loss")
 
 
 def _is_made(tree: SyntaxTree, inference: Inference, definition: cst.ClassDef) -> bool:
@@ -305,13 +317,10 @@ def _runs_model(tree: SyntaxTree, inference: Inference) -> bool:
     return False
 
 
-_TEST_LIBRARIES = frozenset({"unittest", "pytest", "hypothesis"})
-
-
 def _imports_test_library(names: Names) -> bool:
     """Whether a file imports what unit tests are written with; nobody minds how fast it runs."""
     bindings = (binding for found in names.module_scope.bindings.values() for binding in found)
-    return any((binding.imported or "").partition(".")[0] in _TEST_LIBRARIES for binding in bindings)
+    return any((binding.imported or "").partition(".")[0] in TEST_LIBRARIES for binding in bindings)
 
 
 def default_dtype_changes(tree: SyntaxTree) -> bool:

@@ -6,7 +6,6 @@ device and graph of the result.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from functools import cache, cached_property
 
@@ -14,6 +13,7 @@ import libcst as cst
 
 from torchlint.semantics import dtypes
 from torchlint.semantics.api import results
+from torchlint.semantics.api.families import makes_model, runs_elsewhere
 from torchlint.semantics.classes import kind_of_class
 from torchlint.semantics.clues import asked_by_dimension
 from torchlint.semantics.conventions import MAKER_NAME
@@ -143,12 +143,6 @@ _BOOL_CALLS = frozenset(
     {"builtins.bool", "builtins.isinstance", "builtins.hasattr", "builtins.callable", "builtins.issubclass"}
     | {"builtins.any", "builtins.all"}
 )
-_MODULE_BY_NAME = re.compile(
-    r"^(timm\.create_model|timm\.models\.create_model|torch\.hub\.load|open_clip\.create_model"
-    r"|torchvision\.models\.get_model|sentence_transformers\.SentenceTransformer"
-    r"|(transformers|diffusers)\.\w*(Model|For[A-Z]\w+|Head\w*|UNet\w*|VAE)(\.from_pretrained|\.from_config)?)$"
-)
-# Models that no torch module stands behind, or that switch autograd off themselves when they are called.
 _SENDING = frozenset(
     {
         "to_device",
@@ -159,11 +153,6 @@ _SENDING = frozenset(
         "to_cuda",
         "to_gpu",
     }
-)
-
-_OTHER_RUNTIME = re.compile(
-    r"^(ultralytics\.(YOLO\w*|RTDETR|SAM|FastSAM|NAS)|onnxruntime\.InferenceSession|faster_whisper\.WhisperModel"
-    r"|openvino\.\w+|xgboost\.\w+|lightgbm\.\w+|vllm\.LLM|(tensorflow\.)?keras\.\w+(\.[A-Z]\w*|\.load_model))$"
 )
 MODULE_CONTAINERS = frozenset({"torch.nn.Sequential", "torch.nn.ModuleList", "torch.nn.ModuleDict"})
 _NAMESPACES = frozenset(
@@ -310,9 +299,9 @@ class Library:
         fact = results.function_result(dotted)
         if fact is not None:
             return self._function_fact(node, dotted, fact, args)
-        if _OTHER_RUNTIME.match(dotted):
+        if runs_elsewhere(dotted):
             return Value(Kind.OBJECT, cls=dotted, origin=node)
-        if _MODULE_BY_NAME.match(dotted):
+        if makes_model(dotted):
             return Value(Kind.MODULE, cls=None, origin=node)
         if dotted.rpartition(".")[2] in _SENDING:
             return self._sent(args)

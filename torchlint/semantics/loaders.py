@@ -17,6 +17,7 @@ from functools import cached_property
 import libcst as cst
 
 from torchlint.semantics import places
+from torchlint.semantics.api.families import is_training_arguments
 from torchlint.semantics.datasets import Datasets
 from torchlint.semantics.evidence import accelerated, is_test, on_device
 from torchlint.semantics.lexicon import names_criterion
@@ -60,11 +61,6 @@ _SHARING = frozenset({"numpy", "data", "detach", "view", "flatten", "squeeze", "
 # Functions whose result lies in the memory of their first argument, or is made of it on the host.
 _SAME_MEMORY = frozenset({"torch.autograd.Variable", "torch.from_numpy", "torch.as_tensor"})
 _TAKING = frozenset({BindingKind.LOOP, BindingKind.COMPREHENSION, BindingKind.ASSIGN})
-_TRAINER_ARGUMENTS = re.compile(
-    r"transformers\.(training_args\.|training_args_seq2seq\.)?(Seq2Seq)?TrainingArguments"
-    r"|trl\.(SFT|DPO|GRPO|PPO|ORPO|KTO|CPO|Reward|RLOO)Config"
-    r"|sentence_transformers\.(SentenceTransformer|SparseEncoder|CrossEncoder)?TrainingArguments"
-)
 _DEBUG = re.compile(r"debug|overfit|dry_?run|smoke|sanity|fast_dev_run|boring|dummy|mock", re.IGNORECASE)
 _COUNTS = frozenset(
     {
@@ -346,7 +342,7 @@ class Loaders(Part):
     def is_trainer_arguments(self, call: cst.Call) -> bool:
         """Whether a call makes the ``TrainingArguments`` of Transformers or of what builds on it."""
         name = self.module.qualified(call.func)
-        return name is not None and _TRAINER_ARGUMENTS.fullmatch(name) is not None
+        return name is not None and is_training_arguments(name)
 
     def trainer_works_alone(self, call: cst.Call) -> bool:
         """Whether a trainer is told, or left by default, to load its batches in its own process."""

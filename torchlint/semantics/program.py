@@ -17,12 +17,14 @@ from itertools import chain
 import libcst as cst
 
 from torchlint.semantics import places
+from torchlint.semantics.api.families import LARGE_LAYERS
 from torchlint.semantics.attributes import part_of
 from torchlint.semantics.backpropagation import Backpropagation
 from torchlint.semantics.enums import IdentityEnum
 from torchlint.semantics.evidence import Evidence, evidence, is_test
 from torchlint.semantics.flow.graph import Function, StatementLoop
 from torchlint.semantics.gradmode import Grad, grad
+from torchlint.semantics.identifiers import imports, is_below
 from torchlint.semantics.iterations import Act, Iterations
 from torchlint.semantics.layers import RETURNS_SELF
 from torchlint.semantics.lexicon import Role, ends, has
@@ -89,14 +91,17 @@ _REDUCED = re.compile(
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _IDENTIFIER = re.compile(r"-{0,2}[A-Za-z_][\w.-]*")
 # ``args.precision``; a metric of this name is called with, or beside, others.
-_CHOSEN = re.compile(r"^-{0,2}(?:dtype|precision)$")
+_CHOSEN = frozenset({"dtype", "precision"})
 _METRICS = re.compile(r"recall|average_precision|precision_score|precision_at", re.IGNORECASE)
 _PARTS = frozenset({"parameters", "named_parameters"})
-_COMPILING = re.compile(
-    r"torch\.compile|\.compile\(|torch\._?dynamo|torchdynamo|jit\.(script|trace)|tensorrt|onnx|torchscript"
-    r"|use_compile|torch_compile|CUDAGraph|cuda\.graph|aot_module|functorch\.compile|xformers_compile",
-    re.IGNORECASE,
+_COMPILERS = (
+    *("torch.compile", "torch._dynamo", "torchdynamo", "torch.compiler", "torch.onnx", "torch.export"),
+    *("torch.jit.script", "torch.jit.trace", "torch.cuda.CUDAGraph", "torch.cuda.graph", "functorch.compile"),
+    *("torch.cuda.make_graphed_callables", "onnx", "onnxruntime", "tensorrt", "torch_tensorrt", "torch2trt"),
 )
+# In what programs call their options and functions for it; one of them stands in the text of all that do it.
+_COMPILING = ("dynamo", "tensorrt", "onnx", "torchscript", "cudagraph", "aot_module", "cuda_graph")
+_MENTIONED = ("compile", "jit", "cuda.graph", "trt", "graphed", "torch.export", *_COMPILING)
 _ASSIGNED = frozenset({BindingKind.ASSIGN, BindingKind.WALRUS})
 _WRAPPERS = frozenset(
     {
@@ -120,10 +125,6 @@ _WEIGHTED = {
     "torch.nn.GRU": ("input_size", "hidden_size"),
     "torch.nn.RNN": ("input_size", "hidden_size"),
 }
-# Whatever else has weights: a network with one of these is not told to be small by its linear layers.
-_LARGE = re.compile(
-    r"^torch\.nn\.(?:Conv|LazyConv|Transformer|MultiheadAttention|LazyLinear|Bilinear|LSTMCell|GRUCell)"
-)
 # Packages, that of torch's layers aside, that make no networks.
 _WITHOUT_NETWORKS = frozenset(
     {
@@ -226,7 +227,9 @@ class Program(Part):
     @cached_property
     def _on_gpu(self) -> bool:
         module = self.module
-        if is_test(module) or self.imports(_OTHER_DEVICES) or evidence(module) is not Evidence.ACCELERATOR:
+        if is_test(module) or imports(module, _OTHER_DEVICES):
+            return False
+        if evidence(module) is not Evidence.ACCELERATOR:
             return False
         text = self.tree.text
         return "cuda" in text or "device" in text
@@ -234,7 +237,7 @@ class Program(Part):
     @property
     def waits_for_environment(self) -> bool:
         """Whether it learns from an environment, whose steps take longer than those of its networks."""
-        if self.imports(_ENVIRONMENTS):
+        if imports(self.module, _ENVIRONMENTS):
             return True
         return (
             any(
@@ -248,35 +251,32 @@ class Program(Part):
     @cached_property
     def framework(self) -> bool:
         """Whether a framework runs the loop, or is told outside of the file how to."""
-        return self.imports(_FRAMEWORKS)
+        return imports(self.module, _FRAMEWORKS)
 
     @cached_property
     def hooks_into_models(self) -> bool:
         """Whether a library takes part in the layers of the models, for gradients of single samples or so."""
-        return self.imports(_HOOKING)
+        return imports(self.module, _HOOKING)
 
     @cached_property
     def compiles(self) -> bool:
         """Whether anything is compiled, traced, exported or captured."""
-        return self.tree.matches(_COMPILING)
+        lowered = self.tree.lowered
+        if not any(word in lowered for word in _MENTIONED):
+            return False
+        if imports(self.module, _COMPILERS) or any(map(self._is_compiler, self.tree.nodes(cst.Attribute))):
+            return True
+        return any(
+            word == "use_compile" or word.endswith("_compile") or any(part in word for part in _COMPILING)
+            for word in (text.lower().replace("-", "_") for text in self._words)
+        )
 
-    def imports(self, packages: tuple[str, ...]) -> bool:
-        """Whether the file imports one of these packages, or something of them."""
-        return any(_below(dotted, packages) for dotted in self._imported)
-
-    @cached_property
-    def _imported(self) -> frozenset[str]:
-        """The full names of what the file imports, wherever it does."""
-        source = self.module.source
-        found: set[str] = set(self.module.names.star_modules)
-        for plain in self.tree.nodes(cst.Import):
-            found.update(source(alias.name) for alias in plain.names)
-        for statement in self.tree.nodes(cst.ImportFrom):
-            if statement.relative or statement.module is None or isinstance(statement.names, cst.ImportStar):
-                continue
-            package = source(statement.module)
-            found.update(f"{package}.{source(alias.name)}" for alias in statement.names)
-        return frozenset(found)
+    def _is_compiler(self, attribute: cst.Attribute) -> bool:
+        """Whether ``torch.compile`` and its like are named, or something of its own is told to compile."""
+        dotted = self.module.qualified(attribute)
+        if dotted is not None:
+            return is_below(dotted, _COMPILERS)
+        return attribute.attr.value == "compile" and isinstance(self.tree.parent(attribute), cst.Call)
 
     # ------------------------------------------------------------------ what is trained
 
@@ -511,7 +511,7 @@ class Program(Part):
         found: list[tuple[bool, cst.CSTNode]] = []
         for binding in chain.from_iterable(self.module.names.module_scope.bindings.values()):
             dotted = binding.imported
-            if dotted is not None and _below(dotted, ("torch",)):
+            if dotted is not None and is_below(dotted, ("torch",)):
                 statement = self.tree.enclosing(binding.node, cst.Import, cst.ImportFrom)
                 if statement is not None:
                     found.append((dotted != "torch", statement))
@@ -532,7 +532,7 @@ class Program(Part):
     @cached_property
     def profits_from_tensor_cores(self) -> bool:
         """Whether products of matrices are much of the work: no environment, no graphs, no tiny networks."""
-        if self.training is None or self.waits_for_environment or self.imports(_SPARSE):
+        if self.training is None or self.waits_for_environment or imports(self.module, _SPARSE):
             return False
         if self.mentions(_GRAPHS):
             return False
@@ -582,12 +582,12 @@ class Program(Part):
         """Whether an option of the program says in which precision it computes."""
         if not self.tree.matches(_METRICS):
             for attribute in self.tree.nodes(cst.Attribute):
-                if _CHOSEN.match(attribute.attr.value) and ends(
+                if attribute.attr.value in _CHOSEN and ends(
                     self.module.source(attribute.value), Role.OPTIONS
                 ):
                     return True
             for string in self.tree.nodes(cst.SimpleString):
-                if _CHOSEN.match(string.raw_value):
+                if string.raw_value.lstrip("-") in _CHOSEN:
                     return True
         for call in self.tree.nodes(cst.Call):
             # ``model.to(device, dtype)``
@@ -599,11 +599,11 @@ class Program(Part):
 
     @cached_property
     def _is_exacting(self) -> bool:
-        if self.imports(_EXACTING) or self._names(_EXACTING_NAME):
+        if imports(self.module, _EXACTING) or self._names(_EXACTING_NAME):
             return True
         for attribute in self.tree.nodes(cst.Attribute):
             dotted = self.module.qualified(attribute)
-            if dotted is not None and _below(dotted, _EXACTING):
+            if dotted is not None and is_below(dotted, _EXACTING):
                 return True
             if attribute.attr.value == "double" and self.module.value(attribute.value).kind is Kind.MODULE:
                 return True
@@ -621,7 +621,7 @@ class Program(Part):
         layers = list(self.layers(model))
         sizes: list[int] = []
         for call, name in layers:
-            if _LARGE.match(name) or name.partition(".")[0] not in _WITHOUT_NETWORKS:
+            if name in LARGE_LAYERS or name.partition(".")[0] not in _WITHOUT_NETWORKS:
                 return False
             if name in _WEIGHTED:
                 numbers = [self.module.argument(call, part).constant for part in _WEIGHTED[name]]
@@ -677,7 +677,3 @@ class Program(Part):
     @cached_property
     def _reached(self) -> ReachedLayers:
         return ReachedLayers(self.module)
-
-
-def _below(dotted: str, packages: tuple[str, ...]) -> bool:
-    return any(dotted == package or dotted.startswith(f"{package}.") for package in packages)

@@ -23,9 +23,11 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.semantics import places
+from torchlint.semantics.api.families import QUEUES
 from torchlint.semantics.api.results import (
     EXPLICIT_SYNCS,
     FUNCTION_SYNCS,
+    LEGACY_CONSTRUCTORS,
     METHOD_SYNCS,
     READING_SCALARS,
     SIZED_BY_SCALARS,
@@ -456,14 +458,10 @@ def _copied_in(module: Module, call: cst.Call, target: cst.BaseExpression) -> cs
     return source if host and on_device(module, source) else None
 
 
-_TYPE_NAME = re.compile(r"torch\.(cuda\.)?(\w+)Tensor")
-
-
 def _names_host_type(module: Module, node: cst.BaseExpression) -> bool:
     constant = module.value(node).constant
     name = constant if isinstance(constant, str) else module.qualified(node)
-    match = _TYPE_NAME.fullmatch(name or "")
-    return match is not None and match[1] is None
+    return name in LEGACY_CONSTRUCTORS
 
 
 def _consumed_by_conversion(module: Module, copy: cst.Call) -> bool:
@@ -1017,9 +1015,6 @@ def _is_run(module: Module, node: cst.BaseExpression) -> bool:
 
 # --- waits for their own sake -----------------------------------------------------------------------
 
-_QUEUES = re.compile(
-    r"^torch\.(cuda|xpu|mps|mtia|accelerator)?\.?(Stream|ExternalStream|Event|streams\.Event|event\.Event)$"
-)
 _QUEUE_GIVERS = frozenset(
     f"torch.{package}.{name}"
     for package in ("cuda", "xpu", "accelerator")
@@ -1040,10 +1035,10 @@ def explicit_wait(module: Module, call: cst.Call) -> bool:
 def _is_queue(module: Module, node: cst.BaseExpression) -> bool:
     if isinstance(node, cst.Call):
         maker = module.qualified(node.func) or ""
-        return maker in _QUEUE_GIVERS or _QUEUES.match(maker) is not None
+        return maker in _QUEUE_GIVERS or maker in QUEUES
     if isinstance(node, cst.Name):
         bindings = module.bindings(node)
         return bool(bindings) and all(
             isinstance(b.value, cst.Call) and not b.path and _is_queue(module, b.value) for b in bindings
         )
-    return _QUEUES.match(module.value(node).cls or "") is not None
+    return module.value(node).cls in QUEUES

@@ -2,29 +2,22 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchlint.semantics.api.families import is_pretrained_class, is_training_arguments
 from torchlint.semantics.api.upgrades import ARGUMENTS, Upgrade
 from torchlint.semantics.flow.graph import Decision
+from torchlint.semantics.identifiers import identifiers
 from torchlint.semantics.remembered import remembered
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
 
 TRAINING_ARGUMENTS = "transformers.TrainingArguments"
-_TRAINING_ARGUMENTS = re.compile(
-    r"transformers\.(?:Seq2Seq)?TrainingArguments"
-    r"|trl\.(?:\w+\.)*(?:BCO|CPO|DPO|GKD|GRPO|KTO|Nash|ORPO|OnlineDPO|PRM|Reward|RLOO|SFT|XPO)\w*Config"
-    r"|sentence_transformers\.(?:\w+\.)*(?:SentenceTransformer|SparseEncoder|CrossEncoder)TrainingArguments"
-)
-"""``TrainingArguments`` and the classes that inherit all of its parameters."""
-
-_MODEL = re.compile(r"transformers\.(?:AutoModel\w*|PreTrainedModel|\w+(?:Model|LMHeadModel|For[A-Z]\w+))")
 _LOADING = "transformers.PreTrainedModel.from_pretrained"
 
 
@@ -74,10 +67,10 @@ def _in_table(dotted: str) -> str | None:
         while len(names) > 1 and names[0][:1].islower():
             del names[0]
         dotted = f"{package}.{'.'.join(names)}"
-    if _TRAINING_ARGUMENTS.fullmatch(dotted):
+    if is_training_arguments(dotted):
         return TRAINING_ARGUMENTS
     owner, _, method = dotted.rpartition(".")
-    if method == "from_pretrained" and _MODEL.fullmatch(owner):
+    if method == "from_pretrained" and is_pretrained_class(owner):
         return _LOADING
     return dotted if package in ("transformers", "accelerate") and dotted in ARGUMENTS else None
 
@@ -173,7 +166,9 @@ _OF_TRAINING = frozenset(
 )
 _SMALL_TYPES = frozenset({"torch.bfloat16", "torch.float16"})
 _QUANTIZED = frozenset({"load_in_8bit", "load_in_4bit", "quantization_config"})
-_TF32 = re.compile(r"allow_tf32|set_float32_matmul_precision|fp32_precision|float32_matmul_precision")
+_TF32 = frozenset(
+    {"allow_tf32", "set_float32_matmul_precision", "fp32_precision", "float32_matmul_precision"}
+)
 
 
 def left_in_full_precision(module: Module, call: cst.Call) -> bool:
@@ -202,9 +197,9 @@ def left_in_full_precision(module: Module, call: cst.Call) -> bool:
 @remembered
 def _reduces(module: Module) -> bool:
     """Whether the file asks for a shorter type anywhere."""
-    if _REDUCED & set(module.names.attributes) or module.tree.matches(_TF32):
+    if not _REDUCED.isdisjoint(module.names.attributes) or not _TF32.isdisjoint(identifiers(module)):
         return True
-    if module.tree.mentions("mixed_precision"):
+    if "mixed_precision" in identifiers(module):
         return True
     return any(_has_small_weights(module, other) for other in module.tree.nodes(cst.Call))
 

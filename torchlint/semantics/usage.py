@@ -413,7 +413,7 @@ _HOST_METHODS = frozenset(
 _READING_BY_NAME = frozenset(f"builtins.{name}" for name in ("globals", "eval", "exec", "locals", "vars"))
 _OF_BITS = (cst.LeftShift, cst.RightShift, cst.BitAnd, cst.BitOr, cst.BitXor)
 _DIVIDING = (cst.Divide, cst.FloorDivide, cst.Modulo)
-_ZERO_DIVISION = re.compile(r"\b(ZeroDivisionError|ArithmeticError|Exception|BaseException)\b")
+_ZERO_DIVISION = frozenset({"ZeroDivisionError", "ArithmeticError", "Exception", "BaseException"})
 _PERCENT_TEXT = re.compile(r"%[-+ #0]*[\d*]*(?:\.[\d*]+)?[rsa]")
 
 
@@ -589,7 +589,10 @@ def _is_huge(module: Module, node: cst.BaseExpression) -> bool:
 def _catches_division(module: Module, operation: cst.CSTNode) -> bool:
     """Whether a division by zero is expected: a handler around it that ``ZeroDivisionError`` reaches."""
     caught = (h.type for h in module.tree.handlers(operation))
-    return any(t is None or _ZERO_DIVISION.search(module.tree.source(t)) for t in caught)
+    return any(
+        t is None or any(last_name(each) in _ZERO_DIVISION for each in (t, *module.tree.descendants(t)))
+        for t in caught
+    )
 
 
 def _percent_format(module: Module, text: cst.BaseExpression) -> Effect:

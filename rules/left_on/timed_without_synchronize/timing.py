@@ -58,10 +58,34 @@ _OTHER_TIMES = re.compile(
     re.IGNORECASE,
 )
 # Functions of torch that wait, may wait, or run what may.
-_MAY_WAIT = re.compile(
-    r"torch\.(?:save|load|hub\.|onnx\.|distributed\.|profiler\.|autograd\.(?:profiler|gradcheck)|utils\.data"
-    r"|utils\.(?:benchmark|bottleneck)|testing\.|jit\.|compile$|export\.|tensor$|as_tensor$|asarray$|ops\."
-    r"|cuda\.(?:empty_cache|graph|mem|make_graphed|CUDAGraph|comm|ipc|caching|reset|init)|_|mps\.|xpu\.empty)"
+_MAY_WAIT = frozenset({"torch.compile", "torch.tensor", "torch.as_tensor", "torch.asarray"})
+_GROUPS_THAT_MAY_WAIT = tuple(
+    f"torch.{beginning}"
+    for beginning in (
+        *(
+            "save",
+            "load",
+            "hub.",
+            "onnx.",
+            "distributed.",
+            "profiler.",
+            "autograd.profiler",
+            "autograd.gradcheck",
+        ),
+        *(
+            "utils.data",
+            "utils.benchmark",
+            "utils.bottleneck",
+            "testing.",
+            "jit.",
+            "export.",
+            "ops.",
+            "_",
+            "mps.",
+        ),
+        *("cuda.empty_cache", "cuda.graph", "cuda.mem", "cuda.make_graphed", "cuda.CUDAGraph", "cuda.comm"),
+        *("cuda.ipc", "cuda.caching", "cuda.reset", "cuda.init", "xpu.empty"),
+    )
 )
 _MOVES = frozenset({"to", "cuda", "cpu", "numpy", "item", "tolist", "xpu", "npu", "hpu", "mps"})
 _PLAIN_BUILTINS = frozenset(
@@ -278,7 +302,9 @@ def _of_library(module: Module, call: cst.Call, name: str) -> _Effect:
         return _Effect.NOTHING if plain else _Effect.WAIT
     if package in _ON_HOST:
         return _Effect.WAIT if name in ("time.sleep", "timeit.timeit", "timeit.repeat") else _Effect.NOTHING
-    if package != "torch" or _MAY_WAIT.match(name) or explicit_wait(module, call) or _reads(module, call):
+    if package != "torch" or name in _MAY_WAIT or name.startswith(_GROUPS_THAT_MAY_WAIT):
+        return _Effect.WAIT
+    if explicit_wait(module, call) or _reads(module, call):
         return _Effect.WAIT
     computes = places.computes_on_device(module, call)
     return _Effect.WORK if computes else _Effect.NOTHING

@@ -10,6 +10,13 @@ import libcst as cst
 from torchlint.diagnostics import Fix
 from torchlint.fixes import safe, set_argument, unsafe
 from torchlint.rule import WARNING, Finding, rule
+from torchlint.semantics.api.families import (
+    BATCH_NORMS,
+    CONVOLUTION_FUNCTIONS,
+    CONVOLUTIONS,
+    INSTANCE_NORMS,
+    LINEAR_LAYERS,
+)
 from torchlint.semantics.module import Module
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.wholeprogram import state_unobserved
@@ -17,11 +24,6 @@ from torchlint.semantics.wiring import Consumer, Wiring
 
 from .evalmode import trains_in_evaluation_mode
 
-_CONVOLUTION = re.compile(r"torch\.nn\.(Lazy)?Conv(Transpose)?[123]d")
-_LINEAR = re.compile(r"torch\.nn\.(Lazy)?Linear")
-_FUNCTION = re.compile(r"torch\.(nn\.functional\.)?conv(_transpose)?[123]d")
-_BATCH_NORM = re.compile(r"torch\.nn\.((Lazy)?BatchNorm[123]d|SyncBatchNorm)")
-_INSTANCE_NORM = re.compile(r"torch\.nn\.(Lazy)?InstanceNorm[123]d")
 _RANDOM_STATES = re.compile(r"rng_state|fork_rng|default_generator|deterministic")
 
 
@@ -82,8 +84,8 @@ def bias_before_batch_norm(call: cst.Call, module: Module) -> Iterator[Finding]:
     name = Wiring.of(module).layers.called(call)
     if name is None:
         return
-    functional = _FUNCTION.fullmatch(name) is not None
-    if not functional and not _CONVOLUTION.fullmatch(name) and not _LINEAR.fullmatch(name):
+    functional = name in CONVOLUTION_FUNCTIONS
+    if name not in CONVOLUTIONS and name not in LINEAR_LAYERS:
         return
     bias = module.argument(call, "bias")
     if functional and (not bias.given or bias.constant is None):
@@ -120,11 +122,11 @@ def _cancels(norm: Consumer, call: cst.Call, layer: str, module: Module) -> bool
     """Whether what takes the result of the layer subtracts the mean over all but the layer's channels."""
     if norm.name is None or norm.call is None:
         return False
-    if _LINEAR.fullmatch(layer):
+    if layer in LINEAR_LAYERS:
         return norm.name == "torch.nn.BatchNorm1d" and _same_width(norm.call, call, module)
-    if _BATCH_NORM.fullmatch(norm.name):
+    if norm.name in BATCH_NORMS:
         return True
-    if _INSTANCE_NORM.fullmatch(norm.name):
+    if norm.name in INSTANCE_NORMS:
         tracked = module.argument(norm.call, "track_running_stats")
         return tracked.absent or tracked.constant is False
     if norm.name in ("torch.nn.functional.batch_norm", "torch.batch_norm"):

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchlint.semantics.api.families import DROPOUTS, LAYERS_WITH_PARAMETERS
 from torchlint.semantics.attributes import SEQUENTIAL
 from torchlint.semantics.conventions import OTHER_FRAMEWORKS
 from torchlint.semantics.gradmode import Grad, grad
@@ -33,10 +34,10 @@ _COPY = "copy.deepcopy"
 MODULE_DICT = "torch.nn.ModuleDict"
 _CONTAINERS = frozenset({SEQUENTIAL, MODULE_LIST, MODULE_DICT})
 # What has parameters, buffers or a behaviour of its own in training.
-_WITH_STATE = re.compile(
-    r"torch\.nn\.(\w+\.)*(Lazy)?(\w*(Conv|Linear|Bilinear|Embedding|LSTM|GRU|RNN|Cell|Attention|Transformer"
-    r"|BatchNorm|LayerNorm|GroupNorm|InstanceNorm|RMSNorm|Dropout)\w*|PReLU|RReLU)$"
-    r"|(torch_geometric|dgl)\.nn\.|torchvision\.models\.|timm\.|transformers\.|torchmetrics\."
+_WITH_STATE = LAYERS_WITH_PARAMETERS | DROPOUTS | {"torch.nn.RReLU"}
+_LIBRARIES_WITH_STATE = (
+    *("torch_geometric.nn.", "dgl.nn.", "torchvision.models.", "timm.", "transformers.", "torchmetrics."),
+    *("torch.nn.quantized.", "torch.nn.qat.", "torch.nn.intrinsic."),
 )
 _LAYER_NAME = re.compile(
     r"^[A-Z]\w*(Layer|Block|Conv\w*|Linear|Attention|Encoder|Decoder|Net|Head|LSTM|GRU|Embedding|MLP|Mlp|Norm"
@@ -63,6 +64,11 @@ _GOING_THROUGH = frozenset(f"builtins.{name}" for name in ("enumerate", "zip", "
 _ONLY_OF_LIST = frozenset({"clear", "copy", "count", "index", "remove", "reverse", "sort"})
 _ONLY_OF_DICT = frozenset({"copy", "fromkeys", "get", "popitem", "setdefault"})
 _BY_TYPE = frozenset({"builtins.isinstance", "builtins.type"})
+
+
+def _is_with_state(name: str) -> bool:
+    """Whether a class of a library has parameters, buffers or a behaviour of its own in training."""
+    return name in _WITH_STATE or name.startswith(_LIBRARIES_WITH_STATE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -364,7 +370,7 @@ class _Attribute:
             return any(argument.star or self._has_state(argument.value, hops - 1) for argument in node.args)
         if name == _COPY and node.args:
             return self._has_state(node.args[0].value, hops - 1)
-        if name in WRAPPERS or _WITH_STATE.match(name):
+        if name in WRAPPERS or _is_with_state(name):
             return True
         definition = self.module.value(node).definition
         if isinstance(definition, cst.ClassDef):
@@ -374,7 +380,7 @@ class _Attribute:
         return any(self._has_state(value, hops - 1) for value in self._returned(node))
 
     def _class_has_state(self, info: ClassInfo) -> bool:
-        if info.opaque or any(_WITH_STATE.match(base) for base in info.bases):
+        if info.opaque or any(map(_is_with_state, info.bases)):
             return True
         for ancestor in info.lineage:
             for node in self.tree.descendants(ancestor.node):
@@ -382,7 +388,7 @@ class _Attribute:
                     continue
                 name = self.module.qualified(node.func) or ""
                 registered = last_name(node.func) in ("register_buffer", "register_parameter")
-                if registered or name == "torch.nn.Parameter" or _WITH_STATE.match(name):
+                if registered or name == "torch.nn.Parameter" or _is_with_state(name):
                     return True
         return False
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchlint.semantics.evidence import Evidence, evidence
+from torchlint.semantics.identifiers import imports
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import Device, Kind
@@ -20,7 +21,6 @@ from torchlint.semantics.values import Device, Kind
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
 
-_NAME = re.compile(r"torch\.optim\.(?:\w+\.)?([A-Z]\w*)")
 _LEGACY = "_multi_tensor"
 FUSED_SINCE = {"Adam": "1.13", "AdamW": "2.0", "SGD": "2.3", "Adagrad": "2.13"}
 """The first release in which a class has a fused kernel for GPUs."""
@@ -37,10 +37,7 @@ _MULTI_TENSOR = frozenset(
     }
 )
 # What steps the parameters itself, in its own way, or on devices that have no fused kernels.
-_OTHER_ENGINES = re.compile(
-    r"^\s*(?:import|from)\s+(?:torch_xla|torch_npu|torch_directml|higher|deepspeed|colossalai)\b",
-    re.MULTILINE,
-)
+_OTHER_ENGINES = ("torch_xla", "torch_npu", "torch_directml", "higher", "deepspeed", "colossalai")
 # What scales the loss, or may: a step whose gradients are infinite is left out then.
 _SCALING = re.compile(
     r"scaler|fp16|(?<!b)float16|mixed_precision|(?-i:Accelerator)\b|(?:use_|native_|enable_|\.)amp\b(?!\.|\s+import)",
@@ -113,7 +110,7 @@ class MadeOptimizer:
         module = self.module
         if evidence(module) is not Evidence.ACCELERATOR or module.tree.mentions("sparse=True"):
             return False
-        if module.tree.matches(_OTHER_ENGINES) or not _names_device(module):
+        if imports(module, _OTHER_ENGINES) or not _names_device(module):
             return False
         given = module.argument(self.call, "params").node
         return given is not None and self._of_models(given)
@@ -151,10 +148,10 @@ def made_optimizer(call: cst.Call, module: Module) -> MadeOptimizer | None:
         if value.kind is not Kind.CLASS or value.definition is not None:
             return None
         dotted = value.cls
-    match = _NAME.fullmatch(dotted or "")
-    if match is None or match[1] not in _MULTI_TENSOR:
+    package, _, name = (dotted or "").rpartition(".")
+    if name not in _MULTI_TENSOR or not (package + ".").startswith("torch.optim."):
         return None
-    return MadeOptimizer(call, match[1], is_multi_tensor(call.func, module), module)
+    return MadeOptimizer(call, name, is_multi_tensor(call.func, module), module)
 
 
 def _may_hold_parameters(call: cst.Call) -> bool:
