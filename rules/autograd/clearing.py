@@ -13,7 +13,7 @@ from torchlint.semantics.api.results import TENSOR_METHODS
 from torchlint.semantics.conventions import CALLED_MODULE_NAME
 from torchlint.semantics.holders import HARMLESS, HOLD_NO_MODEL, LIBRARIES, Holders
 from torchlint.semantics.iterations import Act, Event, Iteration, Iterations, Subject, bound_in
-from torchlint.semantics.lexicon import Role, begins, has, names_optimizer
+from torchlint.semantics.lexicon import Role, begins, ends, has, names_optimizer
 from torchlint.semantics.names import AttributeBinding, Binding
 from torchlint.semantics.repetition import may_repeat
 from torchlint.semantics.spellings import last_name
@@ -296,12 +296,13 @@ def wraps_optimizer(module: Module, node: cst.BaseExpression) -> bool:
     return any(
         isinstance(made, cst.Call)
         and not (module.qualified(made.func) or "").startswith("torch.")
-        and _WRAPPER.search(last_name(made.func) or "") is not None
+        and _is_wrapper_class(last_name(made.func) or "")
         for made in _made(module, node)
     )
 
 
-_WRAPPER = re.compile(r"^[A-Z]\w*Optim(izer)?$")
+def _is_wrapper_class(name: str) -> bool:
+    return name[:1].isupper() and ends(name, Role.OPTIMIZER)
 
 
 def _made(module: Module, node: cst.BaseExpression) -> Iterator[cst.BaseExpression]:

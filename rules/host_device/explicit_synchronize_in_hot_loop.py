@@ -23,7 +23,6 @@ from torchlint.semantics.values import Kind
 from .remedies import as_spelt, inline, step_of
 
 _MEMORY_READ = re.compile(r"memory_stats$|^max_memory_|reset_(\w+_)?peak")
-_WARMING = re.compile(r"warm_?up|bench", re.IGNORECASE)
 
 
 @rule(
@@ -102,7 +101,7 @@ def _measures(module: Module, call: cst.Call, hot: Hot) -> bool:
     names = [function.name.value for function in around if isinstance(function, cst.FunctionDef)]
     if any(has(name, Role.MEASUREMENT) for name in names) or _measures_next(module, call):
         return True
-    if isinstance(hot.loop, cst.For) and _WARMING.search(module.source(hot.loop.iter)):
+    if isinstance(hot.loop, cst.For) and has(module.source(hot.loop.iter), Role.MEASUREMENT):
         return True
     places = [place for place in (*hot.path, hot.loop, call) if phase(module, place) is Phase.TRAINING]
     scope = around[0] if around[0] is not None else module.tree.root

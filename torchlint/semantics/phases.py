@@ -335,7 +335,7 @@ class Phases(Part):
             made = method == "eval" and isinstance(call.func.value, cst.Call)
             if receiver.kind is not Kind.UNKNOWN or (word is None and not made):
                 return None
-            if method == "train" and re.search(r"trainer|agent|runner|engine|learner|self", word or ""):
+            if method == "train" and (word == "self" or ends(word, Role.TRAINER)):
                 return None
         if method == "eval":
             return Phase.EVALUATION
@@ -616,7 +616,7 @@ class Phases(Part):
                 return Phase.DATASET
         if _collates(name) or function in self._collate_functions:
             return Phase.DATASET
-        if name == "__call__" and re.search(r"Collat(?:e|or)", owner.name.value):
+        if name == "__call__" and has(owner.name.value, Role.COLLATION):
             return Phase.DATASET
         return None
 
