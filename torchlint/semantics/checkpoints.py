@@ -60,7 +60,7 @@ def fills_from(module: Module, load: cst.Call) -> cst.Call | None:
     """
     if _in_memory(module, load) or module.tree.mentions("torch_xla"):  # which saves from the CPU only
         return None
-    for call in receivers(module, load, collected=True):
+    for call in receivers(module, load):
         method = module.method_call(call)
         if method is None or method[1] != "load_state_dict":
             continue

@@ -19,7 +19,7 @@ from torchlint.semantics.names import BindingKind
 from torchlint.semantics.phases import Phase, evaluated_only, phase
 from torchlint.semantics.remembered import remembered, solved
 from torchlint.semantics.spellings import last_name
-from torchlint.semantics.usage import WRITING, receivers, writes_out
+from torchlint.semantics.usage import WRITING, handed_to, writes_out
 from torchlint.semantics.values import Kind
 
 if TYPE_CHECKING:
@@ -256,11 +256,11 @@ def scored_elsewhere(module: Module, copy: cst.Call) -> bool:
     """
     current = phase(module, copy)
     if current not in (Phase.TRAINING, Phase.FORWARD) and _becomes_array(module, copy):
-        if any(_hands_array(module, call) for call in receivers(module, copy)):
+        if handed_to(module, copy, _hands_array):
             return True
     if not evaluated_only(module, copy):
         return False
-    if _becomes_array(module, copy) and any(_of_arrays(module, call) for call in receivers(module, copy)):
+    if _becomes_array(module, copy) and handed_to(module, copy, _of_arrays):
         return True
     argument = module.tree.parent(copy)
     call = module.tree.parent(argument) if isinstance(argument, cst.Arg) else None

@@ -1,6 +1,6 @@
 """What becomes of a value: the calls it is handed to, and whether they would notice a tensor in its place.
 
-``receivers`` follows an expression to the calls that get it, through names, indexing, loops over it and
+``handed_to`` asks the calls that get an expression, through names, indexing, loops over it and
 the callers of a function that returns it. ``tensor_instead_of_number`` judges a change: a running total or
 a list that held Python numbers is to hold tensors of one element on the device.
 """
@@ -11,8 +11,8 @@ import enum
 import itertools
 import re
 import string
-from collections.abc import Iterable, Iterator
-from functools import partial
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -20,7 +20,7 @@ import libcst as cst
 from torchlint.semantics.lexicon import Role, begins, ends, has
 from torchlint.semantics.names import Binding, BindingKind, Scope, ScopeKind
 from torchlint.semantics.remembered import remembered
-from torchlint.semantics.sinks import ONWARD, Standing, Use, UseKind, Verdict, sinks, verdicts
+from torchlint.semantics.sinks import ONWARD, Onward, Standing, Use, UseKind, Verdict, sinks, verdicts
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import MISSING, Device, Kind
 
@@ -32,21 +32,40 @@ if TYPE_CHECKING:
 # --- receivers --------------------------------------------------------------------------------------
 
 
-def receivers(module: Module, node: cst.BaseExpression, *, collected: bool = False) -> Iterator[cst.Call]:
-    """The calls to which the value of ``node`` is handed each time it is computed, nearest first.
-
-    What a loop only collects is handed on once, after the loop; that is followed only if ``collected``.
-    """
-    return sinks(module, node, partial(_handed, collected=collected))
+def handed_to(module: Module, node: cst.BaseExpression, asked: Callable[[Module, cst.Call], bool]) -> bool:
+    """Whether ``asked`` holds of a call to which the value of ``node`` is handed each time it is computed."""
+    return True in verdicts(module, node, _HandedTo(asked))
 
 
-def _handed(module: Module, use: Use, *, collected: bool) -> Verdict[cst.Call]:
-    """A call that gets a value, and where the value goes on, or what is computed from it."""
+def receivers(module: Module, node: cst.BaseExpression) -> Iterator[cst.Call]:
+    """The calls that get the value of ``node``, also once a loop has collected it, nearest first."""
+    return sinks(module, node, _received)
+
+
+@dataclass(frozen=True, slots=True)
+class _HandedTo:
+    """Whether a question is answered yes by a call that gets a value in the same iteration."""
+
+    asked: Callable[[Module, cst.Call], bool]
+
+    def __call__(self, module: Module, use: Use) -> Verdict[bool]:
+        onward = _onward(module, use, collected=False)
+        return (self.asked(module, use.call), *onward) if use.kind is UseKind.ARGUMENT else onward
+
+
+def _received(module: Module, use: Use) -> Verdict[cst.Call]:
+    """A call that gets a value, also once a loop has collected it."""
+    onward = _onward(module, use, collected=True)
+    return (use.call, *onward) if use.kind is UseKind.ARGUMENT else onward
+
+
+def _onward(module: Module, use: Use, *, collected: bool) -> tuple[Onward | Standing, ...]:
+    """Where a value goes on, or what is computed from it."""
     match use.kind:
         case UseKind.ARGUMENT:
             entered = (ONWARD,) if isinstance(module.callee(use.call), cst.FunctionDef) else ()
             updated = _reads_of_updated(module, use.call) if collected else ()
-            return (use.call, Standing(use.call), *entered, *updated)
+            return (Standing(use.call), *entered, *updated)
         case UseKind.ASSIGNED | UseKind.AUGMENTS | UseKind.AUGMENTED:
             target = use.by.target if isinstance(use.by, cst.AugAssign) else use.by
             binding = module.binding_of(target)
@@ -56,10 +75,10 @@ def _handed(module: Module, use: Use, *, collected: bool) -> Verdict[cst.Call]:
                 # What goes into a dictionary or an array is handed on with it.
                 bindings = module.names.bindings_at(use.by.value.value, use.by.value)
                 return _reads_of(module, use.by, bindings, collected)
-            return ONWARD if collected and isinstance(use.by, cst.Attribute) else ()
+            return (ONWARD,) if collected and isinstance(use.by, cst.Attribute) else ()
         case UseKind.UNPACKED | UseKind.ITERATED | UseKind.RETURNED | UseKind.YIELDED | UseKind.FORMATTED:
-            return ONWARD
-    return Standing(use.by) if isinstance(use.by, cst.BaseExpression) and use.kind in _COMPUTING else ()
+            return (ONWARD,)
+    return (Standing(use.by),) if isinstance(use.by, cst.BaseExpression) and use.kind in _COMPUTING else ()
 
 
 _COMPUTING = frozenset(

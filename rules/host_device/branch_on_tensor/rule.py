@@ -14,7 +14,7 @@ from torchlint.semantics.module import Module
 from torchlint.semantics.places import Hot
 from torchlint.semantics.repetition import may_repeat
 from torchlint.semantics.synchronisation import asking_function, truth_tests, waiting_place
-from torchlint.semantics.usage import receivers, steps_environment
+from torchlint.semantics.usage import handed_to, steps_environment
 from torchlint.semantics.values import Kind
 
 from ..remedies import (
@@ -184,7 +184,7 @@ def _call_that_decides(call: cst.Call, module: Module) -> Iterator[Finding]:
         yield Finding(call, _of_call(module, call, name, often), related=related, remedy=remedy)
         return
     # Who acts in an environment waits for the action anyway.
-    acting = any(steps_environment(module, receiver) for receiver in receivers(module, call))
+    acting = handed_to(module, call, steps_environment)
     severity = NOTE if acting or check.advice else None
     message = _of_check(module, call, check, often)
     remedy = as_spelt(module, call, check.remedy)

@@ -31,8 +31,8 @@ from torchlint.semantics.synchronisation import (
 )
 from torchlint.semantics.usage import (
     feeds_host_engine,
+    handed_to,
     leaves_torch,
-    receivers,
     shared_with_processes,
     steps_environment,
     stored_by_writer,
@@ -137,12 +137,7 @@ def host_copy_in_hot_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
         or computes_on_host(module, call)
         or reads_items(module, call)
         or scored_elsewhere(module, call)
-        or any(
-            steps_environment(module, receiver)
-            or writes_out(module, receiver)
-            or feeds_host_engine(module, receiver)
-            for receiver in receivers(module, call)
-        )
+        or handed_to(module, call, _uses_on_host)
         or writes_results(module, hot)
     )
     fix = None if purpose else collect_on_device(module, call, tensor)
@@ -155,6 +150,15 @@ def host_copy_in_hot_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
         severity=severity,
         related=trail(hot),
         remedy=as_spelt(module, call, remedy),
+    )
+
+
+def _uses_on_host(module: Module, receiver: cst.Call) -> bool:
+    """Whether what gets the copy needs it in host memory."""
+    return (
+        steps_environment(module, receiver)
+        or writes_out(module, receiver)
+        or feeds_host_engine(module, receiver)
     )
 
 

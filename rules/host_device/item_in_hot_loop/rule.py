@@ -15,7 +15,7 @@ from torchlint.semantics.places import Hot
 from torchlint.semantics.purpose import below_saving, reads_items, writes_results
 from torchlint.semantics.repetition import may_repeat
 from torchlint.semantics.synchronisation import CONVERSIONS, after_a_decision, conversion, waiting_place
-from torchlint.semantics.usage import receivers, steps_environment, writes_out
+from torchlint.semantics.usage import handed_to, steps_environment, writes_out
 from torchlint.semantics.values import Kind
 from torchlint.semantics.writes import changed_later
 
@@ -122,8 +122,7 @@ def item_in_hot_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
     if tensor is None or hot is None or after_a_decision(module, call) or graph_break(module, call):
         return
     message = f"`{_spelling(call)}` makes the host wait for the device {when(module, hot)}"
-    handed_to = list(receivers(module, call))
-    if any(steps_environment(module, receiver) for receiver in handed_to):
+    if handed_to(module, call, steps_environment):
         advice = (
             f"{message}; the environment needs it, but several environments stepped together share one wait"
         )
@@ -131,7 +130,7 @@ def item_in_hot_loop(call: cst.Call, module: Module) -> Iterator[Finding]:
         return
     wanted = below_saving(module, call) or reads_items(module, call) or writes_results(module, hot)
     if phase(module, call) is not Phase.TRAINING:
-        wanted = wanted or any(writes_out(module, receiver) for receiver in handed_to)
+        wanted = wanted or handed_to(module, call, writes_out)
     severity = NOTE if wanted else None
     fix = keep_on_device(module, call, tensor)
     remedy = as_spelt(module, call, _remedy(module, call, tensor, hot, wanted))
