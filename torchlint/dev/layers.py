@@ -116,7 +116,7 @@ MODEL_LAYERS: Mapping[str, Sequence[str]] = {
             "origins",
             "phases",
         ),
-        *("places", "reach", "repetition", "throttling"),
+        *("places", "reach", "repetition", "sources", "throttling"),
     ),
 }
 
