@@ -30,13 +30,13 @@ import libcst as cst
 
 from torchlint.semantics.attributes import SelfAttributes
 from torchlint.semantics.fixpoint import Answers
+from torchlint.semantics.module import Module, Part
 from torchlint.semantics.names import MANY, AttributeBinding, Binding, BindingKind
 from torchlint.semantics.remembered import remembered
 from torchlint.semantics.values import Kind
 
 if TYPE_CHECKING:
     from torchlint.semantics.evaluator import Function
-    from torchlint.semantics.module import Module
 
 P = ParamSpec("P")
 Owner = TypeVar("Owner")
@@ -110,6 +110,11 @@ def some(ends: Ends[bool]) -> bool:
     return True in ends
 
 
+def sole(ends: Ends[Fact]) -> Fact | None:
+    """What is found on all ways; None if they differ, or one of them ends in the open."""
+    return next(iter(ends)) if len(ends) == 1 else None
+
+
 def onward(*nodes: cst.CSTNode, path: Path = ()) -> list[Source]:
     """The same part of each of some expressions, to go on with."""
     return [Source(node, path) for node in nodes]
@@ -119,20 +124,20 @@ def traced(
     through: Through,
 ) -> Callable[
     [Callable[Concatenate[Owner, cst.CSTNode, Path, P], Fact | list[Source] | None]],
-    Callable[Concatenate[Owner, cst.CSTNode, P], Ends[Fact]],
+    Callable[Concatenate[Owner, cst.CSTNode | Source, P], Ends[Fact]],
 ]:
     """Make a question of what ``look`` finds on the ways back from an expression.
 
     ``look`` is given the module, or a part of the model that has it as its ``module``, then an expression, a
     parameter or an import on the way, and the part of its value that is followed. What it returns is found
     there, and the way ends; a list is what to go on with; with None the way goes on as far as ``through``
-    says. The question takes the module and an expression, and what else ``look`` is to be given, all of it
-    hashable.
+    says. The question takes the module and an expression, or a part of its value, and what else ``look`` is
+    to be given, all of it hashable.
     """
 
     def decorate(
         look: Callable[Concatenate[Owner, cst.CSTNode, Path, P], Fact | list[Source] | None],
-    ) -> Callable[Concatenate[Owner, cst.CSTNode, P], Ends[Fact]]:
+    ) -> Callable[Concatenate[Owner, cst.CSTNode | Source, P], Ends[Fact]]:
         label = f"{look.__module__}.{look.__qualname__}"
         find: Callable[..., Fact | list[Source] | None] = look
 
@@ -156,14 +161,18 @@ def traced(
                     ends |= ask(owner, each, arguments)
                 return frozenset(ends) if len(ends) <= MANY else _OPEN
 
-            key = (label, source.node, source.path, *arguments)
+            # Of a part there is one for a module, of other owners there may be many.
+            asker = () if isinstance(owner, (Module, Part)) else (owner,)
+            key = (label, source.node, source.path, *arguments, *asker)
             answer: Ends[Fact] = module.fixpoint.ask(key, work_out, _ENDS)
             return answer
 
         @wraps(look)
-        def asked(owner: Owner, node: cst.CSTNode, /, *arguments: P.args, **options: P.kwargs) -> Ends[Fact]:
+        def asked(
+            owner: Owner, node: cst.CSTNode | Source, /, *arguments: P.args, **options: P.kwargs
+        ) -> Ends[Fact]:
             assert not options
-            return ask(owner, Source(node), arguments)
+            return ask(owner, node if isinstance(node, Source) else Source(node), arguments)
 
         return asked
 
@@ -255,17 +264,19 @@ def _defined(module: Module, binding: Binding, path: Path, through: Through) -> 
             every_one = module.names.definitions(binding.scope, binding.name)
             return [Source(one, path) for one in every_one]
         case BindingKind.AUGMENT:
-            given = _given(binding, path, through)
+            given = _given(module, binding, path, through)
             return None if given is None else [Source(binding.node, path), *given]
         case _:
-            given = _given(binding, path, through)
+            given = _given(module, binding, path, through)
             if given is not None and path and through & Through.ITEMS:
                 for use in module.uses(binding):
                     given += put_into(module, use, path)
             return given
 
 
-def _given(binding: Binding | AttributeBinding, path: Path, through: Through) -> list[Source] | None:
+def _given(
+    module: Module, binding: Binding | AttributeBinding, path: Path, through: Through
+) -> list[Source] | None:
     """What an assignment, a loop or a ``with`` statement gives its target, as far as its own text tells."""
     value, part = binding.value, _within(binding.path, path)
     if value is None:
@@ -277,6 +288,8 @@ def _given(binding: Binding | AttributeBinding, path: Path, through: Through) ->
             return [Source(value, (Item.EACH, *path[1:]))]
         case BindingKind.AUGMENT if through & Through.OPERANDS:
             return [Source(value)]
+        case BindingKind.AUGMENT if module.value(value).kind in _CONTAINERS:
+            return []  # A list stays the same list.
         case BindingKind.LOOP | BindingKind.COMPREHENSION if through & Through.ITEMS:
             return [Source(value, (Item.EACH, *part))]
         case BindingKind.WITH:
@@ -320,7 +333,7 @@ def _field(module: Module, owner: cst.ClassDef, path: Path, through: Through) ->
         return None
     found: list[Source] = []
     for binding, value in assigned:
-        given = _given(binding, rest, through) if binding is not None else [Source(value, rest)]
+        given = _given(module, binding, rest, through) if binding is not None else [Source(value, rest)]
         if given is None:
             return None
         found += given
@@ -424,6 +437,8 @@ def put_into(module: Module, use: cst.BaseExpression, path: Path = (Item.ANY,)) 
                         yield Source(argument.value, path)
                     elif path[0] in (argument.keyword.value, Item.ANY):
                         yield Source(argument.value, rest)
+        case cst.AugAssign(operator=cst.AddAssign() | cst.BitOrAssign()) if parent.target is use:
+            yield Source(parent.value, (Item.EACH, *rest))
         case cst.Subscript(slice=[cst.SubscriptElement(slice=index)]) if parent.value is use:
             target = module.tree.parent(parent)
             statement = module.tree.parent(target) if isinstance(target, cst.AssignTarget) else None
