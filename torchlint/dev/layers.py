@@ -115,7 +115,7 @@ MODEL_LAYERS: Mapping[str, Sequence[str]] = {
             "origins",
             "phases",
         ),
-        *("places", "reach", "repetition", "sinks", "throttling"),
+        *("places", "reach", "repetition", "sinks", "sources", "throttling"),
     ),
 }
 

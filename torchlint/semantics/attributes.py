@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchlint.semantics.module import Part
 from torchlint.semantics.names import AttributeBinding, BindingKind
 
 if TYPE_CHECKING:
@@ -21,11 +22,12 @@ if TYPE_CHECKING:
 SEQUENTIAL = "torch.nn.Sequential"
 
 
-class SelfAttributes:
+class SelfAttributes(Part):
     """The attributes of ``self`` in the classes of one file."""
 
     def __init__(self, module: Module) -> None:
-        self.module, self.tree, self.names = module, module.tree, module.names
+        super().__init__(module)
+        self.names = module.names
         self._families: dict[cst.ClassDef, tuple[cst.ClassDef, ...]] = {}
         self._bound: dict[str, dict[cst.ClassDef | None, list[AttributeBinding]]] = {}
 
@@ -39,7 +41,9 @@ class SelfAttributes:
             function = self.tree.enclosing(function, cst.FunctionDef)
         return None
 
-    def is_self(self, node: cst.CSTNode) -> bool:
+    @staticmethod
+    def is_self(node: cst.CSTNode) -> bool:
+        """Whether an expression is ``self``, going by its name."""
         return isinstance(node, cst.Name) and node.value == "self"
 
     def self_class(self, attribute: cst.CSTNode | None) -> cst.ClassDef | None:
@@ -176,26 +180,39 @@ class SelfAttributes:
     def attribute_values(self, at: cst.CSTNode, name: str) -> list[cst.BaseExpression]:
         """All that is ever set as attribute ``name`` of ``self``; empty if some of it is out of sight."""
         owner = self.enclosing_class(at)
-        if owner is None:
-            return []
-        family = self.family(owner)
         found: list[cst.BaseExpression] = []
+        for binding, value in self.assigned(owner, name) or () if owner is not None else ():
+            if binding is not None:
+                part = part_of(value, binding.path) if binding.kind is BindingKind.ASSIGN else None
+                if part is None:
+                    return []
+                value = part
+            found.append(value)
+        return found
+
+    def assigned(
+        self, owner: cst.ClassDef, name: str
+    ) -> list[tuple[AttributeBinding | None, cst.BaseExpression]] | None:
+        """What is ever set as attribute ``name`` of the instances of a class; None if some is out of sight.
+
+        Each value with its assignment, which may take a part of it; without one for ``setattr`` and its like.
+        """
+        family = self.family(owner)
+        found: list[tuple[AttributeBinding | None, cst.BaseExpression]] = []
         names: Iterable[str] = (name,)
         if "*" in name:
             names = filter(name_pattern(name).fullmatch, self.names.attributes)
         for attribute in names:
             bound = self._bindings(attribute)
             if "*" not in name and any(self.may_belong(b.target, family) for b in bound.get(None, ())):
-                return []
+                return None
             bindings = [binding for member in family for binding in bound.get(member, ())]
             for binding in sorted(bindings, key=lambda b: self.tree.order[b.target]):
-                value = _assigned_value(binding)
-                if value is None:
-                    return []
-                found.append(value)
+                if binding.value is None:
+                    return None
+                found.append((binding, binding.value))
         registered = [item for member in family for item in self._set_by_name.get(member, ())]
-        found += [value for other, value in registered if may_be_same(other, name)]
-        return found
+        return [*found, *((None, value) for other, value in registered if may_be_same(other, name))]
 
     def may_belong(self, attribute: cst.CSTNode, family: Collection[cst.ClassDef]) -> bool:
         """Whether ``net.conv``, written outside of every class, may mean an attribute of these classes."""
@@ -220,12 +237,6 @@ class SelfAttributes:
                 if self.is_self(call.args[0].value):
                     found.append((call, pattern_of(call.args[1].value)))
         return found
-
-
-def _assigned_value(binding: AttributeBinding) -> cst.BaseExpression | None:
-    if binding.kind is not BindingKind.ASSIGN or binding.value is None:
-        return None
-    return part_of(binding.value, binding.path)
 
 
 def part_of(value: cst.BaseExpression, path: tuple[int | None, ...]) -> cst.BaseExpression | None:

@@ -62,7 +62,7 @@ class Layers:
 
     def __init__(self, module: Module) -> None:
         self.module, self.tree, self.names = module, module.tree, module.names
-        self.attributes = SelfAttributes(module)
+        self.attributes = SelfAttributes.of(module)
         self._fillings: dict[tuple[cst.CSTNode, str], Filling] = {}
 
     # ------------------------------------------------------------------ what an expression holds

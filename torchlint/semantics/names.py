@@ -307,29 +307,13 @@ class Names:
         for param in all_parameters(params):
             self._add(Binding(param.name.value, param, scope, BindingKind.PARAMETER))
 
-    def _target(
-        self,
-        target: cst.CSTNode,
-        kind: BindingKind,
-        value: cst.BaseExpression | None,
-        path: tuple[int | None, ...] = (),
-    ) -> None:
-        match target:
-            case cst.Name():
-                self._bind(target.value, target, kind, value, path)
-            case cst.Attribute():
-                assigned = AttributeBinding(target, kind, value, path)
-                self.attributes.setdefault(target.attr.value, []).append(assigned)
-            case cst.Tuple() | cst.List():
-                count = len(target.elements)
-                starred = next(
-                    (i for i, e in enumerate(target.elements) if isinstance(e, cst.StarredElement)), count
-                )
-                for index, element in enumerate(target.elements):
-                    step = index if index < starred else None if index == starred else index - count
-                    self._target(element.value, kind, value, (*path, step))
-            case _:
-                pass
+    def _target(self, target: cst.CSTNode, kind: BindingKind, value: cst.BaseExpression | None) -> None:
+        for part, path in unpacked(target):
+            if isinstance(part, cst.Name):
+                self._bind(part.value, part, kind, value, path)
+            elif isinstance(part, cst.Attribute):
+                assigned = AttributeBinding(part, kind, value, path)
+                self.attributes.setdefault(part.attr.value, []).append(assigned)
 
     def _bind(
         self,
@@ -1032,6 +1016,19 @@ def leaves(body: cst.BaseSuite, *, jumps_leave: bool = True) -> bool:
         if isinstance(last, cst.Else):
             return leaves(last.body, jumps_leave=jumps_leave)
     return False
+
+
+def unpacked(target: cst.CSTNode) -> Iterator[tuple[cst.CSTNode, tuple[int | None, ...]]]:
+    """The names, attributes and items that an assignment to ``target`` sets, with the path of each."""
+    if not isinstance(target, (cst.Tuple, cst.List)):
+        yield target, ()
+        return
+    count = len(target.elements)
+    starred = next((i for i, e in enumerate(target.elements) if isinstance(e, cst.StarredElement)), count)
+    for index, element in enumerate(target.elements):
+        step = index if index < starred else None if index == starred else index - count
+        for part, path in unpacked(element.value):
+            yield part, (step, *path)
 
 
 def all_parameters(params: cst.Parameters) -> Iterator[cst.Param]:

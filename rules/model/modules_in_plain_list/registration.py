@@ -20,8 +20,19 @@ from torchlint.semantics.conventions import OTHER_FRAMEWORKS
 from torchlint.semantics.gradmode import Grad, grad
 from torchlint.semantics.layers import MODULE_LIST, RETURNS_SELF, WRAPPERS
 from torchlint.semantics.lexicon import Role, has
-from torchlint.semantics.names import AttributeBinding, Binding, BindingKind, ScopeKind
-from torchlint.semantics.remembered import remembered
+from torchlint.semantics.names import AttributeBinding, Binding, BindingKind, ScopeKind, unpacked
+from torchlint.semantics.sources import (
+    Item,
+    Path,
+    Source,
+    Through,
+    every,
+    onward,
+    put_into,
+    sole,
+    some,
+    traced,
+)
 from torchlint.semantics.spellings import last_name
 from torchlint.semantics.values import MISSING, Kind
 from torchlint.semantics.wiring import Wiring
@@ -46,7 +57,7 @@ _LAYER_NAME = re.compile(
 _LISTS = frozenset({"builtins.list", "builtins.tuple"})
 _DICTS = frozenset({"builtins.dict", "collections.OrderedDict"})
 _DISPLAYS = (cst.List, cst.Tuple, cst.ListComp, cst.Dict, cst.DictComp)
-_FILLING = {"append": 0, "extend": 0, "insert": 1, "update": 0, "setdefault": 1}
+_FILLING = frozenset({"append", "extend", "insert", "update", "setdefault"})
 _REGISTERING = frozenset({"add_module", "register_module", "setattr", "__setattr__"})
 # What is asked of the modules by code that looks after them itself, or keeps them out of training.
 _BY_HAND = frozenset(
@@ -115,8 +126,8 @@ def _apart(name: str) -> bool:
 
 
 def _is_display(node: cst.BaseExpression) -> bool:
-    if isinstance(node, cst.BinaryOperation):
-        return _is_display(node.left)
+    while isinstance(node, cst.BinaryOperation):
+        node = node.left
     return isinstance(node, _DISPLAYS)
 
 
@@ -130,18 +141,21 @@ class _Attribute:
         self.target, self.value, self.name = target, value, target.attr.value
         self.attributes = Wiring.of(module).layers.attributes
         self.family = self.attributes.family(info.node)
-        self.entered: set[tuple[cst.CSTNode, int]] = set()
 
     def hidden(self) -> Hidden | None:
         """What is hidden in the attribute."""
-        shape = self._shape(self.value)
+        shape = sole(self._shapes(self.value))
         if shape is None:
             return None
-        self.entered.clear()
-        members = list(self._members(self.value))
-        members += [member for read in self.reads for member in self._put_into(read)]
-        made = [member for member in members if self._is_made(member)]
-        if not any(self._has_state(member) for member in made):
+        members = self._members(Source(self.value, (Item.ANY,)))
+        members += [
+            member
+            for read in self.reads
+            for put in put_into(self.module, read)
+            for member in self._members(put)
+        ]
+        made = [member for member in members if every(self._newly_made(member))]
+        if not any(some(self._has_state(member)) for member in made):
             return None
         others = [binding for binding in self.bindings if binding.target is not self.target]
         if any(not self._is_plain(binding) for binding in others) or self._cared_for(made):
@@ -188,114 +202,41 @@ class _Attribute:
             return binding.kind is BindingKind.DECLARE
         if self.module.value(value).kind is Kind.NONE:
             return True
-        return _may_be_collection(value) and self._shape(value) is not None
+        return _may_be_collection(value) and sole(self._shapes(value)) is not None
 
     # ------------------------------------------------------------------ what it holds
 
-    @remembered
-    def _shape(self, value: cst.BaseExpression, hops: int = 4) -> str | None:
-        """``list``, ``dict``, ``nested`` for a list of lists; None for what is no plain collection."""
-        match value:
+    @traced(Through.RETURNS)
+    def _shapes(self, node: cst.CSTNode, path: Path) -> str | list[Source] | None:
+        """``list``, ``dict``, ``nested`` for a list of lists: the plain collections that a value can be."""
+        if path:
+            return None
+        match node:
             case cst.Dict() | cst.DictComp():
                 return "dict"
             case cst.List() | cst.Tuple():
-                parts = [element.value for element in value.elements]
+                parts = [element.value for element in node.elements]
                 return "nested" if any(map(_is_display, parts)) else "list"
             case cst.ListComp():
-                return "nested" if _is_display(value.elt) else "list"
+                return "nested" if _is_display(node.elt) else "list"
             case cst.BinaryOperation(operator=cst.Add() | cst.Multiply()):
-                return self._shape(value.left, hops - 1) if hops else None
+                return onward(node.left)
             case cst.Call():
-                made = self.module.qualified(value.func)
-                if made in _LISTS or made in _DICTS:
-                    return "list" if made in _LISTS else "dict"
-                return self._common_shape(self._returned(value), hops)
-            case cst.Name():
-                return self._common_shape(self._assigned(value), hops)
+                made = self.module.qualified(node.func)
+                return "list" if made in _LISTS else "dict" if made in _DICTS else None
             case _:
                 return None
 
-    def _common_shape(self, values: list[cst.BaseExpression], hops: int) -> str | None:
-        shapes = {self._shape(value, hops - 1) for value in values} if hops else {None}
-        return shapes.pop() if len(shapes) == 1 else None
+    def _members(self, items: Source) -> list[cst.BaseExpression]:
+        """The expressions that make the items of a list or dict, and those of what lies in it."""
+        found = [node for node in self._made_items(items) if node is not None]
+        return sorted(found, key=self.tree.order.__getitem__)
 
-    def _assigned(self, name: cst.Name) -> list[cst.BaseExpression]:
-        """What a local variable is assigned; empty if it is bound in another way too."""
-        bindings = self.module.bindings(name)
-        plain = [b for b in bindings if b.kind is not BindingKind.AUGMENT]
-        if any(b.kind is not BindingKind.ASSIGN or b.path or b.value is None for b in plain):
-            return []
-        return [b.value for b in plain if b.value is not None]
-
-    def _returned(self, call: cst.Call) -> list[cst.BaseExpression]:
-        """What the function of the file that is called returns."""
-        return Wiring.of(self.module).layers.returned(call) or []
-
-    def _members(self, value: cst.BaseExpression, hops: int = 4) -> Iterator[cst.BaseExpression]:
-        """The elements that a list or the values that a dict is made with, and those that a variable gets."""
-        if not hops or (value, hops) in self.entered:
-            return
-        self.entered.add((value, hops))
-        match value:
-            case cst.List() | cst.Tuple():
-                for element in value.elements:
-                    yield from self._flat(element.value, hops)
-            case cst.Dict():
-                for entry in value.elements:
-                    yield from self._flat(entry.value, hops)
-            case cst.ListComp():
-                yield from self._flat(value.elt, hops)
-            case cst.DictComp():
-                yield from self._flat(value.value, hops)
-            case cst.BinaryOperation():
-                yield from self._members(value.left, hops - 1)
-                if isinstance(value.operator, cst.Add):
-                    yield from self._members(value.right, hops - 1)
-            case cst.Call():
-                made = self.module.qualified(value.func)
-                if made in _LISTS or made in _DICTS:
-                    for argument in value.args:
-                        if argument.keyword is not None:
-                            yield argument.value
-                        else:
-                            yield from self._members(argument.value, hops - 1)
-                else:
-                    for returned in self._returned(value):
-                        yield from self._members(returned, hops - 1)
-            case cst.GeneratorExp():
-                yield from self._flat(value.elt, hops)
-            case cst.Name():
-                for assigned in self._assigned(value):
-                    yield from self._members(assigned, hops - 1)
-                for read in self._uses(value):
-                    yield from self._put_into(read)
-            case _:
-                return
-
-    def _flat(self, element: cst.BaseExpression, hops: int) -> Iterator[cst.BaseExpression]:
-        if _is_display(element):
-            yield from self._members(element, hops - 1)
-        else:
-            yield element
-
-    def _put_into(self, collection: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
-        """What a use of a list or dict puts into it."""
-        parent = self.tree.parent(collection)
-        match parent:
-            case cst.Attribute(attr=cst.Name(method)) if parent.value is collection and method in _FILLING:
-                call = self.tree.parent(parent)
-                if isinstance(call, cst.Call) and call.func is parent and len(call.args) > _FILLING[method]:
-                    put = call.args[_FILLING[method]].value
-                    yield from self._members(put) if method in ("extend", "update") else self._flat(put, 4)
-            case cst.AugAssign() if parent.target is collection:
-                yield from self._members(parent.value)
-            case cst.Subscript() if parent.value is collection:
-                target = self.tree.parent(parent)
-                statement = self.tree.parent(target) if isinstance(target, cst.AssignTarget) else None
-                if isinstance(statement, cst.Assign):
-                    yield from self._flat(statement.value, 4)
-            case _:
-                return
+    @traced(Through.ITEMS | Through.RETURNS)
+    def _made_items(self, node: cst.CSTNode, path: Path) -> cst.BaseExpression | list[Source] | None:
+        if path or not isinstance(node, cst.BaseExpression):
+            return None
+        return onward(node, path=(Item.ANY,)) if _is_display(node) else node
 
     def _uses(self, name: cst.Name) -> list[cst.Name]:
         """The reads of a local variable, wherever its definition reaches."""
@@ -307,31 +248,22 @@ class _Attribute:
 
     # ------------------------------------------------------------------ modules
 
-    @remembered
-    def _is_made(self, node: cst.BaseExpression, hops: int = 4) -> bool:
+    @traced(Through.RETURNS)
+    def _newly_made(self, node: cst.CSTNode, path: Path) -> bool | list[Source] | None:
         """Whether an expression makes a new module, which nothing else holds yet."""
-        if not hops:
-            return False
         match node:
-            case cst.IfExp():
-                return self._is_made(node.body, hops - 1) and self._is_made(node.orelse, hops - 1)
-            case cst.Name():
-                if any(b.scope.kind is not ScopeKind.FUNCTION for b in self.module.bindings(node)):
-                    return False
-                assigned = self._assigned(node)
-                return bool(assigned) and all(self._is_made(value, hops - 1) for value in assigned)
-            case cst.Call(func=cst.Attribute(value=inner, attr=cst.Name(method))) if method in RETURNS_SELF:
-                return self._is_made(inner, hops - 1)
-            case cst.Call():
-                name = self.module.qualified(node.func)
-                if name in WRAPPERS and node.args:
-                    return self._is_made(node.args[0].value, hops - 1)
-                if self._makes_instance(node):
-                    return True
-                returned = self._returned(node)
-                return bool(returned) and all(self._is_made(value, hops - 1) for value in returned)
-            case _:
+            case cst.Name() if any(
+                b.scope.kind is not ScopeKind.FUNCTION for b in self.module.bindings(node)
+            ):
                 return False
+            case cst.Call(func=cst.Attribute(value=inner, attr=cst.Name(method))) if method in RETURNS_SELF:
+                return onward(inner, path=path)
+            case cst.Call(args=[cst.Arg(value=inner), *_]) if self.module.qualified(node.func) in WRAPPERS:
+                return onward(inner, path=path)
+            case cst.Call() if not path and self._makes_instance(node):
+                return True
+            case _:
+                return None
 
     def _makes_instance(self, call: cst.Call) -> bool:
         word = last_name(call.func) or ""
@@ -352,32 +284,25 @@ class _Attribute:
         call = self.tree.parent(element)
         return isinstance(call, cst.Call) and call.func is element
 
-    @remembered
-    def _has_state(self, node: cst.BaseExpression, hops: int = 4) -> bool:
+    @traced(Through.RETURNS)
+    def _has_state(self, node: cst.CSTNode, path: Path) -> bool | list[Source] | None:
         """Whether a module that an expression makes has parameters or buffers, or acts on the mode."""
-        if not hops:
-            return True
-        if isinstance(node, cst.IfExp):
-            return self._has_state(node.body, hops - 1) or self._has_state(node.orelse, hops - 1)
-        if isinstance(node, cst.Name):
-            return any(self._has_state(value, hops - 1) for value in self._assigned(node))
-        if not isinstance(node, cst.Call):
-            return False
+        if not isinstance(node, cst.Call) or path:
+            return None
         if isinstance(node.func, cst.Attribute) and node.func.attr.value in RETURNS_SELF:
-            return self._has_state(node.func.value, hops - 1)
+            return onward(node.func.value)
         name = self.module.qualified(node.func) or ""
         if name in _CONTAINERS:
-            return any(argument.star or self._has_state(argument.value, hops - 1) for argument in node.args)
+            starred = any(argument.star for argument in node.args)
+            return True if starred else onward(*(argument.value for argument in node.args))
         if name == _COPY and node.args:
-            return self._has_state(node.args[0].value, hops - 1)
+            return onward(node.args[0].value)
         if name in WRAPPERS or _is_with_state(name):
             return True
         definition = self.module.value(node).definition
         if isinstance(definition, cst.ClassDef):
             return self._class_has_state(self.module.classes.info(definition))
-        if not name.startswith("torch.") and self._looks_like_layer(node):
-            return True
-        return any(self._has_state(value, hops - 1) for value in self._returned(node))
+        return True if not name.startswith("torch.") and self._looks_like_layer(node) else None
 
     def _class_has_state(self, info: ClassInfo) -> bool:
         if info.opaque or any(map(_is_with_state, info.bases)):
@@ -481,7 +406,8 @@ class _Attribute:
                 if self.module.qualified(ancestor.func) in _ASKING:
                     return False
             if isinstance(ancestor, cst.Assign) and child is ancestor.value:
-                return any(self._keeps(target.target, ancestor.value) for target in ancestor.targets)
+                parts = (part for target in ancestor.targets for part, _ in unpacked(target.target))
+                return any(self._keeps(part, ancestor.value) for part in parts)
             if isinstance(ancestor, (cst.BaseSmallStatement, cst.BaseCompoundStatement)):
                 return False
             if isinstance(ancestor, cst.Attribute) or (
@@ -522,10 +448,8 @@ class _Attribute:
             for call in calls
         )
 
-    def _keeps(self, target: cst.BaseExpression, value: cst.BaseExpression) -> bool:
+    def _keeps(self, target: cst.CSTNode, value: cst.BaseExpression) -> bool:
         """Whether an assignment to another attribute keeps modules, not their number or what they compute."""
-        if isinstance(target, (cst.Tuple, cst.List)):
-            return any(self._keeps(element.value, value) for element in target.elements)
         if isinstance(target, cst.Subscript):  # ``self._modules[name] = layer``
             target = target.value
         if not isinstance(target, cst.Attribute) or target.attr.value == self.name:
@@ -580,7 +504,7 @@ class _Attribute:
             return False
         order = self.tree.order
         return any(
-            order[use] > order[self.value] and next(self._put_into(use), None) is not None
+            order[use] > order[self.value] and any(put_into(self.module, use))
             for use in self._uses(self.value)
         )
 
@@ -597,7 +521,7 @@ class _Attribute:
         return tuple(found)
 
     def _fills(self, read: cst.Attribute) -> bool:
-        return next(self._put_into(read), None) is not None
+        return any(put_into(self.module, read))
 
     def _takes_part(self) -> bool:
         """Whether nothing, as DDP does, waits for gradients of modules that are registered and never run."""
