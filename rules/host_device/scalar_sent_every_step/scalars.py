@@ -19,9 +19,9 @@ from torchlint.diagnostics import Edit, Fix, Span
 from torchlint.fixes import Edits, cut_off, replace, safe, spell, unsafe
 from torchlint.semantics.compilation import compiled
 from torchlint.semantics.evidence import accelerated, on_device
-from torchlint.semantics.names import BindingKind
 from torchlint.semantics.phases import Phase, phase
 from torchlint.semantics.remembered import remembered
+from torchlint.semantics.sources import Item, Path, Source, Through, every, onward, traced
 from torchlint.semantics.spellings import last_words
 from torchlint.semantics.synchronisation import (
     after_a_decision,
@@ -36,7 +36,6 @@ from ..factories import created_on, factory
 
 if TYPE_CHECKING:
     from torchlint.semantics.module import Module
-    from torchlint.semantics.names import Binding
     from torchlint.semantics.places import Hot
 
 
@@ -227,12 +226,20 @@ _AT_ZERO: dict[type[cst.BaseCompOp], dict[object, bool]] = {
 # --- numbers of Python ------------------------------------------------------------------------------
 
 
-@remembered
-def is_python_number(module: Module, node: cst.BaseExpression, hops: int = _HOPS) -> bool:
+def is_python_number(module: Module, node: cst.BaseExpression) -> bool:
     """Whether an expression is certainly an ``int``, ``float``, ``bool`` or ``complex``.
 
     The numbers of NumPy carry a dtype of their own into the tensor that is made of them.
     """
+    return every(_python_numbers(module, node))
+
+
+@traced(Through.OPERANDS | Through.ITEMS)
+def _python_numbers(module: Module, node: cst.CSTNode, path: Path) -> bool | list[Source] | None:
+    """Whether what an expression comes from is such a number."""
+    if path:
+        counter = module.qualified(node.func) if isinstance(node, cst.Call) else None
+        return True if (counter, path) in _COUNTING else None
     value = module.value(node)
     if value.constant is not MISSING:
         return isinstance(value.constant, (int, float, complex))
@@ -240,21 +247,19 @@ def is_python_number(module: Module, node: cst.BaseExpression, hops: int = _HOPS
         return False
     match node:
         case cst.Call():
-            return _gives_python_number(module, node, hops)
-        case cst.BinaryOperation():
-            return all(is_python_number(module, side, hops) for side in (node.left, node.right))
-        case cst.UnaryOperation():
-            return isinstance(node.operator, cst.Not) or is_python_number(module, node.expression, hops)
-        case cst.IfExp():
-            return all(is_python_number(module, branch, hops) for branch in (node.body, node.orelse))
+            return _gives_python_number(module, node)
+        case cst.UnaryOperation(operator=cst.Not()):
+            return True
         case cst.Subscript():
             return module.value(node.value).kind is Kind.SHAPE and module.is_tensor(_owner(node.value))
         case cst.Attribute():
             return _names_python_number(module, node)
-        case cst.Name() if hops:
-            bindings = module.bindings(node)
-            return bool(bindings) and all(_binds_python_number(module, b, hops - 1) for b in bindings)
-    return False
+        case _:
+            return None
+
+
+# What counts: each item of a range, the first of the two that ``enumerate`` gives.
+_COUNTING = frozenset({("builtins.range", (Item.EACH,)), ("builtins.enumerate", (Item.EACH, 0))})
 
 
 def _owner(shape: cst.BaseExpression) -> cst.BaseExpression:
@@ -263,11 +268,11 @@ def _owner(shape: cst.BaseExpression) -> cst.BaseExpression:
     return node.value if isinstance(node, cst.Attribute) else node
 
 
-def _gives_python_number(module: Module, call: cst.Call, hops: int) -> bool:
+def _gives_python_number(module: Module, call: cst.Call) -> bool | list[Source]:
     qualified = module.qualified(call.func)
     if qualified is not None:
         if qualified in ("builtins.max", "builtins.min", "builtins.abs", "builtins.round"):
-            return all(is_python_number(module, arg.value, hops) for arg in call.args)
+            return onward(*(arg.value for arg in call.args))
         return qualified in _NUMBER_BUILTINS or qualified.startswith(_NUMBER_PACKAGES)
     if not isinstance(call.func, cst.Attribute) or not module.value(call.func.value).tensorlike:
         return False
@@ -280,21 +285,6 @@ def _names_python_number(module: Module, node: cst.Attribute) -> bool:
         return True
     limits = node.value
     return isinstance(limits, cst.Call) and module.qualified(limits.func) in ("torch.finfo", "torch.iinfo")
-
-
-def _binds_python_number(module: Module, binding: Binding, hops: int) -> bool:
-    if binding.value is None:
-        return False
-    if binding.kind is BindingKind.ASSIGN and not binding.path:
-        return is_python_number(module, binding.value, hops)
-    if binding.kind is BindingKind.AUGMENT:
-        return is_python_number(module, binding.value, hops)
-    if binding.kind in (BindingKind.LOOP, BindingKind.COMPREHENSION) and isinstance(binding.value, cst.Call):
-        maker = module.qualified(binding.value.func)
-        return (maker == "builtins.range" and not binding.path) or (
-            maker == "builtins.enumerate" and binding.path == (0,)
-        )
-    return False
 
 
 # --- the fix ----------------------------------------------------------------------------------------
